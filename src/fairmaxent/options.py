@@ -52,7 +52,10 @@ class OptionInfo:
     label: str | None = None
     choice_labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     page_help: str = ""  # where the page differs from the command line
-    only_if: Callable[[Mapping[str, Any]], bool] | None = None  # whether it means anything beside the others
+    choice_help: Mapping[str, str] = dataclasses.field(default_factory=dict)  # what a choice does
+    slider: tuple[float, ...] | None = None  # its ends, its step, and where it begins if it has no default
+    only_if: Mapping[str, tuple[object, ...]] = dataclasses.field(default_factory=dict)
+    """Values that others must have so that it means anything: None is not given, and ... anything that is."""
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,10 @@
 """What Ask asks for: impossible wishes, group sizes, public values and privacy."""
 
-from importlib.resources import files
-
 import numpy as np
 import polars
 import pytest
 
 from appserver import OPTIONS, downloaded, opened, people
-from fairmaxent.app.labels import options_by_flag
 
 DOMAIN = """
 [levels]
@@ -85,13 +82,6 @@ def test_what_is_impossible_is_said_in_the_words_of_the_page(client):
     )
     assert status == 422
     assert "“New combinations” is -1" in answer["error"]
-
-
-def test_choices_are_named_as_on_the_page():
-    page = "".join(file.read_text("utf-8") for file in (files("fairmaxent.app") / "static").iterdir()).lower()
-    for flag, option in options_by_flag().items():
-        for words in option.info.choice_labels.values():
-            assert flag == "--detail" or words in page  # whose choices come from the command line
 
 
 def test_group_sizes_are_kept_unless_asked(client):

@@ -4,12 +4,15 @@ import errno
 import json
 import os
 import re
+import sys
 import urllib.parse
 
 import pytest
+from click.testing import CliRunner
 
 from appserver import running
 from fairmaxent.app.session import safe_name
+from fairmaxent.cli.group import group
 
 PATHS = ("/", "/static/main.js", "/api/state", "/files/0/adult.csv", "/api/job/1")
 
@@ -186,8 +189,7 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(client, body):
         {"outcome": "hired", "protected": ["sex"], "release": True, "domain": ["x"]},
         {"outcome": "hired", "protected": ["sex"], "release": True, "domain": "x ="},
         {"outcome": "hired", "protected": ["sex"], "input_format": "csv"},
-        {"outcome": "hired", "protected": ["sex"], "mode": "weights", "iid": True},
-        {"outcome": "hired", "protected": ["sex"], "mode": "weights", "release": True},
+        {"outcome": "hired", "protected": ["sex"], "mode": "x"},
         {"outcome": "hired", "protected": ["sex"], "delta": "x", "epsilon": 1},
         {"outcome": "hired", "protected": ["nothing"]},
         {"outcome": "hired", "protected": ["sex"], "statistical_rate": {"sex": -1}},
@@ -209,23 +211,9 @@ def test_a_broken_file_ends_in_a_sentence_without_our_paths(client):
     assert client.upload("empty.csv", b"")[0] == 422
 
 
-def test_a_full_disk_is_said_and_nothing_stays(client, monkeypatch):
-    async def full(parts, target, most, announced):
-        target.write_bytes(b"half of it")
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("fairmaxent.app.server._receive", full)
-    before = sorted(client.session.folder.rglob("*"))
-    status, answer = client.upload("a.csv", b"a,b\n1,2\n")
-    assert status == 422
-    assert "No space left on device" in answer["error"]
-    assert sorted(client.session.folder.rglob("*")) == before
-
-
 def test_a_page_with_an_old_table_is_told(client):
     status, answer = client.post("/api/fit", {"table": -5, "options": {}})
     assert status == 409
-    assert answer["stale"]
     assert "Reload" in answer["error"]
 
 
@@ -234,3 +222,24 @@ def test_a_page_with_an_old_table_is_told(client):
 def test_names_and_numbers_of_other_types_are_no_bug(client, path, value):
     status, answer = client.post(path, {"number": value, "kind": value})
     assert status < 500, answer
+
+
+def test_a_full_disk_is_said_and_nothing_stays(client, monkeypatch):
+    async def full(request, most, refusal):
+        yield b"half of it"
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("fairmaxent.app.server._parts", full)
+    before = sorted(client.session.folder.rglob("*"))
+    status, _, body = client.send("POST", "/api/upload?name=a.csv", b"a,b\n1,2\n")
+    assert status == 422
+    assert "No space left on device" in json.loads(body)["error"]
+    assert sorted(client.session.folder.rglob("*")) == before
+
+
+def test_without_its_packages_the_command_says_what_to_install(monkeypatch):
+    monkeypatch.delitem(sys.modules, "fairmaxent.app.server", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    result = CliRunner().invoke(group, ["app", "--no-browser"])
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "pip install 'fairmaxent[app]'" in result.stderr

@@ -5,8 +5,7 @@ import threading
 import pytest
 
 from appserver import OPTIONS, opened
-from fairmaxent.app.jobs import Jobs, LatestOnly
-from fairmaxent.app.refusals import SupersededError
+from fairmaxent.app.jobs import Jobs, LatestOnly, SupersededError
 
 
 def test_slow_work_says_that_the_wish_changed_and_is_known_after_a_reload(client):
@@ -57,7 +56,7 @@ def test_a_job_can_be_stopped():
 
     job = jobs.start("take", slow)
     assert started.wait(30)
-    assert job.to_dict() | {"number": 1} == {
+    assert vars(job) | {"number": 1} == {
         "number": 1,
         "kind": "take",
         "stage": "one",

@@ -1,23 +1,19 @@
-"""Weights for known margins, as the command makes them."""
+"""Weights for known margins, and the judgement of new rows, as the commands make them."""
 
 import shlex
 
 import pytest
 
-from appserver import downloaded, opened, staff
+import fairmaxent
+from appserver import downloaded, opened, people, staff
 from fairmaxent.cli.group import group as commands
 
-SEX = {("sex",): {("f",): 0.51, ("m",): 0.49}}
-
-
-CROSSED = {("sex", "region"): {(sex, region): 1 / 6 for sex in "fm" for region in "nsw"}}
-
-
+SEX = {"sex": {"f": 0.51, "m": 0.49}}
+REGION = {"region": {"n": 0.2, "s": 0.3, "w": 0.5}}
 RAKED = {
-    "bounded": ({**SEX, ("region",): {("n",): 0.2, ("s",): 0.3, ("w",): 0.5}}, {"bounds": "0.3,3"}),
-    "crossed": ({**CROSSED, ("promoted",): {("no",): 0.4, ("yes",): 0.6}}, {"weight": "level", "title": "A “t”"}),
-    "relaxed": ({**SEX, **CROSSED}, {"relax": [["sex", "region"]], "bounds": "none,3", "weight_name": "w"}),
-    "all relaxed": ({**SEX, **CROSSED}, {"relax": ["all"]}),
+    "bounded": ({**SEX, **REGION}, {"bounds": "0.3,3"}),
+    "weighted": ({**SEX, "promoted": {"no": 0.4, "yes": 0.6}}, {"weight": "level", "title": "A “t”"}),
+    "relaxed": ({**SEX, **REGION}, {"relax": [["sex"]], "bounds": "none,3", "weight_name": "w"}),
     "replicated": (SEX, {"replicates": 3, "random_state": 4}),
 }
 
@@ -25,7 +21,7 @@ RAKED = {
 @pytest.mark.parametrize(
     ("case", "suffix"),
     [
-        pytest.param(case, suffix, marks=[] if (case, suffix) == ("crossed", ".csv") else [pytest.mark.slow])
+        pytest.param(case, suffix, marks=[] if (case, suffix) == ("weighted", ".csv") else [pytest.mark.slow])
         for case in RAKED
         for suffix in (".csv", ".parquet")
     ],
@@ -35,19 +31,12 @@ def test_known_margins_are_raked_as_the_command_does(client, case, suffix, tmp_p
     state, content = opened(client, f"people{suffix}", staff())
     (tmp_path / f"people{suffix}").write_bytes(content)
     margins, options = RAKED[case]
-    sent = [
-        {"columns": list(names), "shares": [[list(at), share] for at, share in shares.items()]}
-        for names, shares in margins.items()
-    ]
+    sent = [{"column": name, "shares": [[*pair] for pair in shares.items()]} for name, shares in margins.items()]
     job = client.work("rake", table=state["table"]["number"], margins=sent, options=options)
     assert job["state"] == "done", job
     if "relax" not in options:
         reached = {(one["margin"], one["level"]): one["achieved"] for one in job["result"]["levels"]}
-        wanted = {
-            (" × ".join(names), ", ".join(at)): share
-            for names, shares in margins.items()
-            for at, share in shares.items()
-        }
+        wanted = {(name, level): share for name, shares in margins.items() for level, share in shares.items()}
         assert reached == pytest.approx(wanted, abs=1e-9)
     files = {name: body for name, (_, _, body) in downloaded(client, job["result"]["files"]).items()}
     for name in files:
@@ -62,25 +51,7 @@ def test_known_margins_are_raked_as_the_command_does(client, case, suffix, tmp_p
         assert (tmp_path / name).read_bytes() == body, name
 
 
-def test_other_margins_make_other_files(client):
-    state, _ = opened(client, frame=staff())
-    every = set()
-    for share, crossed in ((0.4, 1), (0.5, 2), (0.4, 1)):
-        sent = [{"columns": ["sex"], "shares": [[["f"], share], [["m"], 1 - share]]}]
-        for column, levels in (("region", "nsw"), ("promoted", ("no", "yes")))[:crossed]:
-            cells = [[[sex, level], 1 / (2 * len(levels))] for sex in "fm" for level in levels]
-            sent.append({"columns": ["sex", column], "shares": cells})
-        job = client.work("rake", table=state["table"]["number"], margins=sent, options={"relax": ["all"]})
-        assert job["state"] == "done", job
-        names = [file["name"] for file in job["result"]["files"]]
-        assert len(set(names)) == len(names) == 3 + crossed
-        assert all(name in job["result"]["command"] for name in names)
-        assert not every & set(names) or every >= set(names)
-        every |= set(names)
-    assert len(every) == 4 + 5
-
-
-HALVES = [[["f"], 0.5], [["m"], 0.5]]
+HALVES = {"margins": [{"column": "sex", "shares": [["f", 0.5], ["m", 0.5]]}]}
 
 
 @pytest.mark.parametrize(
@@ -88,13 +59,13 @@ HALVES = [[["f"], 0.5], [["m"], 0.5]]
     [
         ({}, "at least one column"),
         ({"margins": {"sex": {"f": 1}}}, "at least one column"),
-        ({"margins": [{"columns": ["nothing"], "shares": [[["f"], 1]]}]}, "make no sense"),
-        ({"margins": [{"columns": ["sex"], "shares": [[["f"], "1"]]}]}, "make no sense"),
-        ({"margins": [{"columns": ["sex", "region"], "shares": [[["f"], 1]]}]}, "make no sense"),
-        ({"margins": [{"columns": ["sex"], "shares": HALVES}], "options": {"bounds": "1"}}, "two numbers"),
-        ({"margins": [{"columns": ["sex"], "shares": HALVES}], "options": {"output": "/x"}}, "unknown option"),
-        ({"margins": [{"columns": ["sex"], "shares": HALVES}], "options": {"weight": "x"}}, "no column"),
-        ({"margins": [{"columns": ["sex"], "shares": [[["f"], 0.5], [["m"], 0.6]]}]}, "add up to 110.0%"),
+        ({"margins": [{"column": "nothing", "shares": [["f", 1]]}]}, "make no sense"),
+        ({"margins": [{"column": ["sex"], "shares": [["f", 1]]}]}, "make no sense"),
+        ({"margins": [{"column": "sex", "shares": [["f", "1"]]}]}, "make no sense"),
+        ({**HALVES, "options": {"bounds": "1"}}, "two numbers"),
+        ({**HALVES, "options": {"output": "/x"}}, "unknown option"),
+        ({**HALVES, "options": {"weight": "x"}}, "no column"),
+        ({"margins": [{"column": "sex", "shares": [["f", 0.5], ["m", 0.6]]}]}, "add up to 110.0%"),
     ],
 )
 def test_margins_that_make_no_sense_are_refused(client, values, said):
@@ -103,3 +74,19 @@ def test_margins_that_make_no_sense_are_refused(client, values, said):
     assert job["state"] == "failed"
     assert said in job["error"]
     assert "bug" not in job["error"]
+
+
+def test_the_new_rows_are_judged_as_evaluate_does(client):
+    state, _ = opened(client)
+    client.fit(state, representation_rate=None)
+    job = client.work("evaluate", options={"secrets": "hired", "attacks": 150, "random_state": 3})
+    assert job["state"] == "done", job
+    fit = fairmaxent.debias(people(), "hired", ["sex"], favourable="yes", random_state=0, estimate=None)
+    roles = {"outcome": "hired", "protected": ["sex"], "favourable": "yes"}
+    judged = fairmaxent.evaluate(people(), fit.sample(600), secrets=["hired"], attacks=150, random_state=3, **roles)
+    assert job["result"]["verdict"] == judged.verdict
+    assert [one["value"] for one in job["result"]["measures"]] == judged.to_frame()["value"].to_list()
+    assert job["result"]["command"].startswith("fairmaxent evaluate people.csv people-fair.csv --outcome hired")
+    assert "--secrets hired" in job["result"]["command"]
+    client.fit(state, representation_rate=None, mode="weights")
+    assert "new rows" in client.work("evaluate")["error"]

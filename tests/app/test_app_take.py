@@ -7,7 +7,7 @@ import pytest
 
 import fairmaxent
 from appserver import OPTIONS, downloaded, opened, people, staff
-from fairmaxent.app.labels import as_labelled
+from fairmaxent.app.page_options import as_labelled
 from fairmaxent.app.scenario import Scenario
 from fairmaxent.cli.commands.debias import command as debias
 from fairmaxent.cli.group import group as commands
@@ -162,56 +162,13 @@ def test_files_are_named_by_what_they_are(client):
         assert f"-o people-{name}.csv" in answer["command"]
 
 
-def test_files_of_another_result_have_other_names(client):
-    state, _ = opened(client)
-    number, every = state["table"]["number"], set()
-    wishes = [{}, {"statistical_rate": 0.8}, {"mode": "weights"}, {"release": True, "domain": DOMAIN}, {"pdf": False}]
-    for turn, wish in enumerate([*wishes, *wishes], 1):  # what was made before is made again under its old name
-        answer = client.fit(state, **wish)
-        files = client.work("take")["result"]["files"]
-        run = (turn - 1) % len(wishes) + 1
-        names = {file["name"] for file in files}
-        assert {file["set"] for file in files} == {run}
-        assert all(name in answer["command"] and name.rsplit(".")[0].endswith(f"-{run}") == (run > 1) for name in names)
-        assert bool(names & every) == (turn > len(wishes))
-        every |= names
-    assert "people-fair-weights-3.csv" in every
-    assert "people-domain-4.toml" in every
-    client.fit(state, statistical_rate=0.7)
-    assert "evaluate people.csv people-fair-6.csv" in client.work("evaluate")["result"]["command"]
-    state = client.done("/api/read", {"table": number, "options": {"missing": ["", "w"]}})
-    assert "people-report-6.html" in client.fit(state)["command"]  # read otherwise, it is another result
-    assert "people-report.html" in client.fit(opened(client)[0])["command"]
-
-
-def test_the_command_of_a_second_set_repeats_it_byte_for_byte(client, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    state, content = opened(client)
-    (tmp_path / "people.csv").write_bytes(content)
-    for rate in (0.9, 0.8):
-        answer = client.fit(state, statistical_rate=rate)
-        files = downloaded(client, client.work("take")["result"]["files"])
-    monkeypatch.setattr("fairmaxent.cli.reading_options.as_typed", as_labelled)
-    with pytest.raises(SystemExit) as ended:
-        commands.main(shlex.split(answer["command"])[1:], "fairmaxent")
-    assert ended.value.code == 0
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != "people.csv"} == {
-        name: body.replace(b"named as in the app", b"named as on the command line")
-        for name, (_, _, body) in files.items()
-    }
-    assert sorted(files) == ["people-fair-2.csv", "people-model-2.fme", "people-report-2.html"]
-
-
-def test_an_estimate_makes_another_report(client):
+def test_an_estimate_is_in_the_command(client):
     state, _ = opened(client)
     client.fit(state, student="logistic")
-    client.work("take")
     answer = client.work("estimate")["result"]["answer"]
     assert answer["see"]["estimate"]["lines"][0]["name"] == "Accuracy"
-    assert "people-report-2.html" in answer["command"]
     assert "--student logistic" in answer["command"]
     assert "estimate=fairmaxent.Estimate(student='logistic')" in answer["python"]
-    assert {file["set"] for file in client.work("take")["result"]["files"]} == {2}
 
 
 def test_a_download_is_never_a_page(client):

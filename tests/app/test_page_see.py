@@ -41,7 +41,7 @@ def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
             assert (int(count), int(before)) == (everybody, with_it)
             assert int(after) - int(before) == int(change.replace("−", "-"))
             assert cells[f"sex = {sex}"][2][0] == ("▲" if sex == "f" else "▼")
-        page.wait_for_function("() => document.getElementById('expected').innerText.includes('A file of 400 new rows')")
+        page.wait_for_function("() => document.getElementById('expected').innerText.includes('file of 400 new rows')")
         ticks = see.locator(".axis").first.locator("text").all_text_contents()
         assert ticks[0] == "0 %"
         assert len(ticks) > 2
@@ -148,7 +148,7 @@ def test_a_pin_is_named_and_put_back_whole(page, tmp_path):
         enter(page, client)
         answered(page)
         unfold(page)
-        page.get_by_label("Limit the largest weight").check()
+        page.get_by_label("Largest weight: on or off").check()
         page.locator("#ask").get_by_role("group", name="Compare only within").get_by_label("region").check()
         page.locator("#take").get_by_label("How many rows").fill("120")
         page.locator("#take").get_by_label("How many rows").press("Tab")
@@ -162,7 +162,7 @@ def test_a_pin_is_named_and_put_back_whole(page, tmp_path):
         pinned = client.get("/api/state")[1]["pins"][0]["answer"]
 
         page.locator("#look").get_by_label("region", exact=True).check()  # which can then be no stratum
-        page.get_by_label("Limit the largest weight").uncheck()
+        page.get_by_label("Largest weight: on or off").uncheck()
         page.locator("#ask").get_by_label("Compare missing values").check()
         asked(page, protected=["sex", "region"], largest_weight=None, compare_missing=True)
         answered(page)
@@ -180,7 +180,7 @@ def test_a_pin_is_named_and_put_back_whole(page, tmp_path):
         state = client.get("/api/state")[1]
         assert state["options"] == pinned["scenario"]  # and nothing that was asked for since
         assert state["answer"]["see"] == pinned["see"]
-        assert page.get_by_label("Limit the largest weight").is_checked()
+        assert page.get_by_label("Largest weight: on or off").is_checked()
         assert page.get_by_role("group", name="Compare only within").get_by_label("region").is_checked()
         assert not page.locator("#ask").get_by_label("Compare missing values").is_checked()
         assert page.locator("#take").get_by_label("How many rows").input_value() == "120"
@@ -216,19 +216,3 @@ def test_a_range_has_a_width_or_is_one_number(page, tmp_path):
         assert said[:2] == ["0.500 to 0.750", "1.000"]
         assert said[2].endswith("Expect equal outcomes of a: 1.000; equal outcomes of b: 0.980 to 1.000.")
         assert said[3] == "Expect a file of 50 new rows to have the same rates, to three digits."
-
-
-@pytest.mark.slow
-def test_an_estimate_is_kept_for_what_it_is_about(page, tmp_path):
-    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
-        enter(page, client)
-        answered(page)
-        see, what = page.locator("#answer"), page.locator("#take").get_by_label("What", exact=True)
-        page.get_by_role("button", name="Estimate what a model will do").click()
-        see.get_by_role("heading", name="trained on the rows").wait_for()
-        what.select_option("weights")
-        see.get_by_text("For one trained on your rows with weights, estimate again.").wait_for()
-        what.select_option("rows")
-        see.get_by_role("heading", name="trained on the rows").wait_for()
-        assert "estimate again" not in see.inner_text()
-        assert page.problems == []

@@ -32,7 +32,6 @@ def test_axe_finds_nothing_and_nothing_is_cut(page, tmp_path, width, dark):
         page.wait_for_selector("#curves svg")
         page.get_by_role("button", name="Judge the new rows").click()
         page.wait_for_selector("#verdict table")
-        page.get_by_role("button", name="Add their combinations").click()
         page.get_by_label("The shares of sex are known").check()
         page.get_by_role("button", name="Make the weights").click()
         page.wait_for_selector("#raked table")

@@ -16,11 +16,11 @@ import pytest
 import fairmaxent
 from clifiles import ROLES, biased_table, run
 from fairmaxent import InputError, Relabel
-from fairmaxent.document.words import factor, percent
+from fairmaxent.document.words import percent
 from fairmaxent.errors import StorageError
 from fairmaxent.metrics import statistical_rate
 from fairmaxent.report import build_report, write_report
-from fairmaxent.report.first_page import first_page
+from fairmaxent.report.first_page import _factor, first_page
 from fairmaxent.report.source import filed
 from fairmaxent.report.writer import html_report, markdown_report
 
@@ -72,8 +72,8 @@ def test_who_counts_more_and_less_is_that_of_group_by():
         assert cell.name == f"hired = {outcome}, sex = {sex}"
         assert cell.times == pytest.approx(times[outcome, sex])
     (line,) = (line for line in answers(report)["costs"].lines if "count most" in line)
-    assert f"{factor(times.iloc[-1])} times their share" in line
-    assert f"count least: {factor(times.iloc[0])} times" in line
+    assert f"{_factor(times.iloc[-1])} times their share" in line
+    assert f"count least: {_factor(times.iloc[0])} times" in line
 
 
 def test_each_group_has_its_shares_and_its_outcome_before_and_after():

@@ -12,16 +12,17 @@ import pytest
 from click.testing import CliRunner
 
 import fairmaxent
-from fairmaxent.app.labels import IN_APP, options_by_flag
+from fairmaxent.app.page_options import IN_APP
 from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.group import group
 from fairmaxent.fit.request import Request
+from fairmaxent.options import typed_options
 from fairmaxent.report import Source, build_report
 from fairmaxent.report.source import IN_PYTHON, FrontDoor
 from fairmaxent.report.writer import html_report, json_report, markdown_report
 
 TYPED = FrontDoor("on the command line", as_typed)
-FLAGS = [flag for flag, option in options_by_flag().items() if option.info.label]
+FLAGS = [flag for option in typed_options(Request) if option.info.label for flag in option.flags]
 NAMES = [field.name for field in fields(Request) if "_" in field.name]
 
 
@@ -85,7 +86,7 @@ def test_in_the_app(fit, table):
     assert "“Compare missing values as a group”" in text
     assert "The larger “New combinations” is" in text
     assert "“New combinations”: 0.2 (this fit)" in text
-    assert f"fit again with “{options_by_flag()['--estimate'].info.label}”" in text
+    assert "fit again with “Estimate what a model will do”" in text
     assert record["source"]["front_door"] == "in the app"
     without_data = re.sub(r'"varied": "\w+"', "", text)
     assert [name for name in NAMES if name in without_data] == []

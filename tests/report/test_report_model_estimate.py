@@ -14,7 +14,7 @@ from fairmaxent.fit.estimate import Remedy
 from fairmaxent.fit.statements import Expected, expected_lines
 from fairmaxent.report import build_report
 from fairmaxent.report.delivered import weighted_table
-from fairmaxent.report.sentences import copies_note, summary
+from fairmaxent.report.facts import copies_note, summary
 from fairmaxent.report.writer import html_report, json_report, markdown_report
 from tables import random_frame
 

@@ -1,19 +1,71 @@
-"""Work of the app: live fits, of which only the newest matters, and slow work with progress and a way to stop it."""
+"""Work of the app: live fits, of which only the newest matters, slow work with progress, and how failures are said.
+
+Light to import, so that the page is there at once.
+"""
 
 from __future__ import annotations
 
 import itertools
+import os
+import re
 import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from fairmaxent.app.refusals import StaleError, StoppedError, SupersededError, problem_text
+from fairmaxent.errors import FairMaxEntError, InputError
+from fairmaxent.plain_text import visible
 from fairmaxent.progress import Progress
 
 _REMEMBERED = 20  # jobs that can still be asked about
 Result = TypeVar("Result")
+
+
+class SupersededError(Exception):
+    """Newer work has come in, or the user stopped this, so nobody needs it any more."""
+
+
+class StaleError(InputError):
+    """The page shows another table than the one that is open."""
+
+    def __init__(self) -> None:
+        super().__init__("Another table was opened, perhaps in another tab. Reload this page.")
+
+
+class TooLargeError(InputError):
+    """What the browser sent is larger than the app takes."""
+
+
+def status_of(problem: BaseException) -> int:
+    """The status of the answer to a request that failed."""
+    from click import ClickException
+
+    if isinstance(problem, TooLargeError | StaleError):
+        return 413 if isinstance(problem, TooLargeError) else 409
+    return 422 if isinstance(problem, FairMaxEntError | OSError | MemoryError | ClickException) else 500
+
+
+def problem_text(problem: BaseException, *, hide: str) -> str:
+    """Say what went wrong; ``hide`` is the folder of the session, whose path means nothing to the reader."""
+    text = re.sub(rf"{re.escape(hide + os.sep)}(\d+{re.escape(os.sep)})?", "", _text(problem))
+    return visible(f"{text[:1].upper()}{text[1:]}")
+
+
+def _text(problem: BaseException) -> str:
+    from click import ClickException
+
+    from fairmaxent.app.page_options import as_labelled, labelled
+
+    if isinstance(problem, FairMaxEntError):
+        return labelled(problem.spelled(as_labelled))
+    if isinstance(problem, ClickException):
+        return labelled(problem.format_message())
+    if isinstance(problem, MemoryError):
+        return "There is not enough memory for this; leave out columns, or take a part of the rows."
+    if isinstance(problem, OSError) and problem.strerror:
+        return f"The file could not be read or written: {problem.strerror}. Check the free space on this computer."
+    return f"This is a bug in fairmaxent, not in your data ({type(problem).__name__}: {problem}). Please report it."
 
 
 class LatestOnly:
@@ -56,10 +108,6 @@ class Job:
     result: Any = None
     error: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The job as plain values, for the page."""
-        return dict(vars(self))
-
     def stop(self, why: str | None = None) -> None:
         """Stop it, if it runs; its thread ends when it next reports its progress."""
         if self.state == "running":
@@ -73,7 +121,7 @@ class Jobs:
         self._hide = hide
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
-        self._jobs: dict[object, Job] = {}
+        self._jobs: dict[int, Job] = {}
 
     def start(self, kind: str, work: Callable[[Progress], Any]) -> Job:
         """Begin work in a thread of its own."""
@@ -86,9 +134,12 @@ class Jobs:
         threading.Thread(target=self._run, args=(job, work), name=f"job-{kind}", daemon=True).start()
         return job
 
-    def get(self, number: object) -> Job | None:
-        """A job by its number, if it is known."""
-        return self._jobs.get(number) if isinstance(number, int) else None
+    def get(self, number: object) -> Job:
+        """A job by its number."""
+        job = self._jobs.get(number) if isinstance(number, int) else None
+        if job is None:
+            raise InputError("that work is no longer known; start it again")
+        return job
 
     def running(self) -> list[Job]:
         """What is under way."""
@@ -103,13 +154,11 @@ class Jobs:
     def _run(self, job: Job, work: Callable[[Progress], Any]) -> None:
         def progress(stage: str, share: float) -> None:
             if job.state != "running":
-                raise StoppedError
+                raise SupersededError
             job.stage, job.share = stage, share
 
         try:
             result, error = work(progress), None
-        except StaleError:
-            result, error = None, "Another table was opened meanwhile. Reload this page."
         except Exception as problem:
             result, error = None, problem_text(problem, hide=self._hide)
         if job.state != "running":  # it was stopped

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import narwhals
 
-from fairmaxent.app.page_options import page_options
+from fairmaxent.app.page_options import READING_NAMES, page_options
 from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.commands.inspect import command as inspect
 from fairmaxent.cli.next_step import outputs
@@ -24,8 +24,6 @@ from fairmaxent.files.reading import Remark, TableFile
 
 _LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows
 _SLICES = 20  # from all over the file
-
-READING_NAMES = tuple(field.name for field in fields(ReadingOptions) if field.name != "drop")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +75,8 @@ class OpenedTable:
         return replace(table, remarks=tuple(map(self._with_name, table.remarks)))
 
     def _with_name(self, remark: Remark) -> Remark:
-        if isinstance(remark, str):
-            return remark.replace(str(self.path), self.typed)
-        return tuple(part.replace(str(self.path), self.typed) if isinstance(part, str) else part for part in remark)
+        parts = (remark,) if isinstance(remark, str) else remark
+        return tuple(part.replace(str(self.path), self.typed) if isinstance(part, str) else part for part in parts)
 
     @property
     def is_lazy(self) -> bool:
@@ -111,29 +108,24 @@ class OpenedTable:
         """How many rows it has."""
         if self._scanned is None:
             return len(self._read.frame)
-        polars = load_library("polars")
-        return int(_collected(self._scanned.frame.select(polars.len())).item())
+        return int(_collected(self._scanned.frame.select(load_library("polars").len())).item())
 
     @cached_property
-    def _looked_at(self) -> Any:
+    def looked_at(self) -> Any:
+        """The rows that Look shows: all of them, or some from all over a large Parquet file."""
         if self._scanned is None:
             return self._read.frame
         lazy, rows = self._scanned.frame, self.rows
         if rows <= _LOOKED_AT:
             return _collected(lazy)
-        starts = [number * rows // _SLICES for number in range(_SLICES)]
-        polars = load_library("polars")
-        return polars.concat([_collected(lazy.slice(start, _LOOKED_AT // _SLICES)) for start in starts])
-
-    def looked_at(self, drop: Sequence[str]) -> Any:
-        """The rows that Look shows: all of them, or some from all over a large Parquet file."""
-        return self._looked_at.drop(list(drop))
+        slices = [lazy.slice(number * rows // _SLICES, _LOOKED_AT // _SLICES) for number in range(_SLICES)]
+        return load_library("polars").concat(map(_collected, slices))
 
     def levels(self, drop: Sequence[str], columns_as: DomainOptions, weight: str | None) -> Domain:
         """The levels of the columns that Look shows; those learned last are kept, as roles change more often."""
         key = repr((tuple(drop), columns_as, weight))
         if key not in self._levels:
-            frame = self.looked_at(drop)
+            frame = self.looked_at.drop(list(drop))
             domain = columns_as.domain(frame, weight)
             if domain is None:
                 rows = frame if weight is None else frame.drop(weight)
@@ -145,11 +137,6 @@ class OpenedTable:
     @cached_property
     def _levels(self) -> dict[str, Domain]:
         return {}
-
-    @property
-    def is_partly_looked_at(self) -> bool:
-        """Whether Look shows some of the rows only."""
-        return len(self._looked_at) < self.rows
 
     def file_names(self) -> tuple[str, str, str, bool]:
         """Names for table, model and report beside the data, and whether the table is written in the form of the data.
@@ -165,36 +152,3 @@ class OpenedTable:
 def _collected(lazy: Any) -> Any:
     """Read rows of a Parquet file, which may be damaged beyond its footer."""
     return collect(narwhals.from_native(lazy)).to_native()
-
-
-class FileSets:
-    """Which files were made from a table, in this order; those of another result get names of their own.
-
-    >>> sets = FileSets()
-    >>> sets.number("a"), sets.number("b")  # nothing is made yet
-    (1, 1)
-    >>> sets.add("a")
-    >>> sets.number("a"), sets.number("b")
-    (1, 2)
-    """
-
-    def __init__(self) -> None:
-        self._made: list[str] = []
-
-    def number(self, made_from: str) -> int:
-        """The number of a set, or the one that it will have."""
-        return 1 + (self._made.index(made_from) if made_from in self._made else len(self._made))
-
-    def add(self, made_from: str) -> None:
-        """Remember that a set was made."""
-        if made_from not in self._made:
-            self._made.append(made_from)
-
-
-def numbered(tag: str, number: int) -> str:
-    """A part of a file name, with the number of its set.
-
-    >>> numbered("-report", 1), numbered("-report", 2)
-    ('-report', '-report-2')
-    """
-    return tag if number == 1 else f"{tag}-{number}"

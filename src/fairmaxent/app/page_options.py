@@ -1,23 +1,87 @@
-"""Options as the page sends them: read, checked and typed by the records of the command itself."""
+"""Options on the page: their labels and controls, and what it sends, read by the records of the commands."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from fairmaxent.app.labels import labelled, options_by_flag
+from fairmaxent.cli.commands.debias import command as debias
+from fairmaxent.cli.commands.evaluate import EvaluateOptions
+from fairmaxent.cli.commands.evaluate import command as evaluate
+from fairmaxent.cli.commands.rake import RakeOptions
+from fairmaxent.cli.commands.rake import command as rake
 from fairmaxent.cli.config import option_values
+from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.group import group
 from fairmaxent.cli.next_step import options_from
-from fairmaxent.cli.option_types import NOTHING, RATE
+from fairmaxent.cli.option_types import FILE, NOTHING, RATE
 from fairmaxent.cli.options import RecordOption
-from fairmaxent.errors import InputError, shown
+from fairmaxent.cli.output_options import FilingOptions, OutputOptions
+from fairmaxent.cli.reading_options import DomainOptions, ReadingOptions
+from fairmaxent.errors import InputError, Option, shown
+from fairmaxent.fit.request import Request
+from fairmaxent.options import OptionInfo, typed_options
+from fairmaxent.report.source import FrontDoor
 
-_WHERE = "the page"
+# The first that has an option of a name counts.
+_RECORDS = (Request, OutputOptions, FilingOptions, ReadingOptions, DomainOptions, RakeOptions, EvaluateOptions)
+_TYPED = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
+
+
+@cache
+def _infos() -> dict[str, OptionInfo]:
+    """What is known about each option, by how it is typed and by its names; one with a record is named by its first."""
+    infos: dict[str, OptionInfo] = {}
+    for source in (each for record in _RECORDS for each in typed_options(record)):
+        names = [flag.strip("-").replace("-", "_") for flag in source.flags]
+        for name in (*source.flags, source.field.name, source.owner or "", *names):
+            infos.setdefault(name, source.info)
+    return {**infos, "missing_text": infos["--missing"]}
+
+
+def as_labelled(option: Option) -> str:
+    """Spell an option by its label on the page; one that the page does not have, as it is typed.
+
+    >>> as_labelled(Option("base_share")), as_labelled(Option("force"))
+    ('“New combinations”', '--force on the command line')
+    >>> as_labelled(Option("mode", "weights")), as_labelled(Option("statistical_rate", {"sex": None, "race": 1.0}))
+    ('“What to take: your rows with weights”', '“Equal outcomes” not ticked for sex')
+    """
+    info, value = _infos().get(option.name), option.value
+    if info is None or info.label is None:
+        return f"{as_typed(option)} on the command line"
+    if option.column is not None:
+        return f"“{info.label}” for {option.column!r}"
+    if info.text == "rate" and isinstance(value, Mapping):
+        columns = ", ".join(column for column, wanted in value.items() if wanted is None)
+        return f"“{info.label}” not ticked for {columns}" if columns else f"“{info.label}”"
+    if info.text == "rate" and value is None:
+        return f"“{info.label}” not ticked"
+    choice = info.choice_labels.get(str(value))
+    return f"“{info.label}”" if choice is None else f"“{info.label}: {choice}”"
+
+
+IN_APP = FrontDoor("in the app", as_labelled)
+
+
+def labelled(text: str) -> str:
+    """Say a text of the command line in the words of the page.
+
+    >>> labelled("--delta is for a private fit; add --epsilon, or --force")
+    '“Privacy slack δ” is for a private fit; add “Privacy budget ε”, or --force'
+    """
+    labels = {flag: f"“{info.label}”" for flag, info in _infos().items() if info.label is not None}
+    return _TYPED.sub(lambda match: labels.get(match[0], match[0]), text)
+
+
+# ---------------------------------------------------------------- what the page sends
+
 Record = TypeVar("Record")
 
 
@@ -28,10 +92,17 @@ class PageOptions:
     context: click.Context
     typed: tuple[str | None, ...]
     """How they are typed; None stands for what cannot be. Those at their defaults are left out."""
+    wishes: dict[str, str]
+    """The same by their labels."""
 
     def record(self, kind: type[Record]) -> Record:
         """The options that a dataclass of the command line holds."""
         return kind(**{field.name: self.context.params[field.name] for field in fields(kind)})  # type: ignore[arg-type]
+
+    @property
+    def drop(self) -> tuple[str, ...]:
+        """The columns that are left out."""
+        return tuple(self.context.params["drop"] or ())
 
 
 def page_options(
@@ -48,14 +119,19 @@ def page_options(
             raise InputError(f"the page sent an unknown option, {shown(name)}; reload it")
     rates = [option.name for option in command.params if option.type is RATE]  # for which nothing is a value, too
     given = {name: NOTHING if value is None and name in rates else value for name, value in values.items()}
-    taken = option_values(command, {name: value for name, value in given.items() if _is_given(value)}, _WHERE)
-    context = _context(command, arguments, default_map=taken)
-    differing = [option.name or "" for option in command.params if _differs(option, context)]
-    typed = tuple(options_from(context, ParameterSource.DEFAULT_MAP, differing))
-    words = [word for word in typed if word is not None]
-    if len(words) == len(typed):  # then it is what the command would get, to the last digit
-        context = _context(command, [*arguments, *words])
-    return PageOptions(context, typed)
+    given = {name: value for name, value in given.items() if value is not False and value not in (None, [], {})}
+    context = _context(command, arguments, default_map=option_values(command, given, "the page"))
+    words = {option: list(_typed(option, context)) for option in _controls(command).values()}
+    typed = tuple(word for option in words.values() for word in option)
+    wishes = {
+        option.info.label or option.opts[0]: ", ".join(word or "" for word in each[1::2]) or "yes"
+        for option, each in words.items()
+        if each
+    }
+    texts = [word for word in typed if word is not None]
+    if len(texts) == len(typed):  # then it is what the command would get, to the last digit
+        context = _context(command, [*arguments, *texts])
+    return PageOptions(context, typed, wishes)
 
 
 def _context(command: click.Command, words: Sequence[str], **more: Any) -> click.Context:
@@ -64,14 +140,15 @@ def _context(command: click.Command, words: Sequence[str], **more: Any) -> click
     return command.make_context(command.name, list(words), parent=parent, **more)
 
 
-def _is_given(value: Any) -> bool:
-    return value is not None and value is not False and value not in ([], {})
+def _controls(command: click.Command) -> dict[str, RecordOption]:
+    return {option.name or "": option for option in command.params if isinstance(option, RecordOption)}
 
 
-def _differs(option: click.Parameter, context: click.Context) -> bool:
-    """Whether it was given something else than its default, if it has one."""
-    usual = _default(option)
-    return usual is None or context.params.get(option.name or "") != option.type_cast_value(context, usual)
+def _typed(option: RecordOption, context: click.Context) -> Iterator[str | None]:
+    """How an option is typed, if it was given something else than its default."""
+    name, usual = option.name or "", _default(option)
+    if usual is None or context.params.get(name) != option.type_cast_value(context, usual):
+        yield from options_from(context, ParameterSource.DEFAULT_MAP, [name])
 
 
 def _default(option: click.Parameter) -> str | int | float | None:
@@ -79,34 +156,79 @@ def _default(option: click.Parameter) -> str | int | float | None:
     return default if isinstance(default, str | int | float) and not isinstance(default, bool) else None
 
 
-def meaningful(values: Mapping[str, Any]) -> dict[str, Any]:
+def meaningful(command: click.Command, values: Mapping[str, Any]) -> dict[str, Any]:
     """What the page sent, without options that mean nothing beside the others: their controls keep what was chosen."""
-    only_if = {flag.strip("-").replace("-", "_"): source.info.only_if for flag, source in options_by_flag().items()}
-    return {name: value for name, value in values.items() if (means := only_if.get(name)) is None or means(values)}
+    options = _controls(command)
+
+    def means_something(name: str) -> bool:
+        for other, allowed in options[name].info.only_if.items() if name in options else ():
+            value = None if values.get(other) in (False, NOTHING) else values.get(other)
+            if value not in allowed and (value is None or ... not in allowed):
+                return False
+        return True
+
+    return {name: value for name, value in values.items() if means_something(name)}
 
 
-def page_controls(command: click.Command, names: Sequence[str]) -> list[dict[str, Any]]:
-    """What the page needs to draw a control for each of these options, in this order."""
-    options = {option.name: option for option in command.params if isinstance(option, RecordOption)}
+# ---------------------------------------------------------------- what the page draws
+
+KEPT = "keep_columns"
+READING_NAMES = tuple(field.name for field in fields(ReadingOptions) if field.name != "drop")
+FILING_NAMES = tuple(field.name for field in fields(FilingOptions))
+JUDGING_NAMES = ("secrets", "attacks", "random_state")
+
+
+@cache
+def forms() -> dict[str, list[dict[str, Any]]]:
+    """The controls of each part of the page, in their order."""
+    wishes = ("equal_means", "compare_missing", "student", "blind", "base", "detail", "random_state")
+    return {
+        "reading": _drawn(debias, READING_NAMES),
+        "columns": _drawn(debias, ("max_levels",)),
+        "kept": _drawn(debias, (KEPT,)),
+        "groups": _drawn(debias, ("groups",)),
+        "rates": _drawn(debias, ("statistical_rate", "representation_rate")),
+        "change": _drawn(debias, ("relabel", "threshold", "largest_weight", "base_share")),
+        "wishes": _drawn(debias, wishes),
+        "privacy": _drawn(debias, ("release", "epsilon", "delta")),
+        "take": _drawn(debias, ("mode", "rows", "iid", "weight_name", "evaluate")),
+        "report": _drawn(debias, (*FILING_NAMES, "pdf")),
+        "judging": _drawn(evaluate, JUDGING_NAMES),
+        "raking": _drawn(rake, ("replicates", "random_state", "weight_name", *FILING_NAMES)),
+    }
+
+
+def _drawn(command: click.Command, names: Sequence[str]) -> list[dict[str, Any]]:
+    """What the page needs to draw a control for each of these options."""
+    options = _controls(command)
     return [
         {
             "name": name,
-            "label": options[name].info.label,
-            "help": options[name].info.page_help or labelled(options[name].help or ""),
+            "label": (info := options[name].info).label,
+            "help": info.page_help or labelled(options[name].help or ""),
+            "default": _default(options[name]),
+            "only_if": {
+                other: ["…" if one is ... else one for one in values] for other, values in info.only_if.items()
+            },
             **_kind(options[name]),
         }
         for name in names
     ]
 
 
-def _kind(option: click.Option) -> dict[str, Any]:
-    default = _default(option)
-    if option.is_flag:
+def _kind(option: RecordOption) -> dict[str, Any]:
+    info = option.info
+    if info.slider is not None:
+        (least, most, step, *start), usual = info.slider, option.source.field.default
+        drawn = {"kind": "slider", "least": least, "most": most, "step": step, "optional": usual is None}
+        return {**drawn, "start": [*start, most][0] if usual is None else usual}
+    if option.is_flag or option.type is FILE:  # the page names the files
         return {"kind": "flag"}
     if isinstance(option.type, click.Choice):
-        return {"kind": "choice", "choices": list(option.type.choices), "default": default}
+        choices = [(choice, info.choice_labels.get(choice, choice)) for choice in option.type.choices]
+        return {"kind": "choice", "choices": choices, "helps": dict(info.choice_help)}
     if isinstance(option.type, click.types.IntParamType):
-        return {"kind": "whole", "least": getattr(option.type, "min", None), "default": default}
+        return {"kind": "whole", "least": getattr(option.type, "min", None)}
     if isinstance(option.type, click.types.FloatParamType):
-        return {"kind": "number", "default": default}
-    return {"kind": "texts" if option.multiple else "text", "default": default}
+        return {"kind": "number"}
+    return {"kind": "texts" if option.multiple else "text"}

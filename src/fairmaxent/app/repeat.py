@@ -8,15 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairmaxent.app.opened_table import OpenedTable, numbered
+from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.scenario import Scenario
 from fairmaxent.cli import option_types
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import Request
 from fairmaxent.options import as_python, python_lines
 from fairmaxent.plain_text import visible
-from fairmaxent.report.repeat_call import reading_lines
-from fairmaxent.report.source import Source
+from fairmaxent.report.source import Source, reading_lines
 
 _SUFFIXES = {"rows": "-fair", "weights": "-fair-weights", "top-up": "-fair-added"}  # by what is taken
 _UNTYPABLE = "# Some names in this table cannot be typed in a command; the Python below repeats it."
@@ -34,21 +33,17 @@ class FileNames:
     domain: str | None = None
 
     @classmethod
-    def of(cls, scenario: Scenario, number: int) -> FileNames:
-        """The names of what a scenario makes, with the number of its set; no private one has the form of the file."""
-
-        def named(name: str, tag: str, new: str) -> str:
-            return numbered(new, number).join(name.rsplit(tag, 1))
-
+    def of(cls, scenario: Scenario) -> FileNames:
+        """The names of what a scenario makes; no private table has the form of the file."""
         table, model, report, like_input = scenario.table.file_names()
         stem = os.path.splitext(report)[0]
         return cls(
-            named(table, "-fair", _SUFFIXES[scenario.mode]),
-            named(model, "-model", "-model"),
-            named(report, "-report", "-report"),
+            _SUFFIXES[scenario.mode].join(table.rsplit("-fair", 1)),
+            model,
+            report,
             like_input and not scenario.asked.private,
-            named(f"{stem}.pdf", "-report", "-report") if scenario.pdf else None,
-            None if scenario.domain_text is None else named(f"{stem}.toml", "-report", "-domain"),
+            f"{stem}.pdf" if scenario.pdf else None,
+            None if scenario.domain_text is None else f"{'-domain'.join(stem.rsplit('-report', 1))}.toml",
         )
 
 

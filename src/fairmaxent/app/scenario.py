@@ -1,29 +1,36 @@
-"""A scenario: what the page asks for, as the records that the command line makes of the same options."""
+"""A scenario: what the page asks for, as the records that the command line makes of the same options, and its fit."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-from fairmaxent.app.looked import COLUMN_NAMES, ROLE_NAMES
 from fairmaxent.app.opened_table import OpenedTable
-from fairmaxent.app.page_options import meaningful, page_options
+from fairmaxent.app.page_options import FILING_NAMES, PageOptions, meaningful, page_options
 from fairmaxent.cli.commands.debias import command as debias
 from fairmaxent.cli.config import declared
-from fairmaxent.cli.output_options import FilingOptions, OutputOptions
+from fairmaxent.cli.output_options import OutputOptions
 from fairmaxent.cli.reading_options import DomainOptions
 from fairmaxent.cli.request_options import REQUEST_NAMES, AskedOptions, RoleOptions
 from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.roles import Reading
 from fairmaxent.errors import InputError
 from fairmaxent.files.reading import TableFile
+from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.pipeline import read_frame
+from fairmaxent.fit.plans import OutputOption
 from fairmaxent.fit.request import Request
 
-OUTPUT_NAMES = ("mode", "rows", "iid", "weight_name", "evaluate")
-FILING_NAMES = tuple(field.name for field in fields(FilingOptions))
-_NAMES = (*ROLE_NAMES, *REQUEST_NAMES, *OUTPUT_NAMES, *FILING_NAMES, *COLUMN_NAMES, "drop")
+ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))
+COLUMN_NAMES = ("bins", "kinds", "order", "max_levels")
+_TAKEN_NAMES = ("mode", "rows", "iid", "weight_name", "evaluate", *FILING_NAMES)
 _DOMAIN, _PDF = "domain", "pdf"  # on the page a text and a tick; on the command line both are files
+_UNSPENT = (
+    "A private result looks at the table once, which spends its budget. Press “Spend the budget” under Privacy; after "
+    "that, the rates can be moved freely."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,81 +39,68 @@ class Scenario:
 
     given: Mapping[str, Any]
     table: OpenedTable
+    options: PageOptions
     roles: RoleOptions
     asked: AskedOptions
     wanted: OutputOptions
-    filing: FilingOptions
-    columns_as: DomainOptions
-    drop: tuple[str, ...]
     domain_text: str | None  # a declared domain
-    pdf: bool
-    typed: tuple[str | None, ...]
 
     @classmethod
-    def from_json(cls, values: object, table: OpenedTable) -> Scenario:
+    def from_json(cls, values: Mapping[str, Any], table: OpenedTable) -> Scenario:
         """Read what the page sent; what is not given has its default."""
-        if not isinstance(values, Mapping):
-            raise InputError("the page sent something that is not a scenario; reload it")
         if not values.get("outcome") or not values.get("protected"):
             raise InputError("Choose the outcome and at least one column of groups first.")
-        given = meaningful(values)
+        given = meaningful(debias, values)
         text, pdf = given.pop(_DOMAIN, None), given.pop(_PDF, None)
         if not isinstance(text, str | None) or not isinstance(pdf, bool | None):
             raise InputError("the page sent a domain that is not a text; reload it")
-        options = page_options(debias, ["-"], {"random_state": 0, **given}, names=_NAMES)
+        names = (*ROLE_NAMES, *REQUEST_NAMES, *_TAKEN_NAMES, *COLUMN_NAMES, "drop")
+        options = page_options(debias, ["-"], {"random_state": 0, **given}, names=names)
         with options.context:
             roles = options.record(RoleOptions)
             asked = AskedOptions.of(**{name: options.context.params[name] for name in REQUEST_NAMES})
             wanted = options.record(OutputOptions)
             replace(wanted, report="report.html").check("-")  # there always is one
             asked.check(options.context, roles)
-        if (asked.private or asked.releases) and wanted.mode != "rows":
-            raise InputError("Private rows, and rows to share, are new rows; choose “New rows” under Take.")
-        drop = tuple(options.context.params["drop"] or ())
-        return cls(
-            values,
-            table,
-            roles.checked(table.file(drop, texts=_texts(text)), table.typed),
-            asked,
-            wanted,
-            options.record(FilingOptions),
-            options.record(DomainOptions),
-            drop,
-            text or None,
-            bool(pdf),
-            options.typed,
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """The scenario as plain values, for the page."""
-        return dict(self.given)
+        text = text if asked.private or asked.releases else None
+        source = table.file(options.drop, texts=_texts(text))
+        return cls(values, table, options, roles.checked(source, table.typed), asked, wanted, text or None)
 
     @property
     def mode(self) -> str:
         """What is made: rows, weights or rows to add."""
         return self.wanted.mode
 
+    @property
+    def pdf(self) -> bool:
+        """Whether the report is printed, too."""
+        return bool(self.given.get(_PDF))
+
+    @property
+    def typed(self) -> tuple[str | None, ...]:
+        """How the options are typed."""
+        return self.options.typed
+
+    @property
+    def drop(self) -> tuple[str, ...]:
+        """The columns that are left out."""
+        return self.options.drop
+
+    @cached_property
+    def columns_as(self) -> DomainOptions:
+        """How columns are read."""
+        return self.options.record(DomainOptions)
+
     def fits_like(self, other: Scenario) -> bool:
         """Whether both have the same fit: they differ at most in what is taken."""
-        taken = (*OUTPUT_NAMES, *FILING_NAMES, _PDF)
-        same = (self.table is other.table, self.needs_rows_in_memory == other.needs_rows_in_memory)
-        return all(same) and _but(self.given, taken) == _but(other.given, taken)
+        same = self.table is other.table and self.needs_rows_in_memory == other.needs_rows_in_memory
+        asked = [{name: one.given[name] for name in one.given.keys() - {*_TAKEN_NAMES, _PDF}} for one in (self, other)]
+        return same and asked[0] == asked[1]
 
     @property
     def needs_rows_in_memory(self) -> bool:
         """Whether the rows of a Parquet file have to be read: relabelling writes each several times."""
         return (self.asked.relabels and self.mode == "weights") or (self.asked.releases and self.domain_text is None)
-
-    @cached_property
-    def declaration(self) -> Declaration | None:
-        """The domain that was declared on the page."""
-        if self.domain_text is None:
-            return None
-        if self.columns_as.given:
-            raise InputError(
-                "“Public values of every column” say how columns are read; leave bins, kinds and orders out"
-            )
-        return _declared(self.domain_text)
 
     @property
     def file(self) -> TableFile:
@@ -120,17 +114,11 @@ class Scenario:
 
     def request(self) -> Request:
         """Make the request, which refuses what makes no sense; its domain is that which was declared, if one was."""
-        return self.asked.request(self.roles, self.declaration)
-
-    def with_domain(self, request: Request, frame: Any) -> Request:
-        """The request with the domain learned as asked."""
-        if request.domain is not None:
-            return request
-        return replace(request, domain=self.columns_as.domain(frame, self.roles.weight))
-
-
-def _but(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name not in names}
+        if self.domain_text is not None and self.columns_as.given:
+            raise InputError(
+                "“Public values of every column” say how columns are read; leave bins, kinds and orders out"
+            )
+        return self.asked.request(self.roles, None if self.domain_text is None else _declared(self.domain_text))
 
 
 def _declared(text: str) -> Declaration:
@@ -139,3 +127,66 @@ def _declared(text: str) -> Declaration:
 
 def _texts(text: str | None) -> tuple[str, ...]:
     return () if not text else _declared(text).texts
+
+
+class Readings:
+    """The rows in codes: the newest reading, and the newest private one, whose noise is paid for only once."""
+
+    def __init__(self) -> None:
+        self._newest: dict[bool, tuple[object, Reading]] = {}  # by whether it is private
+        self.spent: list[str] = []  # the budget of each private look, as text
+
+    def get(self, scenario: Scenario, request: Request, *, spend: bool) -> Reading:
+        """Read the rows, unless they are there; a new private look needs leave to ``spend`` its budget."""
+        key, private = _key(scenario, request), request.privacy is not None
+        newest = self._newest.get(private)
+        if newest is not None and newest[0] == key:
+            return newest[1]
+        if private and not spend:
+            raise InputError(_UNSPENT)
+        self._newest.pop(private, None)  # two tables need not be in memory at once
+        self.spent += [str(request.privacy)] if private else []
+        try:
+            frame = scenario.file.frame
+            if request.domain is None:
+                request = replace(request, domain=scenario.columns_as.domain(frame, request.weight))
+            data = read_frame(frame, request)
+        except Exception as problem:
+            if private and "has spent" not in str(problem):  # as `after_spending` says of what fails too late
+                self.spent.pop()
+            raise
+        self._newest[private] = key, data
+        return data
+
+
+def _key(scenario: Scenario, request: Request) -> object:
+    """All that the reading depends on."""
+    roles = (request.outcome, request.also_names, request.protected_names, request.within_names, request.weight)
+    columns = (scenario.drop, scenario.columns_as, scenario.domain_text, request.detail, request.release)
+    if request.privacy is not None:
+        return repr((roles, columns, replace(request.privacy), request.forbid))
+    return repr((scenario.needs_rows_in_memory, roles, columns, sorted(request.named_columns)))
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A scenario and its fit; estimates are kept apart, by what the model is trained on."""
+
+    scenario: Scenario
+    bare: Fit  # without an estimate
+    estimates: Mapping[OutputOption, Fit] = field(default_factory=dict)
+
+    @property
+    def output(self) -> OutputOption:
+        """What a model will be trained on, if this is taken."""
+        return "weights" if self.scenario.mode == "weights" else "rows"
+
+    @property
+    def fit(self) -> Fit:
+        """The fit, with the estimate for what is taken, if there is one."""
+        return self.estimates.get(self.output, self.bare)
+
+    @property
+    def estimated(self) -> OutputOption | None:
+        """What the estimate is about; None if there is none for what is taken."""
+        return self.output if self.output in self.estimates else None

@@ -1,38 +1,40 @@
-"""What Take makes, by the same functions as the command line: the files, and a judgement of new rows before that."""
+"""What Take makes, by the same functions as the command line: the files, a judgement of new rows, and known margins."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairmaxent.app.fitted import Fitted
-from fairmaxent.app.labels import IN_APP
-from fairmaxent.app.looked import plain
 from fairmaxent.app.opened_table import OpenedTable
-from fairmaxent.app.page_options import page_options
-from fairmaxent.app.repeat import FileNames, evaluation_command
-from fairmaxent.app.scenario import Scenario
+from fairmaxent.app.page_options import FILING_NAMES, IN_APP, JUDGING_NAMES, page_options
+from fairmaxent.app.repeat import FileNames, evaluation_command, typed_text
+from fairmaxent.app.scenario import Fitted, Scenario
 from fairmaxent.cli.before_after import measure, measure_data
 from fairmaxent.cli.commands.debias import make_report, make_result, stream_table, write_files
 from fairmaxent.cli.commands.evaluate import EvaluateOptions
 from fairmaxent.cli.commands.evaluate import command as evaluate_command
+from fairmaxent.cli.commands.rake import RakeOptions
+from fairmaxent.cli.commands.rake import command as rake_command
+from fairmaxent.cli.commands.rake import make_report as make_raking_report
 from fairmaxent.cli.debias_result import Result
-from fairmaxent.cli.output_options import OutputOptions
+from fairmaxent.cli.output_options import FilingOptions, OutputOptions
 from fairmaxent.cli.reading_options import DomainOptions, source_of
+from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError
 from fairmaxent.evaluation.evaluation import evaluate
-from fairmaxent.files.formats import as_polars
-from fairmaxent.files.write import Staging
+from fairmaxent.files.formats import as_polars, read_table
+from fairmaxent.files.write import Staging, write_table
 from fairmaxent.fit.fit import Fit
-from fairmaxent.plain_text import visible
+from fairmaxent.plain_text import plain_json, visible
 from fairmaxent.progress import Progress
+from fairmaxent.raking.certificate import few_rows_warnings
+from fairmaxent.raking.raking import rake
 from fairmaxent.report.browser import find_browser
 from fairmaxent.report.source import Source
 
-JUDGING_NAMES = ("secrets", "attacks", "random_state")
 _WHATS = {"rows": "New rows, to train on", "weights": "Your rows with weights", "top-up": "Rows to add to yours"}
 
 
@@ -41,53 +43,48 @@ def take(fitted: Fitted, names: FileNames, folder: Path, command: str, progress:
     scenario = fitted.scenario
     if scenario.pdf:
         find_browser()  # refuses, before any work, if there is none
+
+    def here(name: str | None) -> str | None:
+        return None if name is None else str(folder / os.path.basename(name))
+
     source = scenario.file
-    wanted = _wanted(folder, scenario, names, fitted.estimated).in_form(source)
+    wanted = replace(
+        scenario.wanted,
+        output=here(names.table),
+        like_input=names.like_input,
+        estimate=fitted.estimated or "none",
+        model=here(names.model),
+        report=here(names.report),
+        pdf=here(names.pdf),
+        force=True,
+    ).in_form(source)
     progress("drawing" if scenario.mode != "weights" else "weighing", 0.1)
     with Staging(wanted.targets, force=True) as staging:
         result = _result(fitted.fit, source, wanted, staging, progress)
         progress("writing the report", 0.6)
-        make_report(result, wanted, scenario.filing, staging, origin_of(scenario.table, scenario.columns_as, command))
+        filing = scenario.options.record(FilingOptions)
+        make_report(result, wanted, filing, staging, _origin(scenario.table, scenario.columns_as, command))
         progress("writing the report", 0.95)
+    domain = here(names.domain)
+    if domain is not None:
+        Path(domain).write_text(scenario.domain_text or "", encoding="utf-8")
     whats = {wanted.output: _WHATS[scenario.mode], wanted.model: "Model", wanted.report: "Report"}
-    whats |= {wanted.pdf: "Report as PDF"}
-    if names.domain is not None and scenario.domain_text is not None:
-        domain = folder / os.path.basename(names.domain)
-        domain.write_text(scenario.domain_text, encoding="utf-8")
-        whats |= {str(domain): "Public values"}
-    return files_in(folder, {os.path.basename(path): what for path, what in whats.items() if path is not None})
+    return _files({**whats, wanted.pdf: "Report as PDF", domain: "Public values"})
 
 
-def origin_of(table: OpenedTable, columns_as: DomainOptions, command: str) -> Source:
+def _origin(table: OpenedTable, columns_as: DomainOptions, command: str) -> Source:
     """Where a table came from, as a report says it: the file as the user knows it, and options as on the page."""
     origin = source_of(str(table.path), columns_as, command)
     return replace(origin, file=os.path.basename(table.typed), front_door=IN_APP)
 
 
-def files_in(folder: Path, whats: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Files by name, with what they are, as the page lists them."""
+def _files(whats: Mapping[str | None, str]) -> list[dict[str, Any]]:
+    """Files by path, with what they are, as the page lists them."""
+    paths = {Path(path): what for path, what in whats.items() if path is not None}
     return [
-        {"name": name, "what": what, "bytes": os.path.getsize(folder / name), "folder": int(folder.name)}
-        for name, what in whats.items()
+        {"name": path.name, "what": what, "bytes": path.stat().st_size, "folder": int(path.parent.name)}
+        for path, what in paths.items()
     ]
-
-
-def _wanted(folder: Path, scenario: Scenario, names: FileNames, estimated: str | None) -> OutputOptions:
-    """What is written, in the folder instead of beside the data."""
-
-    def here(name: str | None) -> str | None:
-        return None if name is None else str(folder / os.path.basename(name))
-
-    return replace(
-        scenario.wanted,
-        output=here(names.table),
-        like_input=names.like_input,
-        estimate=estimated or "none",  # type: ignore[arg-type]
-        model=here(names.model),
-        report=here(names.report),
-        pdf=here(names.pdf),
-        force=True,
-    )
 
 
 def _result(fit: Fit, source: Any, wanted: OutputOptions, staging: Staging, progress: Progress) -> Result:
@@ -109,33 +106,17 @@ def _result(fit: Fit, source: Any, wanted: OutputOptions, staging: Staging, prog
 # ---------------------------------------------------------------- judging new rows
 
 
-@dataclass(frozen=True, eq=False)
-class Judging:
-    """What the new rows are judged by."""
-
-    options: EvaluateOptions
-    typed: tuple[str | None, ...]
-    control: OpenedTable | None  # rows of other people
-
-    @classmethod
-    def from_json(cls, values: object, scenario: Scenario, control: OpenedTable | None) -> Judging:
-        """Read what the page sent; the roles are those of the scenario."""
-        roles = {name: scenario.given.get(name) for name in ("outcome", "protected", "favourable")}
-        given = {**(values if isinstance(values, dict) else {}), **roles}
-        options = page_options(evaluate_command, ["-", "-"], given, names=(*roles, *JUDGING_NAMES))
-        typed = options.typed if control is None else (*options.typed, "--control", control.typed)
-        return cls(options.record(EvaluateOptions), typed, control)
-
-
-def judge(scenario: Scenario, fit: Fit, names: FileNames, judging: Judging, progress: Progress) -> dict[str, Any]:
+def judge(scenario: Scenario, fit: Fit, names: FileNames, values: object, progress: Progress) -> dict[str, Any]:
     """Draw the rows, and judge them; ``names`` are those of the files that they will be in."""
     if scenario.mode != "rows":
-        raise InputError("Only new rows can be judged; choose “New rows” under Take.")
-    rows, wanted, control = scenario.wanted.rows, judging.options, judging.control
+        raise InputError("Only new rows can be judged; choose “new rows” under Take.")
+    roles = {name: scenario.given.get(name) for name in ("outcome", "protected", "favourable")}
+    given = {**(values if isinstance(values, dict) else {}), **roles}
+    options = page_options(evaluate_command, ["-", "-"], given, names=(*roles, *JUDGING_NAMES))
+    rows, wanted = scenario.wanted.rows, options.record(EvaluateOptions)
     judged = evaluate(
         scenario.table.file(scenario.drop, in_memory=True).frame,
         as_polars(fit.sample(fit.table.size if rows is None else rows, iid=scenario.wanted.iid)),
-        control=None if control is None else _without(control, scenario.drop),
         outcome=scenario.roles.outcome,
         protected=list(scenario.roles.protected),
         favourable=scenario.roles.favoured,
@@ -146,11 +127,87 @@ def judge(scenario: Scenario, fit: Fit, names: FileNames, judging: Judging, prog
     )
     return {
         "verdict": visible(judged.verdict),
-        "measures": plain(list(judged.to_frame().iter_rows(named=True))),
-        "command": evaluation_command(scenario, names, judging.typed),
+        "measures": plain_json(list(judged.to_frame().iter_rows(named=True))),
+        "command": evaluation_command(scenario, names, options.typed),
     }
 
 
-def _without(control: OpenedTable, drop: tuple[str, ...]) -> Any:
-    """Rows of other people, without the columns to drop that they have."""
-    return control.file([name for name in drop if name in control.schema], in_memory=True).frame
+# ---------------------------------------------------------------- known margins
+
+_AS_INFERRED = DomainOptions(bins=(), kinds=(), order=(), max_levels=None, declared=None)
+_RAKING = ("weight", "bounds", "relax", "replicates", "random_state", "weight_name", *FILING_NAMES)
+_SLACK = 1e-6  # how far shares may be from adding up to 1
+
+
+def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress: Progress) -> dict[str, Any]:
+    """Rake the table and write the files; return the margins before and after, and the command that repeats it."""
+    margins = _margins(values.get("margins"), table)
+    asked = {"random_state": 0, **(values.get("options") or {})}
+    asked |= {} if asked.get("replicates") else {"random_state": None}  # which is about nothing else
+    options = page_options(rake_command, ["-", "--margins", "-"], asked, names=_RAKING)
+    written, _, report, like_input = table.file_names()
+    stem, suffix = os.path.basename(written).rsplit("-fair", 1)
+    names = {"margins": f"{stem}-margins.csv", "output": f"{stem}-weighted{suffix}"}
+    names["report"] = "-weighted-report".join(os.path.basename(report).rsplit("-report", 1))
+    paths = {what: str(folder / name) for what, name in names.items()}
+    write_table(margins, paths["margins"])
+    wanted = replace(
+        options.record(RakeOptions),
+        margins=(paths["margins"],),
+        output=paths["output"],
+        report=paths["report"],
+        like_input=like_input,
+        force=True,
+    )
+    if wanted.weight is not None and wanted.weight not in table.schema:
+        raise InputError(f"the table has no column {wanted.weight!r}; reload the page")
+    source = table.file(in_memory=bool(wanted.replicates))
+    progress("raking", 0.1)
+    raking = rake(
+        source.frame,
+        [read_table(paths["margins"]).frame],
+        weight=wanted.weight,
+        bounds=wanted.bounds,
+        relax=wanted.relaxed,
+        replicates=wanted.replicates,
+        random_state=wanted.random_state,
+    )
+    progress("writing", 0.5)
+    alike = ["--like-input"] if like_input else []
+    words = ["fairmaxent", "rake", table.typed, "--margins", names["margins"], *options.typed, *table.reading_typed]
+    command = typed_text([*words, "-o", names["output"], *alike, "--report", names["report"]])
+    with Staging(wanted.targets, force=True) as staging:
+        form = source.form if like_input else None
+        staging.write_table(raking.weigh(source.frame, name=wanted.weight_name), paths["output"], form=form)
+        origin = _origin(table, _AS_INFERRED, command)
+        make_raking_report(raking, wanted, options.record(FilingOptions), staging, origin, source)
+    certificate = raking.certificate
+    return {
+        "levels": plain_json(
+            [{"margin": margin.name, **vars(level)} for margin in certificate.margins for level in margin.levels]
+        ),
+        "summary": certificate.summary(),
+        "notes": [*map(IN_APP.said, few_rows_warnings(certificate.margins)), *certificate.notes],
+        "command": command,
+        "files": _files(dict(zip(paths.values(), ("Margins", "Your rows with weights", "Report"), strict=True))),
+    }
+
+
+def _margins(values: object, table: OpenedTable) -> Any:
+    """The known shares as the table that `rake` reads: one row for each column and level."""
+    if not isinstance(values, list) or not values:
+        raise InputError("Choose at least one column whose shares are known.")
+    rows = []
+    for margin in values:
+        column, shares = (margin.get("column"), margin.get("shares")) if isinstance(margin, Mapping) else ("", None)
+        if str(column) not in table.schema or not isinstance(shares, list) or not all(map(_is_share, shares)):
+            raise InputError("the page sent margins that make no sense; reload it")
+        total = sum(share for _, share in shares)
+        if abs(total - 1) > _SLACK:
+            raise InputError(f"the shares of {column!r} add up to {total:.1%}; they must add up to 100 %")
+        rows += [(column, level, share) for level, share in shares]
+    return load_library("polars").DataFrame(rows, schema=["columns", "level", "value"], orient="row")
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, list) and [*map(type, value)] in ([str, float], [str, int])

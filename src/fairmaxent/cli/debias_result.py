@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from fairmaxent.fit.fit import Fit
     from fairmaxent.fit.plans import Estimate, OutputOption
     from fairmaxent.progress import Progress
-    from fairmaxent.report.delivered import Delivered, Mode
-    from fairmaxent.report.delivered_costs import DeliveredCosts
+    from fairmaxent.report.delivered import Delivered, DeliveredCosts, Mode
 
 _SHOWN = 12  # notes before the rest is counted
 _FEW_LEVELS = 3  # of an outcome
@@ -66,7 +65,7 @@ class Result:
     @cached_property
     def costs(self) -> DeliveredCosts:
         """What the table that is written costs each group."""
-        from fairmaxent.report.delivered_costs import delivered_costs
+        from fairmaxent.report.delivered import delivered_costs
 
         return delivered_costs(self.fit, self.delivered, None if self.private else self.source.frame)
 

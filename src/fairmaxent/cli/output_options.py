@@ -47,7 +47,8 @@ def pdf_field() -> Any:
         None,
         text="file",
         in_files=False,
-        label="Report as PDF",
+        label="Also as PDF",
+        page_help="If Chromium, Chrome or Edge is installed.",
         help="Print the report to this PDF, if Chromium, Chrome or Edge is installed.",
     )
 
@@ -58,7 +59,7 @@ def evaluate_field() -> Any:
         False,
         text="flag",
         label="Judge the rows in the report",
-        only_if=lambda given: given.get("mode") in (None, "rows") and given.get("epsilon") is None,
+        only_if={"mode": (None, "rows"), "epsilon": (None,)},
         help="Also say in the report what the rows give away about people: fit again without a fifth of the table, and "
         "attack the new rows.",
         page_help="The report then also says what the new rows give away about people. This takes a while.",
@@ -110,10 +111,16 @@ class OutputOptions:
         main=True,
         choices=MODES,
         label="What to take",
+        only_if={"epsilon": (None,), "release": (None,)},  # then nobody's row may be handed on
         choice_labels={
             "rows": "new rows",
             "weights": "your rows with weights",
             "top-up": "only the rows to add to yours",
+        },
+        choice_help={
+            "rows": "To train on instead of yours.",
+            "weights": "For learners that take sample weights.",
+            "top-up": "To train on both.",
         },
         help="rows: new rows. weights: your rows with a column of weights. top-up: only the rows to add to yours.",
     )
@@ -123,15 +130,22 @@ class OutputOptions:
         text="whole",
         least=1,
         label="How many rows",
+        only_if={"mode": (None, "rows")},
+        page_help="If this is empty, as many as in the data.",
         help="How many new rows; by default as many as in the data (of a private fit: about as many).",
     )
     iid: bool = option(
-        False, text="flag", label="Draw rows independently", help="Draw rows independently instead of by quota."
+        False,
+        text="flag",
+        label="Draw rows independently",
+        only_if={"mode": (None, "rows")},
+        help="Draw rows independently instead of by quota.",
+        page_help="Their rates then vary by chance.",
     )
     weight_name: str = option(
         WEIGHT_NAME,
         label="Name of the weights",
-        only_if=lambda given: given.get("mode") == "weights",
+        only_if={"mode": ("weights",)},
         help="Name of the column that --mode weights adds; it includes the design weights of --weight.",
         page_help="The name of the column of weights in the file.",
     )

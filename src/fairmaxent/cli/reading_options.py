@@ -111,7 +111,6 @@ class DomainOptions:
         text="file",
         metavar="FILE",
         label="Public values of every column",
-        only_if=lambda given: given.get("epsilon") is not None or bool(given.get("release")),
         help="TOML file that declares the levels or edges of every column; 'inspect --write-domain' drafts one.",
     )
 

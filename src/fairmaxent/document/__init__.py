@@ -1,20 +1,105 @@
 """One document, several renderers: blocks say what there is to say, and each renderer alone knows how its format looks.
 
-Whoever has facts makes blocks of them (`blocks`); `text`, `html` and `markdown` write them. All text is data: a
-renderer escapes whatever its format would take for markup. `words` writes numbers and cuts names.
+Whoever has facts makes blocks of them: seven kinds, without layout; a block that would need an option is two blocks.
+`text` and `html` write them. All text is data: a renderer escapes whatever its format would take for markup. `words`
+writes numbers and cuts names.
 """
 
-from fairmaxent.document.blocks import (
-    Block,
-    Code,
-    Document,
-    Heading,
-    Listing,
-    Note,
-    Paragraph,
-    Picture,
-    Section,
-    Table,
-)
+from __future__ import annotations
 
-__all__ = ["Block", "Code", "Document", "Heading", "Listing", "Note", "Paragraph", "Picture", "Section", "Table"]
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading inside a section."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """One or several sentences."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Sentences or parts of sentences, one below the other."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Heads and rows of texts; the first cell of a row names it.
+
+    ``states`` has a word for each row ("good", "short", "bad" or none), about the column `state`. ``shares`` has two
+    numbers for each row, before and after, which a page shows as bars.
+    """
+
+    label: str  # what the table shows
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    state: int | None = None
+    states: tuple[str, ...] = ()
+    shares: tuple[tuple[float, float], ...] = ()
+    about: str = ""  # what else there is to say about a table with bars
+
+    def titled(self) -> Table:
+        """The table as reports have them: heads begin with a capital letter, and no cell is empty."""
+        rows = tuple(tuple(cell.strip() or "–" for cell in row) for row in self.rows)
+        return replace(self, heads=tuple(head[:1].upper() + head[1:] for head in self.heads), rows=rows)
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a reader should not miss: a sentence that stands out, and what belongs to it."""
+
+    lead: str
+    items: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing as SVG that we made; forms without pictures show its numbers, if they stand nowhere else."""
+
+    caption: str
+    svg: str
+    numbers: Table | None = None
+
+
+@dataclass(frozen=True)
+class Code:
+    """What can be typed, line by line."""
+
+    text: str
+
+
+Block = Heading | Paragraph | Listing | Table | Note | Picture | Code
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks under a title; ``key`` is its name in a page, and ``short`` its name in a table of contents."""
+
+    key: str
+    title: str
+    short: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A first page, which fits on one sheet, and an appendix."""
+
+    kind: str  # e.g. "Fairness report"
+    title: str
+    filing: tuple[tuple[str, str], ...]  # what it is filed under: names and values
+    summary: str
+    warning: Note | None
+    first_page: tuple[Section, ...]
+    appendix: tuple[Section, ...]
+    footer: str
+    is_long: bool = False  # whether the first page needs smaller print to fit on a sheet

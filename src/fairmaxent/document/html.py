@@ -1,14 +1,16 @@
-"""Documents as HTML: no script, no network, every text escaped."""
+"""Documents as HTML, and their pictures as SVG: no script, no network, every text escaped, colours from the page."""
 
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from itertools import groupby
 
-from fairmaxent.document.blocks import Block, Code, Document, Heading, Listing, Note, Paragraph, Picture, Section, Table
+from fairmaxent.document import Block, Code, Document, Heading, Listing, Note, Paragraph, Picture, Section, Table
+from fairmaxent.document.words import numeric_columns
 from fairmaxent.plain_text import isolated
 
 _TYPED = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
@@ -57,22 +59,14 @@ def _answer(section: Section) -> str:
 
 
 def _appendix(sections: Sequence[Section]) -> Iterator[str]:
-    yield '<div class="appendix">\n<h2 id="appendix">Appendix</h2>'
-    yield _contents(sections)
-    yield from map(_appendix_section, sections)
-    yield "</div>"
-
-
-def _appendix_section(section: Section) -> str:
-    return (
-        f'<section id="{section.key}" aria-labelledby="{section.key}-title">\n'
-        f'<h3 id="{section.key}-title">{escaped(section.title)}</h3>\n{to_html(section.blocks)}\n</section>'
-    )
-
-
-def _contents(sections: Sequence[Section]) -> str:
     links = "".join(f'<li><a href="#{section.key}">{escaped(section.short)}</a></li>\n' for section in sections)
-    return f'<nav aria-label="Contents">\n<ul>\n{links}</ul>\n</nav>'
+    yield '<div class="appendix">\n<h2 id="appendix">Appendix</h2>'
+    yield f'<nav aria-label="Contents">\n<ul>\n{links}</ul>\n</nav>'
+    for section in sections:
+        title = f'<h3 id="{section.key}-title">{escaped(section.title)}</h3>'
+        yield f'<section id="{section.key}" aria-labelledby="{section.key}-title">\n{title}\n{to_html(section.blocks)}'
+        yield "</section>"
+    yield "</div>"
 
 
 # ---------------------------------------------------------------- blocks
@@ -140,7 +134,7 @@ def _figure(picture: Picture) -> str:
 
 def _grid(table: Table) -> str:
     """A table whose rows become blocks on a phone; roles keep it a table for a screen reader even then."""
-    numbers = [' class="n"' if numeric else "" for numeric in table.numeric]
+    numbers = [' class="n"' if numeric else "" for numeric in numeric_columns(table.rows, len(table.heads))]
     heads = "".join(
         f'<th role="columnheader" scope="col"{number}>{escaped(head)}</th>'
         for head, number in zip(table.heads, numbers, strict=True)
@@ -149,7 +143,7 @@ def _grid(table: Table) -> str:
     for row, cells in enumerate(table.rows):
         shown = "".join(
             f'<td role="cell" data-label="{escaped(table.heads[column])}"{numbers[column]}>'
-            f"{_marked(cells[column], table.mark(row, column))}</td>"
+            f"{_marked(cells[column], table.states[row] if column == table.state else '')}</td>"
             for column in range(1, len(cells))
         )
         rows.append(f'<tr role="row"><th role="rowheader" scope="row">{escaped(cells[0])}</th>{shown}</tr>')
@@ -194,3 +188,94 @@ def _sentence(text: str) -> str:
 def escaped(text: str) -> str:
     """Text as HTML shows it: no markup, no letters that hide or move those beside them."""
     return html.escape(isolated(text))
+
+
+# ---------------------------------------------------------------- pictures
+
+_LETTER = 6.2  # about the width of a letter of the small text, in pixels
+_LONGEST = 18  # letters of a name
+_READABLE = 460  # narrower than this in pixels, the names in a large map could not be read; it is scrolled instead
+_WIDTH, _HEIGHT = 320.0, 190.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 14.0, 40.0
+
+
+def heat_map(names: Sequence[str], matrix: Sequence[Sequence[float]], *, title: str) -> str:
+    """Draw a square of cells, the stronger the deeper; each cell says its value when pointed at.
+
+    How deep the strongest is says the page, which keeps the numbers readable on it in light and in dark.
+    """
+    cell = max(18, min(30, 460 // len(names)))
+    shown = [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in names]
+    margin = 10 + _LETTER * max(map(len, shown))
+    size = margin + cell * len(names) + 4
+    parts = []
+    for row, values in enumerate(matrix):
+        y = margin + cell * row
+        middle = y + cell * 0.5 + 4
+        turned = f' transform="rotate(-90 {middle:.1f} {margin - 6:.1f})"'
+        parts.append(_text(shown[row], margin - 6, middle, "end", full=names[row]))
+        parts.append(_text(shown[row], middle, margin - 6, "start", turned, full=names[row]))
+        for column, value in enumerate(values):
+            x = margin + cell * column
+            if row != column:
+                parts.append(
+                    f'<rect x="{x + 0.5:.1f}" y="{y + 0.5:.1f}" width="{cell - 1:.1f}" height="{cell - 1:.1f}" '
+                    f'class="cell" style="--strength:{0.04 + 0.96 * value:.2f}">'
+                    f"<title>{escaped(f'{names[row]}, {names[column]}: {value:.3f}')}</title></rect>"
+                )
+            if row != column and cell >= 24:
+                parts.append(_text(f"{100 * value:.0f}", x + cell / 2, y + cell / 2 + 3.5))
+    return _svg(size, size, title, parts, f' style="min-width:{min(size, _READABLE):.0f}px"')
+
+
+def curve(
+    points: Sequence[tuple[float, float]], this_fit: float | None, *, title: str, across: str, unit: str = ""
+) -> str:
+    """Draw values over a share from 0 to 1, with the point that the report is about marked."""
+    top = _rounded_up(max(value for _, value in points))
+
+    def place(share: float, part: float) -> tuple[float, float]:
+        return _LEFT + share * (_WIDTH - _LEFT - _RIGHT), _HEIGHT - _BOTTOM - part * (_HEIGHT - _TOP - _BOTTOM)
+
+    parts = []
+    for part in (0.0, 0.5, 1.0):
+        x, y = place(part, part)
+        parts += [
+            f'<line x1="{_LEFT:.1f}" x2="{_WIDTH - _RIGHT:.1f}" y1="{y:.1f}" y2="{y:.1f}" class="grid" />',
+            _text(f"{_number(part * top)}{unit}", _LEFT - 6, y + 4, "end"),
+            _text(f"{part:g}", x, _HEIGHT - _BOTTOM + 16),
+        ]
+    parts.append(_text(across, (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 6))
+    placed = [place(share, value / top) for share, value in points]
+    parts.append(f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in placed)}" class="line" />')
+    for (share, value), (x, y) in zip(points, placed, strict=True):
+        look = 'r="6.0" class="own"' if share == this_fit else 'r="3.5" class="dot"'
+        about = escaped(f"{across} {share:g}: {_number(value)}{unit}")
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" {look}><title>{about}</title></circle>')
+    return _svg(_WIDTH, _HEIGHT, title, parts)
+
+
+def _svg(width: float, height: float, title: str, parts: Sequence[str], more: str = "") -> str:
+    box = f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escaped(title)}" width="{width:.0f}"'
+    return f"<svg {box}{more}>{''.join(parts)}</svg>"
+
+
+def _text(text: str, x: float, y: float, anchor: str = "middle", more: str = "", *, full: str | None = None) -> str:
+    title = "" if full in (None, text) else f"<title>{escaped(str(full))}</title>"
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escaped(text)}{title}</text>'
+
+
+def _rounded_up(value: float) -> float:
+    """Return the next of 1, 2, 4, 6, 8 times a power of ten.
+
+    >>> _rounded_up(15.1), _rounded_up(0.77), _rounded_up(1000.0)
+    (20.0, 0.8, 1000.0)
+    """
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return float(next(step * power for step in (1, 2, 4, 6, 8, 10) if step * power >= value * (1 - 1e-9)))
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,12 +1,15 @@
-"""Blocks as plain text, which reads well in a terminal, in a pipe and in a file."""
+"""Blocks as plain text, for a terminal, a pipe or a file; documents as Markdown, for a repository or a wiki."""
 
 from __future__ import annotations
 
+import html
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from fairmaxent.document.blocks import Block, Code, Heading, Listing, Note, Paragraph, Picture, Table, numeric_columns
-from fairmaxent.plain_text import visible
+from fairmaxent.document import Block, Code, Document, Heading, Listing, Note, Paragraph, Picture, Table
+from fairmaxent.document.words import numeric_columns
+from fairmaxent.plain_text import isolated, visible
 
 
 def to_text(blocks: Iterable[Block], *, width: int | None = None) -> str:
@@ -68,3 +71,62 @@ def on_one_line(text: str) -> str:
     'two⏎lines'
     """
     return visible("⏎".join(text.splitlines()))
+
+
+# Characters that would begin markup; each is written as text.
+_MARKUP = re.compile(r"([\\`*_\[\]|#~$])")
+
+
+def to_markdown(document: Document) -> str:
+    """Write a document."""
+    return "\n\n".join(filter(None, _parts(document))) + "\n"
+
+
+def _parts(document: Document) -> Iterator[str]:
+    yield f"# {escaped(f'{document.kind}: {document.title}')}"
+    yield _listing(f"{name}: {value}" for name, value in document.filing)
+    yield escaped(document.summary)
+    yield "" if document.warning is None else _markdown(document.warning)
+    for section in document.first_page:
+        yield from (f"## {escaped(section.title)}", *map(_markdown, section.blocks))
+    yield "## Appendix" if document.appendix else ""
+    for section in document.appendix:
+        yield from (f"### {escaped(section.title)}", *map(_markdown, section.blocks))
+    yield escaped(document.footer)
+
+
+def _markdown(block: Block) -> str:
+    match block:
+        case Heading(text):
+            return f"#### {escaped(text)}"
+        case Paragraph(text):
+            return escaped(text)
+        case Listing(items):
+            return _listing(items)
+        case Table():
+            head = f"#### {escaped(block.label)}\n\n{escaped(block.about)}\n\n" if block.shares else ""
+            return head + _table(block)
+        case Note(lead, items):
+            return "\n\n".join([f"**{escaped(lead)}**", *([_listing(items)] if items else [])])
+        case Picture(caption, _, numbers):
+            return "" if numbers is None else f"{escaped(f'{caption}:')}\n\n{_table(numbers)}"
+        case Code(text):  # indented, which no content can end
+            return "\n".join(f"    {line}" for line in visible(text).splitlines())
+
+
+def _listing(items: Iterable[str]) -> str:
+    return "\n".join(f"- {escaped(item)}" for item in items)
+
+
+def _table(table: Table) -> str:
+    heads, *rows = ([escaped(cell) for cell in line] for line in (table.heads, *table.rows))
+    return "\n".join(f"| {' | '.join(line)} |" for line in (heads, ["---"] * len(heads), *rows))
+
+
+def escaped(raw: str) -> str:
+    """Write any text so that Markdown shows it as it is, on one line.
+
+    >>> escaped("<b> a|b")
+    '&lt;b&gt; a\\\\|b'
+    """
+    return _MARKUP.sub(r"\\\1", html.escape(isolated(" ".join(raw.splitlines())), quote=False))

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 
+_NUMBER = r"[<+−-]?\d[\d.,]*(?:e[+-]\d+)?(?: ?%)?"
+_NUMBERS = re.compile(rf"(?:{_NUMBER}(?: (?:–|to|…) {_NUMBER})?(?: \([^)]*\))?|–|any)?")
 _READABLE = 1e15  # longer numbers are written with an exponent
 
 # In units of the last digit shown: what differs from a half by less is one, whatever the last bit of a float says.
@@ -45,46 +49,6 @@ def times(multiple: float) -> str:
     if multiple >= _READABLE:
         return f"{multiple:.0e}"
     digits = 1 if multiple < 9.95 else 0
-    return f"{rounded(multiple, digits):,.{digits}f}"
-
-
-def nats(distance: float) -> str:
-    """Write a distance; a zero has no sign, whatever rounding made of it.
-
-    >>> nats(0.25), nats(-1e-17)
-    ('0.2500', '0.0000')
-    """
-    return f"{round(distance, 4) + 0.0:.4f}"
-
-
-def more(count: int, what: str) -> str:
-    """Count what is not shown.
-
-    >>> more(1, "level"), more(2, "level")
-    ('1 more level', '2 more levels')
-    """
-    return f"{count:,} more {what}{'s' if count != 1 else ''}"
-
-
-def points(before: float | None, after: float | None) -> str:
-    """Write a change of a share in percentage points, with its sign.
-
-    >>> points(0.25, 0.5), points(0.5, 0.25)
-    ('+25.0', '−25.0')
-    """
-    if before is None or after is None:
-        return "–"
-    change = rounded(100 * (after - before), 1)
-    return f"{change:+.1f}".replace("-", "−") if change else "0.0"
-
-
-def factor(multiple: float) -> str:
-    """Write how many times as large a share is; below ten with two digits.
-
-    >>> factor(0.2234), factor(1.0), factor(2.24), factor(1240.3)
-    ('0.22', '1.0', '2.2', '1,240')
-    """
-    digits = 2 if multiple < 0.995 else 1 if multiple < 9.95 else 0
     return f"{rounded(multiple, digits):,.{digits}f}"
 
 
@@ -132,7 +96,16 @@ def shortened(text: str, most: int) -> str:
 def counted(number: int, noun: str) -> str:
     """Write a number of things.
 
-    >>> counted(1, "row"), counted(1200, "row")
-    ('1 row', '1,200 rows')
+    >>> counted(1, "row"), counted(1200, "more row")
+    ('1 row', '1,200 more rows')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def numeric_columns(rows: Sequence[Sequence[str]], count: int) -> tuple[bool, ...]:
+    """Which columns of texts hold numbers, ranges of them, or nothing; never the first, which names the rows.
+
+    >>> numeric_columns([["sex", "0.5000", "yes"], ["race", "any", "12"]], 3)
+    (False, True, False)
+    """
+    return (False, *(all(_NUMBERS.fullmatch(row[column]) for row in rows) for column in range(1, count)))

@@ -89,6 +89,8 @@ class Request:
         main=True,
         text="rate",
         label="Equal group sizes",
+        page_help="1: all are equally large. Not ticked: as in the data.",
+        slider=(0.05, 1, 0.01),
         help="Smallest ratio allowed between group shares: 0.9, none (groups keep their sizes), or by column: "
         "sex=0.9,race=none.",
         doc=RATES_DOC,
@@ -98,6 +100,9 @@ class Request:
         main=True,
         text="rate",
         label="Equal outcomes",
+        page_help="1: all groups get the good outcome equally often. 0.8: the lowest rate is at least 80 % of the "
+        "highest.",
+        slider=(0.05, 1, 0.01),
         help="Smallest ratio allowed between the groups' rates of an outcome. Same syntax as --representation-rate.",
         doc=RATES_DOC,
     )
@@ -117,6 +122,7 @@ class Request:
         choices=get_args(GroupsOption),
         label="Compare",
         choice_labels={"each": "each column on its own", "joint": "their intersections"},
+        choice_help={"each": "Their intersections may then stay unequal."},
         help="Compare each protected column on its own, or their intersections.",
         doc='``"each"``: compare the groups of every protected column on its own; ``"joint"``: compare their '
         "intersections.",
@@ -181,6 +187,7 @@ class Request:
         None,
         text="number",
         label="Largest weight",
+        slider=(1.5, 30, 0.5, 10),
         help="How many times as much as before a row may count at most, e.g. 10; rates are reached as far as this "
         "allows.",
         page_help="A row may count at most this many times as much as before; rates then come as close as they can.",
@@ -199,6 +206,8 @@ class Request:
         0.2,
         text="number",
         label="New combinations",
+        only_if={"epsilon": (None,), "release": (None,)},  # then all rows are new
+        slider=(0, 1, 0.01),
         help="Share of the base, from 0 to 1.",
         page_help="Share of rows that may match nobody in the data.",
         doc=BASES_DOC,
@@ -210,8 +219,15 @@ class Request:
         record=Relabel,
         label="How rows change",
         choice_labels={
+            "none": "reweigh",
             "probabilities": "relabel, for equal probabilities",
             "predictions": "relabel, for equal decisions",
+        },
+        choice_help={
+            "none": "Rows count more or less, and keep their outcome.",
+            "probabilities": "Rows are split between outcomes, so that a model finds the good outcome equally likely "
+            "for all groups.",
+            "predictions": "Slower: rows are split between outcomes, so that a model decides equally often for all.",
         },
         help="none: change how much each row counts. Otherwise split each row between outcomes, so that a model "
         "trained on the result has equal mean probabilities, or makes equal predictions, for all groups.",
@@ -233,7 +249,6 @@ class Request:
         None,
         choices=get_args(DetailOption),
         label="Numbers in new rows",
-        choice_labels={"rows": "rows", "bins": "bins"},
         help="For drawn rows that copy a real row: keep its exact values (rows, the default for a table in memory), "
         "or redraw them within their bin (bins).",
         doc='For drawn rows that copy a real row: keep its exact values (``"rows"``), or redraw them within their bin '

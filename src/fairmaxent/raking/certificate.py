@@ -11,6 +11,7 @@ import numpy as np
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import effective_rows
+from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent, times
 from fairmaxent.errors import Option, spelled
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES
@@ -127,17 +128,18 @@ class RakingCertificate:
         return str(self)
 
     def __str__(self) -> str:
-        named = [
-            (visible(f"{margin.name} = {level.level}"), level) for margin in self.margins for level in margin.levels
+        levels = [(margin.name, level) for margin in self.margins for level in margin.levels]
+        rows = [
+            (
+                f"{name} = {level.level}",
+                f"{level.rows:,}",
+                *(f"{share:.4f}" for share in (level.before, level.wanted, level.achieved)),
+            )
+            for name, level in levels[:_TABLE_LEVELS]
         ]
-        width = max(5, *(len(name) for name, _ in named[:_TABLE_LEVELS]))
-        table = [f"{'level':<{width}}  {'rows':>9}  before  wanted  achieved"]
-        for name, level in named[:_TABLE_LEVELS]:
-            shares = f"{level.before:.4f}  {level.wanted:.4f}    {level.achieved:.4f}"
-            table.append(f"{name:<{width}}  {level.rows:>9,}  {shares}")
-        if len(named) > _TABLE_LEVELS:
-            table.append(f"and {len(named) - _TABLE_LEVELS:,} more levels")
-        return "\n".join([*table, *self.summary(), *map(visible, (*self.warnings, *self.notes))])
+        more = [f"and {len(levels) - _TABLE_LEVELS:,} more levels"] if len(levels) > _TABLE_LEVELS else []
+        table = table_lines(("level", "rows", "before", "wanted", "achieved"), rows)
+        return "\n".join([*table, *more, *self.summary(), *map(visible, (*self.warnings, *self.notes))])
 
     def summary(self) -> list[str]:
         """The sentences below the table."""

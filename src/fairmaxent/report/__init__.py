@@ -4,8 +4,7 @@
 """
 
 from fairmaxent.report.facts import Report, ReportRequest, build_report
-from fairmaxent.report.raking_report import write_raking_report
 from fairmaxent.report.source import Source
-from fairmaxent.report.writer import write_report
+from fairmaxent.report.writer import write_raking_report, write_report
 
 __all__ = ["Report", "ReportRequest", "Source", "build_report", "write_raking_report", "write_report"]

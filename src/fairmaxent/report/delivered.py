@@ -1,19 +1,25 @@
-"""What was delivered, with its rates: new rows, weights for the rows of the data, or rows to add to them."""
+"""What was delivered: new rows, weights, or rows to add; rates, copies of real rows, costs of each group."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data import frames
+from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.data.blocks import ravel
+from fairmaxent.data.distinct_values import factorize
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.table import tally
+from fairmaxent.data.levels import value_key
+from fairmaxent.data.table import Summed, highest, match_rows, row_keys, tally
+from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, fresh_name, open_lazy
 from fairmaxent.errors import InputError, check_choice
-from fairmaxent.fairness.measure import Measure, Rates
+from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import (
     Grouping,
     by_stratum,
@@ -23,13 +29,13 @@ from fairmaxent.fairness.rates import (
     smallest_over_largest,
     worst_ratio,
 )
+from fairmaxent.fit.costs import GroupCost
+from fairmaxent.fit.facts import OutcomeShare
 from fairmaxent.fit.fit import Fit
 from fairmaxent.relabelling.people import root_shape
 
 Mode = Literal["rows", "weights", "top-up"]
-
-# The seed for a fit that has none, so that a report can be repeated.
-_SEED = 0
+_SEED = 0  # for a fit that has none, so that a report can be repeated
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,29 +87,21 @@ def deliver(fit: Fit, given: Any, *, mode: Mode, iid: bool, seed: int | None) ->
     if mode != "rows" and iid:
         raise InputError(f"iid is for mode 'rows', not for {mode!r}; leave it out")
     if mode == "weights":
-        table = _table_by_weights(fit, given)
+        # If an engine holds the rows, their weights have the table of the fit.
+        exact = given is None and not fit.table.keeps_rows
+        weights = fit.weights() if given is None and not exact else given
+        table = fit.distribution.root_table if exact else weighted_table(fit, weights)
         return Delivered(mode, iid=False, seed=None, rows=0, frame=None, codes=None, table=table)
     if given is None:
         seed = next(choice for choice in (seed, fit.request.random_state, _SEED) if choice is not None)
         if mode == "rows":
-            return _drawn(fit, seed, iid=iid)
+            drawn = DrawnBatches(fit)
+            for batch in fit.sample_batches(fit.table.size, random_state=seed, iid=iid):
+                drawn.add(batch)
+            return drawn.delivered(iid=iid, seed=seed)
         given = fit.top_up(random_state=seed)
     codes = _encoded(fit, given)
     return Delivered(mode, iid, seed, len(codes), given, codes, rows_table(fit, codes, added=mode == "top-up"))
-
-
-def _drawn(fit: Fit, seed: int, *, iid: bool) -> Delivered:
-    drawn = DrawnBatches(fit)
-    for batch in fit.sample_batches(fit.table.size, random_state=seed, iid=iid):
-        drawn.add(batch)
-    return drawn.delivered(iid=iid, seed=seed)
-
-
-def _table_by_weights(fit: Fit, given: Any) -> Reals:
-    """The table by weights, one per row; if an engine holds the rows, their weights have the table of the fit."""
-    if given is None and not fit.table.keeps_rows:
-        return fit.distribution.root_table
-    return weighted_table(fit, fit.weights() if given is None else given)
 
 
 def _encoded(fit: Fit, frame: Any) -> Codes:
@@ -116,9 +114,14 @@ def _encoded(fit: Fit, frame: Any) -> Codes:
 # ---------------------------------------------------------------- tables of outcome and protected columns
 
 
+def root_sums(fit: Fit, of: Summed = "counts") -> Reals:
+    """The weights, or the numbers of rows, of the data in each cell of outcome and protected columns."""
+    return fit.table.tables([(0,)], fit.roles.blocks.levels, of=of)[0].reshape(fit.roles.blocks.shape(0))
+
+
 def data_table(fit: Fit) -> Reals:
     """The table of the rows that the fit was made from."""
-    return _shaped(fit, _fitted_cells(fit))
+    return _shaped(fit, root_sums(fit))
 
 
 def rows_table(fit: Fit, codes: Codes, *, added: bool = False) -> Reals:
@@ -126,8 +129,8 @@ def rows_table(fit: Fit, codes: Codes, *, added: bool = False) -> Reals:
 
     An added row has the weight 1, beside the raw design weights of the others.
     """
-    cells = _cells(fit, codes, None)
-    return _shaped(fit, cells + _fitted_cells(fit) * fit.weight_scale.mean if added else cells)
+    cells = tally(codes[:, 0], None, fit.roles.blocks.levels[0])
+    return _shaped(fit, cells + root_sums(fit).ravel() * fit.weight_scale.mean if added else cells)
 
 
 def weighted_table(fit: Fit, weights: Reals) -> Reals:
@@ -144,16 +147,13 @@ def weighted_table(fit: Fit, weights: Reals) -> Reals:
     return _shaped(fit, np.concatenate([tally(cells % groups, by_row, groups) for by_row in weights.T]))
 
 
-def _fitted_cells(fit: Fit) -> Reals:
-    return fit.table.tables([(0,)], fit.roles.blocks.levels)[0]
-
-
-def _cells(fit: Fit, codes: Codes, counts: Reals | None) -> Reals:
-    return tally(codes[:, 0], counts, fit.roles.blocks.levels[0])
-
-
 def _shaped(fit: Fit, cells: Reals) -> Reals:
     return np.asarray(cells / cells.sum()).reshape(fit.roles.blocks.shape(0))
+
+
+def unless_nan(number: float) -> float | None:
+    """The number, None if it is none."""
+    return None if np.isnan(number) else float(number)
 
 
 # ---------------------------------------------------------------- rates
@@ -165,42 +165,226 @@ def delivered_rates(fit: Fit, table: Reals) -> Rates:
     A group that the fitted distribution has, and the table has not, counts with the share 0. It has no rate of an
     outcome, and an outcome that no row has compares nothing. Missing values count only if they are compared.
     """
-    measure = fit.certificate.measure
-    named = list(zip(measure.names, measure.groupings, strict=True))
-    return {
-        "representation_rate": {name: _representation(fit, table, axes) for name, axes in named},
-        "statistical_rate": {
-            name: _statistical(measure.outcomes_compared(table, axes), axes, measure) for name, axes in named
-        },
-    }
+    measure, rates = fit.certificate.measure, Rates(representation_rate={}, statistical_rate={})
+    for name, axes in zip(measure.names, measure.groupings, strict=True):
+        both = (measure.groups_compared(cells, axes) for cells in (table, fit.distribution.root_table))
+        shares, fitted = (group_shares(cells, axes) for cells in both)
+        shares = np.where((fitted > 0) | (shares > 0), shares, np.nan)
+        rates["representation_rate"][name] = worst_ratio(shares, measure.strata)
+        of_groups = outcome_rates(measure.outcomes_compared(table, axes), axes)[list(measure.favourable_of(axes))]
+        of_groups = by_stratum(of_groups, measure.strata, first=1)
+        several = np.count_nonzero(~np.isnan(of_groups), axis=-1) > 1
+        ratios = smallest_over_largest(of_groups, if_all_zero=np.nan)[several]
+        rates["statistical_rate"][name] = unless_nan(np.fmin.reduce(ratios, initial=np.nan))
+    return rates
 
 
-def known_groups(fit: Fit, axes: Grouping) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def known_groups(fit: Fit, axes: Grouping) -> Mask:
     """Which groups of a grouping the fitted distribution has."""
     return np.asarray(group_shares(fit.distribution.root_table, axes) > 0)
 
 
-def _representation(fit: Fit, table: Reals, axes: Grouping) -> float:
-    compared = fit.certificate.measure.groups_compared
-    shares, fitted = (group_shares(compared(one, axes), axes) for one in (table, fit.distribution.root_table))
-    known = np.where((fitted > 0) | (shares > 0), shares, np.nan)
-    return worst_ratio(known, fit.certificate.measure.strata)
-
-
-def _statistical(table: Reals, axes: Grouping, measure: Measure) -> float | None:
-    rates = by_stratum(outcome_rates(table, axes)[list(measure.favourable_of(axes))], measure.strata, first=1)
-    ratios = smallest_over_largest(rates, if_all_zero=np.nan)
-    several = np.count_nonzero(~np.isnan(rates), axis=-1) > 1
-    return None if np.isnan(ratios[several]).all() else float(np.nanmin(ratios[several]))
-
-
 def absences(fit: Fit, table: Reals) -> Iterator[str]:
     """Name the groups and favourable outcomes of the fit that no delivered row has."""
-    measure, attributes = fit.certificate.measure, fit.roles.attributes
+    measure, outcome = fit.certificate.measure, fit.roles.attributes[0]
     for _, axes in measure.of_first_outcome:
         for group in np.argwhere(known_groups(fit, axes) & (group_shares(table, axes) == 0)):
             yield f"no row has {fit.roles.describe_group(axes, group.tolist())}: its share is 0, and it has no rate"
     possible, seen = (group_table(cells, ()) > 0 for cells in (fit.distribution.root_table, table))
     for level in measure.favourable:
         if possible[level] and not seen[level]:
-            yield f"no row has {attributes[0].name} = {attributes[0].labels[level]}, so groups cannot be compared by it"
+            yield f"no row has {outcome.name} = {outcome.labels[level]}, so groups cannot be compared by it"
+
+
+# ---------------------------------------------------------------- copies of real rows
+
+Numbers = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Shares of the drawn rows that repeat a real row; None for raw values if the data were not available."""
+
+    rows: int  # that were looked at
+    same_levels: float  # the same levels (bins, say) as a real row in every column
+    expected_same_levels: float  # the same, exactly: p* of all combinations of levels in the data
+    same_values: float | None  # the same raw values as a real row in every column
+    same_values_as_one: float | None  # the same raw values as a real row that occurs once
+    twins_in_data: float | None  # real rows with the same raw values as another; None also where an engine has them
+
+
+def copies(fit: Fit, delivered: Delivered, data: Any) -> Copies | None:
+    """Count the copies among the drawn rows; None where none was drawn."""
+    rows, drawn = fit.distinct_rows.codes, delivered.codes
+    if drawn is None or not len(drawn):
+        return None
+    is_seen = match_rows(rows, drawn.astype(rows.dtype), fit.roles.blocks.levels) >= 0
+    lazy = None if data is None else open_lazy(data)
+    equal: Reals | None = None  # how many real rows equal each drawn one
+    twins = None
+    if lazy is not None:
+        equal = _lazy_copies(fit, lazy, delivered.frame)
+    elif data is not None:
+        real, new = row_values(data, delivered.frame, fit.domain.names)
+        count = tally(real, None, int(max(real.max(), new.max())) + 1)
+        equal, twins = count[new], float((count[real] > 1).mean())
+    return Copies(
+        rows=len(drawn),
+        same_levels=float(is_seen.mean()),
+        expected_same_levels=seen_mass(fit),
+        same_values=None if equal is None else float((equal > 0).mean()),
+        same_values_as_one=None if equal is None else float((equal == 1).mean()),
+        twins_in_data=twins,
+    )
+
+
+def seen_mass(fit: Fit) -> float:
+    """p*(S): the probability that a drawn row has a combination of levels that the data have."""
+    return float(np.exp(fit.distribution.log_probability(fit.distinct_rows.codes)).sum())
+
+
+def check_data(fit: Fit, data: Any) -> None:
+    """Refuse a table that the fit was not made from; if an engine holds it, only the rows are counted."""
+    lazy, codes = open_lazy(data), None
+    if lazy is None:
+        codes = fit.roles.blocks.pool(fit.domain.encode(data))
+        rows = len(codes)
+    else:
+        for name in fit.columns:
+            check_column(lazy, name)
+        rows = int(collect(lazy.select(nw.len())).item())
+    if rows != fit.table.size:
+        raise InputError(
+            f"data has {rows} rows, but the fit was made from {fit.table.size}; pass the table that it was made from"
+        )
+    fitted = fit.distinct_rows
+    if codes is not None and len(other := np.flatnonzero((codes != fitted.codes[fitted.inverse]).any(axis=1))):
+        raise InputError(
+            f"row {other[0]} of data is not the row that the fit was made from (rows that differ: {len(other):,}); "
+            "pass the table that it was made from, in the same order"
+        )
+
+
+def row_values(data: Any, sample: Any, names: Sequence[str]) -> tuple[Numbers, Numbers]:
+    """Number the rows of both tables by their raw values in some columns: equal rows have the same number."""
+    real, new = frames.open_frame(data), frames.open_frame(sample)
+    codes = np.column_stack([_common_codes(real, new, name) for name in names])
+    keys, _ = row_keys(codes, [int(column.max()) + 1 for column in codes.T])
+    _, numbers = np.unique(keys, return_inverse=True)
+    return numbers[: len(real)], numbers[len(real) :]
+
+
+def _common_codes(real: nw.DataFrame[Any], new: nw.DataFrame[Any], name: str) -> Numbers:
+    """Number the values of a column in the same way in both frames, one below the other; 0 is missing."""
+    (old_codes, old_values), (codes, values) = (factorize(frames.column(frame, name)) for frame in (real, new))
+    numbers = {value_key(value): number for number, value in enumerate(old_values.to_list(), start=1)}
+    new_numbers = [numbers.setdefault(value_key(value), len(numbers) + 1) for value in values.to_list()]
+    return np.concatenate([old_codes + 1, np.array([0, *new_numbers], dtype=np.intp)[codes + 1]])
+
+
+def _lazy_copies(fit: Fit, data: Lazy, sample: Any) -> Reals:
+    """How many rows that an engine has equal each drawn row: only rows with the hash of a drawn one are counted."""
+    if not data.implementation.is_polars():
+        raise InputError(
+            f"copies are not counted in {data.implementation.value} lazy frames, only polars ones; leave data out"
+        )
+    polars, names, schema = frames.load_library("polars"), list(fit.domain.names), data.collect_schema()
+    # Categories as texts, which have one hash wherever they come from.
+    texts = [polars.col(name).cast(polars.String) for name in names if schema[name] in (nw.Categorical, nw.Enum)]
+    real = data.to_native().select(names).with_columns(texts)
+    new = frames.open_frame(sample).select(names).to_polars().cast(dict(real.collect_schema()))
+    counted, key = fresh_name("rows", names), polars.struct(names).hash()
+    # A join would hold far more of the table at a time.
+    near = real.filter(key.is_in(new.select(key.unique().implode()).item()))
+    counts = collect(nw.from_native(near.group_by(names).len(name=counted))).to_native()
+    joined = new.join(counts, on=names, how="left", nulls_equal=True, maintain_order="left")
+    return np.asarray(joined[counted].fill_null(0).to_numpy(), dtype=np.float64)
+
+
+# ---------------------------------------------------------------- costs
+
+
+@dataclass(frozen=True)
+class DeliveredCosts:
+    """Shares after are those of what was delivered, and `most_copies` of a group is about its rows.
+
+    Copies are counted if the data are in memory: how often a real row's values come, divided by how many real rows
+    have them; among old and added rows, each old one counts once more. Otherwise they are expected.
+    """
+
+    outcomes: tuple[OutcomeShare, ...]  # those that are compared
+    groups: tuple[GroupCost, ...]  # none: not known for this fit
+    worst_cell: GroupCost | None
+    filled: float  # share of combinations of outcome and groups that nobody in the data has
+    counted: bool
+
+
+def delivered_costs(fit: Fit, delivered: Delivered | None, data: Any) -> DeliveredCosts:
+    """Take the costs of what was delivered; None: nothing was, so they are those of the fitted distribution."""
+    table = fit.distribution.root_table if delivered is None else delivered.table
+    names, costs = set(fit.certificate.filled_cells), fit.certificate.costs
+    cells = np.ndindex(table.shape) if names else ()
+    filled = float(sum(table[cell] for cell in cells if fit.roles.describe_cell(cell) in names))
+    outcomes = _outcomes(fit, table)
+    if costs is None:
+        return DeliveredCosts(outcomes, (), None, filled, counted=False)
+    if delivered is None:
+        return DeliveredCosts(outcomes, costs.groups, costs.worst_cell, filled, counted=False)
+    most = _most_copies(fit, delivered, data)
+    drawn = delivered.rows / fit.table.size  # for each row of the data
+
+    def updated(listed: Sequence[GroupCost], axes: Grouping, shares: Reals, counted: Reals | None) -> list[GroupCost]:
+        """Replace what is expected by what was delivered."""
+        groups = {fit.roles.describe_group(axes, group): group for group in np.ndindex(shares.shape)}
+        places = [groups[cost.name] for cost in listed]
+        copies = [cost.most_copies * drawn if counted is None else float(counted[groups[cost.name]]) for cost in listed]
+        return [
+            replace(cost, after=float(shares[place]), most_copies=most)
+            for cost, place, most in zip(listed, places, copies, strict=True)
+        ]
+
+    groups: list[GroupCost] = []
+    for columns, axes in fit.certificate.measure.of_first_outcome:
+        others = tuple(axis - 1 for axis in range(1, table.ndim) if axis not in axes)
+        counted = None if most is None else np.asarray(most[1].max(axis=others))
+        listed = [cost for cost in costs.groups if cost.grouping == columns]
+        groups += updated(listed, axes, group_shares(table, axes), counted)
+    every, counted = tuple(range(table.ndim)), None if most is None else most[0]
+    (worst,) = updated([costs.worst_cell], every, table, counted)
+    return DeliveredCosts(outcomes, tuple(groups), worst, filled, counted=most is not None)
+
+
+def _outcomes(fit: Fit, table: Reals) -> tuple[OutcomeShare, ...]:
+    measure = fit.certificate.measure
+    levels = [(axis, level) for axis, favourable in ((0, measure.favourable), *measure.others) for level in favourable]
+    return tuple(
+        replace(share, after=float(group_table(np.swapaxes(table, 0, axis), ())[level]))
+        for (axis, level), share in zip(levels, fit.certificate.compared_outcomes, strict=False)
+    )
+
+
+def _most_copies(fit: Fit, delivered: Delivered, data: Any) -> tuple[Reals, Reals] | None:
+    """The most copies of one person in each cell (y, z), and in each group z, one axis per column; None: not counted.
+
+    A relabelled copy may have any outcome.
+    """
+    codes = delivered.codes
+    if data is None or open_lazy(data) is not None or codes is None or len(codes) < delivered.rows:
+        return None
+    shape, (_, groups) = fit.roles.blocks.shape(0), root_shape(fit.roles.blocks)
+    once = 1.0 if delivered.mode == "top-up" else 0.0
+    if not len(codes):
+        return np.full(shape, once), np.full(shape[1:], once)
+    names = [name for name in fit.domain.names if fit.soft is None or name != fit.roles.names[0]]
+    real, new = row_values(data, delivered.frame, names)
+    people = tally(real, None, int(max(real.max(), new.max())) + 1)
+
+    def most(cells: Numbers, shape: tuple[int, ...]) -> Reals:
+        """How often equal values come in each cell, shared by the people who have them."""
+        pairs, counts = np.unique(cells * len(people) + new, return_counts=True)
+        sharing = people[pairs % len(people)]
+        shared = np.divide(counts, sharing, out=np.zeros(len(counts)), where=sharing > 0)
+        return once + highest(pairs // len(people), shared, int(np.prod(shape))).reshape(shape)
+
+    root = codes[:, 0].astype(np.intp)
+    return most(root, shape), most(root % groups, shape[1:])

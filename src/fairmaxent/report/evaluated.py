@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.document import Block, Note, Paragraph, Table
+from fairmaxent.document import Block, Note, Paragraph
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.errors import FairMaxEntError, InputError, Option
 from fairmaxent.evaluation.evaluation import evaluate
@@ -53,7 +53,13 @@ def evaluated(fit: Fit, data: Any, *, mode: Mode, iid: bool, spell: Callable[[Op
         )
     if data is None:
         raise InputError(Option("evaluate"), " needs the table that the fit was made from; pass it as ", Option("data"))
-    reason = _cannot(fit, data)
+    reason = None
+    if not isinstance(fit.request, Request):
+        reason = "the fit is one of the paper's configurations, which have other options"
+    elif open_lazy(data) is not None:
+        reason = "the table is not in memory; judge the rows with 'fairmaxent evaluate'"
+    elif fit.table.size < FEWEST:
+        reason = f"the table has {fit.table.size:,} rows, too few to set some aside (at least {FEWEST})"
     if reason is not None:
         return Evaluated(None, (), (), reason)
     try:
@@ -61,17 +67,6 @@ def evaluated(fit: Fit, data: Any, *, mode: Mode, iid: bool, spell: Callable[[Op
     except FairMaxEntError as problem:  # a part of a small table may lack what the whole has
         return Evaluated(None, (), (), problem.spelled(spell))
     return Evaluated(result, tuple(verdict(result)), result.flagged, None)
-
-
-def _cannot(fit: Fit, data: Any) -> str | None:
-    """Why rows cannot be judged, if they cannot."""
-    if not isinstance(fit.request, Request):
-        return "the fit is one of the paper's configurations, which have other options"
-    if open_lazy(data) is not None:
-        return "the table is not in memory; judge the rows with 'fairmaxent evaluate'"
-    if fit.table.size < FEWEST:
-        return f"the table has {fit.table.size:,} rows, too few to set some aside (at least {FEWEST})"
-    return None
 
 
 def _judged(request: Any, table: nw.DataFrame[Any], *, iid: bool) -> Evaluation:
@@ -109,7 +104,11 @@ def evaluation_blocks(judged: Evaluated | None) -> Iterator[Block]:
         f"{evaluation.real_rows:,}. As many rows were drawn from it and attacked. A risk of 0 means that an attack "
         "does no better on people in the table than on those set aside, and 1 that it always succeeds."
     )
-    yield _explained(_titled(risk_table(evaluation)))
+    risks, about = risk_table(evaluation).titled(), {name: success for name, (_, success) in ATTACKS.items()}
+    heads = ("Attack", "Risk", risks.heads[2], "Succeeds", "On those set aside", "Judged", "It succeeds if")
+    others = "the same, for the column at the greatest risk"
+    rows = tuple((*row, about.get(row[0].partition(",")[0], others)) for row in risks.rows)
+    yield replace(risks, heads=heads, rows=rows)
     record = evaluation.risks.closest_record
     yield Paragraph(
         f"Median distance of a new row to the closest real row: {record.new:.3f}; of those set aside: "
@@ -117,25 +116,9 @@ def evaluation_blocks(judged: Evaluated | None) -> Iterator[Block]:
     )
     if evaluation.utility is not None:
         yield Paragraph("The same model trained on the new and on the real rows, judged on the people set aside.")
-        yield _titled(utility_table(evaluation, evaluation.utility))
+        yield utility_table(evaluation, evaluation.utility).titled()
     yield Paragraph(
         "The share of rows that would have to change. By chance: the same for rows drawn at random from the real ones. "
         "A fair table differs on purpose, in the outcome and in what goes with it."
     )
-    yield _titled(fidelity_table(evaluation))
-
-
-def _titled(table: Table) -> Table:
-    """A table as reports have them: heads begin with a capital letter, and no cell is empty."""
-    heads = tuple(head[:1].upper() + head[1:] for head in table.heads)
-    return replace(table, heads=heads, rows=tuple(tuple(cell.strip() or "–" for cell in row) for row in table.rows))
-
-
-def _explained(risks: Table) -> Table:
-    """The table of risks with what each attack needs to succeed."""
-    heads = ("Attack", "Risk", risks.heads[2], "Succeeds", "On those set aside", "Judged", "It succeeds if")
-    about = {name: success for name, (_, success) in ATTACKS.items()}
-    others = "the same, for the column at the greatest risk"
-    return replace(
-        risks, heads=heads, rows=tuple((*row, about.get(row[0].partition(",")[0], others)) for row in risks.rows)
-    )
+    yield fidelity_table(evaluation).titled()

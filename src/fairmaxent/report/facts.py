@@ -1,4 +1,4 @@
-"""The report: every number that is shown, as plain Python values."""
+"""The report: every number that is shown, as plain Python values, and the sentences that both of its parts have."""
 
 from __future__ import annotations
 
@@ -10,20 +10,26 @@ from typing import Any
 
 from fairmaxent.data.frames import open_frame
 from fairmaxent.data.shareable import shareable
-from fairmaxent.errors import InputError, LevelError
+from fairmaxent.errors import InputError, LevelError, Option
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.remarks import cost_remarks, less_fair, other_remarks, remedy_remark
-from fairmaxent.fit.statements import changed_lines, mean_lines, promise
+from fairmaxent.fit.statements import changed_lines, copies_of, mean_lines, promise
 from fairmaxent.options import with_options_of
 from fairmaxent.plain_text import plain_json
 from fairmaxent.privacy.refusals import no_rows
-from fairmaxent.report.delivered import Mode, absences, deliver
-from fairmaxent.report.delivered_costs import Copies, DeliveredCosts, check_data, copies, delivered_costs
+from fairmaxent.report.delivered import (
+    Copies,
+    DeliveredCosts,
+    Mode,
+    absences,
+    check_data,
+    copies,
+    deliver,
+    delivered_costs,
+)
 from fairmaxent.report.evaluated import Evaluated, evaluated
-from fairmaxent.report.rates import Counting, Reached, counting, outcomes_compared, reached
-from fairmaxent.report.repeat_call import call
-from fairmaxent.report.request_text import wishes
+from fairmaxent.report.rates import Counting, Reached, counting, outcomes_compared, reached, wishes
 from fairmaxent.report.shares import (
     Associations,
     Grouping,
@@ -34,7 +40,7 @@ from fairmaxent.report.shares import (
     largest_moves,
     marginals,
 )
-from fairmaxent.report.source import Filing, FrontDoor, Source, filed
+from fairmaxent.report.source import Filing, FrontDoor, Source, call, filed
 from fairmaxent.report.trade_off import TradeOff, trade_off
 
 
@@ -139,10 +145,9 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
     filing = filed(title=request.title, author=request.author, purpose=request.purpose, date=request.date)
     mode, iid, certificate = request.mode, request.iid, fit.certificate
     data = _checked_data(fit, request.data)
-    made = deliver(fit, request.delivered, mode=mode, iid=iid, seed=request.seed)
+    delivered = deliver(fit, request.delivered, mode=mode, iid=iid, seed=request.seed)
     source = Source() if request.source is None else request.source
-    door = source.front_door
-    columns = marginals(fit)
+    door, columns, missing = source.front_door, marginals(fit), certificate.not_estimated
     return Report(
         filing=filing,
         outcome=", ".join(fit.roles.outcome_names),
@@ -154,12 +159,12 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         points=fit.domain.size,
         alerts=tuple(map(door.said, cost_remarks(certificate))),
         changed=tuple(changed_lines(certificate.costs)),
-        costs=delivered_costs(fit, made, data),
-        counting=counting(fit, made.table),
-        wishes=wishes(fit),
-        rates=reached(fit, made),
+        costs=delivered_costs(fit, delivered, data),
+        counting=counting(fit, delivered.table),
+        wishes=tuple(wishes(fit)),
+        rates=tuple(reached(fit, delivered)),
         means=tuple(mean_lines(certificate.means, fit.roles)),
-        warnings=(*absences(fit, made.table), *map(door.said, other_remarks(certificate))),
+        warnings=(*absences(fit, delivered.table), *map(door.said, other_remarks(certificate))),
         certificate=certificate,
         groupings=groupings(fit),
         moves=largest_moves(columns),
@@ -169,16 +174,16 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         mode=mode,
         relabelled=fit.soft is not None,
         iid=iid,
-        new_rows=made.rows,
+        new_rows=delivered.rows,
         for_report=request.delivered is None,
-        copies=None if certificate.privacy is not None else copies(fit, made, data),
+        copies=None if certificate.privacy is not None else copies(fit, delivered, data),
         evaluation=evaluated(fit, data, mode=mode, iid=iid, spell=door.spell) if request.evaluate else None,
-        seed=made.seed,
+        seed=delivered.seed,
         source=source,
         advice=_advice(certificate, door),
-        not_estimated=_not_estimated(certificate, door),
+        not_estimated=None if missing is None or not missing.why else door.said(missing.why),
         promise=None if certificate.privacy is None else promise(certificate.privacy),
-        call=call(fit, made, source),
+        call=call(fit, delivered, source),
         versions=_versions(fit),
     )
 
@@ -209,12 +214,123 @@ def _advice(certificate: Certificate, door: FrontDoor) -> str | None:
     return f"Its decisions for {unfair[0]} are expected to be less fair than wanted{remedy}."
 
 
-def _not_estimated(certificate: Certificate, door: FrontDoor) -> str | None:
-    missing = certificate.not_estimated
-    return None if missing is None or not missing.why else door.said(missing.why)
-
-
 def _versions(fit: Fit) -> dict[str, str]:
     """Versions of what took part."""
     libraries = sorted({"fairmaxent", "numpy", "narwhals", "scipy", fit.domain.library})
     return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in libraries}
+
+
+FILLED = "{} of the result has a combination of outcome and groups that nobody in the data has."
+COSTS_UNKNOWN = "What the result costs each group is not known for this fit."
+DELIVERED_NAMES = {"rows": "Drawn rows", "weights": "Weighted rows", "top-up": "Old and added rows"}
+
+
+def summary(report: Report) -> str:
+    """Say what was done, what was delivered, and what sharing it means."""
+    about = "A table of" if report.promise is None else "A table of about"
+    head = f"{about} {report.rows:,} rows and {report.columns} columns was turned into a fair distribution."
+    return " ".join(filter(None, [head, _delivery(report), _sharing(report)]))
+
+
+def _delivery(report: Report) -> str:
+    if report.mode == "weights":
+        each = " and each of its outcomes" if report.relabelled else ""
+        return f"Delivered: a weight for each of the {report.rows:,} rows{each}; no row is new."
+    if report.mode == "top-up":
+        return f"Delivered: {report.new_rows:,} rows to be added to the {report.rows:,}."
+    how = "independently" if report.iid else "by quota"
+    if report.for_report:
+        return f"For this report, {report.new_rows:,} rows were drawn from it {how}."
+    return f"Delivered: {report.new_rows:,} new rows, drawn {how}."
+
+
+def _sharing(report: Report) -> str:
+    """Say what a private fit promises, or how many of the new rows are copies of real ones."""
+    if report.promise is not None:
+        return f"It is {report.promise}. Counts, and all numbers before, are noisy estimates."
+    share = report.certificate.copied_share
+    if not share or report.mode != "rows":
+        return ""
+    copies = copies_of(redrawn=report.certificate.redrawn is not None)
+    return f"About {round(share * report.new_rows):,} of them are copies of {copies.are}: {copies.mean}."
+
+
+def verdict(report: Report) -> str:
+    """Say what was reached; a rate that stands on too few people is not met without a reminder of that."""
+    asked = [rate for rate in report.rates if rate.met is not None]
+    met, exactly = (sum(getattr(rate, kind) is True for rate in asked) for kind in ("met", "met_exactly"))
+    if not asked:
+        return "No rate was asked for."
+    which = {1: "The rate asked for is", 2: "Both rates asked for are"}.get(len(asked), f"All {len(asked)} rates are")
+    reminder = ", but at the cost named in the warning above" if report.alerts else ""
+    if met == len(asked):
+        return f"{which} met{reminder}."
+    rows = DELIVERED_NAMES[report.mode].lower()
+    if exactly < len(asked):
+        return f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}{reminder}."
+    short = [rate for rate in asked if not rate.met]
+    gap = f"{max(rate.gap or 0.0 for rate in short):.4f}"
+    why = ", because a row cannot be split" if short[0].rounded else ""
+    if all(rate.nearly_met for rate in short):
+        return f"{which} met: exactly by the distribution, and to within {gap} by the {rows}{why}{reminder}."
+    is_one_number = not any(rate.from_target or rate.gap is None for rate in short)
+    count = f"meet {met or 'none'} of {len(asked)}" if met or not is_one_number else ""
+    fall = f"fall short by up to {gap}{why}" if is_one_number else ""
+    return f"{which} met by the distribution, but the {rows} {' and '.join(filter(None, [count, fall]))}{reminder}."
+
+
+def state(report: Report, rate: Reached) -> tuple[str, str]:
+    """Whether a rate was met, as a class of the page and in words; a tick only if the delivered rows meet it too.
+
+    A row cannot be split, so a rate that the distribution has exactly may differ in the last digits among them.
+    """
+    if rate.met is None:
+        return "", "not asked for"
+    if rate.met or rate.nearly_met:
+        met = "✓ met" if rate.met else "✓ met, rounded to whole rows"
+        return ("short", f"{met}, but see the warning") if rate.costly else ("good", met)
+    if not rate.met_exactly:
+        return "bad", "✗ not met"
+    what = {"rows": "these rows", "weights": "the weights", "top-up": "old and added rows"}[report.mode]
+    by = "cannot be compared" if rate.gap is None else f"are {'off' if rate.from_target else 'short'} by {rate.gap:.4f}"
+    return "short", f"met by the distribution, but {what} {by}"
+
+
+def wanted_text(rate: Reached) -> str:
+    """Write what was asked for."""
+    shown = "any" if rate.wanted is None else f"{rate.wanted:.4f}"
+    return f"{shown} (target)" if rate.from_target and rate.wanted is not None else shown
+
+
+def last_costs(report: Report) -> str:
+    """What is known of one person in a group."""
+    copies = "most copies" if report.costs.counted else "expected copies"
+    return "largest weight" if report.mode == "weights" else copies
+
+
+def copies_note(report: Report) -> str:
+    """Say which rows were counted, and what could not be."""
+    if report.promise is not None:
+        return (
+            "No row of the data was used to draw the new rows, only noisy counts. A new row that equals a real one "
+            "does so by chance, and that cannot be told without the data."
+        )
+    if report.copies is None:
+        reason = "only weights were added" if report.mode == "weights" else "none had to be added"
+        if report.mode == "weights" and report.relabelled:
+            reason = "each appears once per outcome, with a weight"
+        return f"All rows are real: {reason}. Sharing them means sharing the data."
+    seed = "" if report.seed is None else f", with seed {report.seed}"
+    drawn = f"The rows were drawn for this report{seed}." if report.for_report else "Counted in the delivered rows."
+    if report.mode == "rows" and report.copies.rows < report.new_rows:
+        drawn = f"{drawn} Of {report.new_rows:,} rows, the first {report.copies.rows:,} were checked."
+    if report.copies.same_values is not None:
+        return drawn
+    return f"{drawn} Raw values were not compared, because the table itself was not available; a fit keeps only levels."
+
+
+def not_estimated(report: Report) -> str:
+    """Say how to learn what a model will do."""
+    asked = Option("estimate", "weights" if report.mode == "weights" else "rows")
+    parts = ("This was not estimated for this fit. To estimate it, fit again with ", asked, ".")
+    return report.source.front_door.said(parts)

@@ -7,38 +7,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from fairmaxent.document import Block, Listing, Paragraph, Section, Table
-from fairmaxent.document.words import factor, more, percent, short_name, shortened, times
+from fairmaxent.document.words import counted, percent, rounded, short_name, shortened, times
 from fairmaxent.errors import cut
-from fairmaxent.fit.costs import GroupCost
-from fairmaxent.fit.statements import ExpectedLine, expected_lines, rate_text
-from fairmaxent.report.facts import Report
-from fairmaxent.report.rates import GroupOutcome, Reached
-from fairmaxent.report.sentences import (
+from fairmaxent.fit.statements import expected_lines, rate_text
+from fairmaxent.report.facts import (
     COSTS_UNKNOWN,
     DELIVERED_NAMES,
     FILLED,
+    Report,
     copies_note,
     last_costs,
     not_estimated,
     state,
     summary,
-    title,
     verdict,
     wanted_text,
 )
+from fairmaxent.report.rates import GroupOutcome, Reached
 
-APPENDIX = "in the appendix"
 _EFFECTIVE = (
     "Effective rows: how many equally weighted rows would say as much about a group as its real rows do with their "
     "fair weights."
 )
-_RANGE = "In brackets: where the rate among all such people lies, with 95% confidence."
-_NOISE = "These rates and counts are noisy, because the fit is private."
+_RANGE = " In brackets: where the rate among all such people lies, with 95% confidence."
+_NOISE = " These rates and counts are noisy, because the fit is private."
 _ALERTS, _WISHES, _RATES, _GROUPS, _CHANGES, _GROUPINGS = 3, 5, 4, 5, 4, 2  # lines shown of each
 _HEAD, _NAME, _TITLE, _LINE, _ALERT = 24, 40, 100, 170, 440  # characters of a head, a name, … and a warning
 _MOST = 3200  # characters in all that fit on a sheet in normal print
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -90,15 +90,17 @@ class FirstPage:
 
 def first_page(report: Report) -> FirstPage:
     """Take the answers from the report."""
+    alerts, wishes = _all(report.alerts, _ALERTS, "warning"), _all(report.wishes, _WISHES, "point")
+    named = report.filing.title or f"{report.favourable}, by {', '.join(report.protected)}"
     return FirstPage(
-        title=cut(title(report), _TITLE),
+        title=cut(named, _TITLE),
         author=cut(report.filing.author or "not stated", _TITLE),
         date=report.filing.date,
         purpose=shortened(report.filing.purpose or "not stated", _ALERT),
         summary=summary(report),
-        alerts=tuple(shortened(alert, _ALERT) for alert in _first(report.alerts, _ALERTS, "warning")),
+        alerts=tuple(shortened(alert, _ALERT) for alert in alerts),
         answers=(
-            Answer("asked", "What was asked", tuple(_asked(report))),
+            Answer("asked", "What was asked", tuple(shortened(wish, _LINE) for wish in wishes)),
             _reached(report),
             _costs(report),
             _model(report),
@@ -109,51 +111,31 @@ def first_page(report: Report) -> FirstPage:
     )
 
 
-def _first(lines: Sequence[str], shown: int, what: str) -> Iterator[str]:
-    """The first lines, and how many there are more; one line is not left out to say so."""
-    kept = lines if len(lines) <= shown else lines[: shown - 1]
-    yield from kept
-    if len(kept) < len(lines):
-        yield f"{more(len(lines) - len(kept), what)} {APPENDIX}."
+def _first(items: Sequence[Item], room: int, what: str) -> tuple[Sequence[Item], tuple[str, ...]]:
+    """The first items, and how many there are more; one item is not left out to say so."""
+    kept = items if len(items) <= room else items[: room - 1]
+    left = len(items) - len(kept)
+    return kept, (f"{counted(left, f'more {what}')} in the appendix.",) if left else ()
 
 
-def _asked(report: Report) -> Iterator[str]:
-    return (shortened(wish, _LINE) for wish in _first(report.wishes, _WISHES, "point"))
-
-
-# ---------------------------------------------------------------- what was reached
+def _all(lines: Sequence[str], room: int, what: str) -> tuple[str, ...]:
+    kept, more = _first(lines, room, what)
+    return (*kept, *more)
 
 
 def _reached(report: Report) -> Answer:
     """The rates asked for, those that are not met first; all of them if none was asked for."""
     asked = [rate for rate in report.rates if rate.wanted is not None]
-    rates = sorted(asked or report.rates, key=lambda rate: bool(rate.met))
-    shown = rates if len(rates) <= _RATES else rates[: _RATES - 1]
-    after = DELIVERED_NAMES[report.mode]
-    table = Table(
-        "Rates that were reached",
-        ("1 means equal", "Wanted", "Data", after, "State"),
-        tuple(
-            (
-                _meaning(rate),
-                wanted_text(rate),
-                f"{rate.before:.4f}",
-                rate_text(rate.delivered),
-                state(report, rate)[1],
-            )
-            for rate in shown
-        ),
-        state=4,
-        states=tuple(state(report, rate)[0] for rate in shown),
+    rates, more = _first(sorted(asked or report.rates, key=lambda rate: bool(rate.met)), _RATES, "rate")
+    states = [state(report, rate) for rate in rates]
+    rows = tuple(
+        (_meaning(rate), wanted_text(rate), f"{rate.before:.4f}", rate_text(rate.delivered), words)
+        for rate, (_, words) in zip(rates, states, strict=True)
     )
-    left = len(rates) - len(shown)
-    return Answer(
-        "reached",
-        "What was reached",
-        (verdict(report), *(shortened(line, _LINE) for line in report.means)),
-        table,
-        (f"{more(left, 'rate')} {APPENDIX}.",) if left else (),
-    )
+    heads = ("1 means equal", "Wanted", "Data", DELIVERED_NAMES[report.mode], "State")
+    table = Table("Rates that were reached", heads, rows, state=4, states=tuple(kind for kind, _ in states))
+    lines = (verdict(report), *(shortened(line, _LINE) for line in report.means))
+    return Answer("reached", "What was reached", lines, table, more)
 
 
 def _meaning(rate: Reached) -> str:
@@ -169,144 +151,105 @@ def _meaning(rate: Reached) -> str:
 
 def _costs(report: Report) -> Answer:
     groups = sorted(report.costs.groups, key=lambda group: group.effective_rows)
-    chosen = groups if len(groups) <= _GROUPS else groups[: _GROUPS - 1]
-    left = len(groups) - len(chosen)
-    shown = [group for group in report.costs.groups if group in chosen]
-    return Answer(
-        "costs",
-        "What it cost, and whom",
-        tuple(_cost_lines(report)),
-        _group_table(report, shown) if shown else None,
-        (
-            *((f"{_EFFECTIVE}{_about_rates(report)}",) if shown else ()),
-            *((f"{more(left, 'group')} {APPENDIX}.",) if left else ()),
-        ),
-    )
-
-
-def _about_rates(report: Report) -> str:
-    """Say what stands in brackets beside the rates of groups, if they are shown."""
-    if report.promise:
-        return f" {_NOISE}"
-    return f" {_RANGE}" if report.counting.outcomes else ""
+    chosen, more = _first(groups, _GROUPS, "group")
+    brackets = _NOISE if report.promise else _RANGE if report.counting.outcomes else ""
+    notes = (f"{_EFFECTIVE}{brackets}", *more) if chosen else more
+    lines, table = tuple(_cost_lines(report)), _group_table(report, [group.name for group in chosen])
+    return Answer("costs", "What it cost, and whom", lines, table, notes)
 
 
 def _cost_lines(report: Report) -> Iterator[str]:
+    most, least = report.counting.most, report.counting.least
     for share in report.costs.outcomes if len(report.costs.outcomes) == 1 else ():
         before, after = percent(share.before), percent(share.after)
         kept = f"as common as in the data ({before})" if before == after else f"{after} of the result, {before} before"
         yield f"{short_name(share.outcome, _NAME)} is {kept}."
     if report.changed:
-        for change in _first(report.changed, _CHANGES, "group"):
+        for change in _all(report.changed, _CHANGES, "group"):
             yield f"Outcomes were changed for {shortened(change, _LINE)}{'' if change.endswith('.') else '.'}"
-    elif report.counting.most is not None and report.counting.least is not None:
-        yield from _who_counts(report)
+    elif most is not None and least is not None and _factor(most.times) == _factor(least.times):
+        yield "Everyone counts the same as in the data."
+    elif most is not None and least is not None:
+        names = [short_name(cell.name, 2 * _NAME) for cell in (most, least)]
+        yield (
+            f"Those with {names[0]} count most: {_factor(most.times)} times their share of the data. Those with "
+            f"{names[1]} count least: {_factor(least.times)} times."
+        )
     if report.costs.filled:
         yield FILLED.format(percent(report.costs.filled))
     if not report.costs.groups:
         yield COSTS_UNKNOWN
 
 
-def _who_counts(report: Report) -> Iterator[str]:
-    most, least = report.counting.most, report.counting.least
-    if most is None or least is None:
-        return
-    if factor(most.times) == factor(least.times):
-        yield "Everyone counts the same as in the data."
-        return
-    names = [short_name(cell.name, 2 * _NAME) for cell in (most, least)]
-    yield (
-        f"Those with {names[0]} count most: {factor(most.times)} times their share of the data. Those with {names[1]} "
-        f"count least: {factor(least.times)} times."
-    )
+def _factor(multiple: float) -> str:
+    """Write how many times as large a share is; below one with two digits."""
+    return times(multiple) if multiple >= 0.995 else f"{rounded(multiple, 2):.2f}"
 
 
-def _group_table(report: Report, groups: Sequence[GroupCost]) -> Table:
+def _group_table(report: Report, names: Sequence[str]) -> Table | None:
     rates = {outcome.group: outcome for outcome in report.counting.outcomes}
-    weights = report.mode == "weights"
-    last = last_costs(report).capitalize()
     rate = short_name(report.favourable, _HEAD)
     heads = ("Group", "Rows", "Share before", "Share after", *([f"{rate} before", f"{rate} after"] if rates else []))
-    return Table(
-        "What it cost each group",
-        (*heads, "Effective rows", last),
-        tuple(
-            (
-                short_name(group.name, _NAME),
-                f"{group.rows:,}",
-                percent(group.before),
-                percent(group.after),
-                *([_with_interval(rates[group.name]), percent(rates[group.name].after)] if rates else []),
-                times(group.effective_rows),
-                times(group.largest_weight if weights else group.most_copies),
-            )
-            for group in groups
-        ),
+    rows = tuple(
+        (
+            short_name(group.name, _NAME),
+            f"{group.rows:,}",
+            percent(group.before),
+            percent(group.after),
+            *([_with_interval(rates[group.name]), percent(rates[group.name].after)] if rates else []),
+            times(group.effective_rows),
+            times(group.largest_weight if report.mode == "weights" else group.most_copies),
+        )
+        for group in report.costs.groups
+        if group.name in names
     )
+    heads = (*heads, "Effective rows", last_costs(report).capitalize())
+    return Table("What it cost each group", heads, rows) if rows else None
 
 
 def _with_interval(rate: GroupOutcome) -> str:
-    if rate.interval is None:
-        return percent(rate.before)
-    low, high = (f"{100 * end:.0f}" for end in rate.interval)
-    return f"{percent(rate.before)} ({low}–{high})"
+    span = "" if rate.interval is None else " ({:.0f}–{:.0f})".format(*(100 * end for end in rate.interval))
+    return f"{percent(rate.before)}{span}"
 
 
 # ---------------------------------------------------------------- what a model will do
 
 
 def _model(report: Report) -> Answer:
-    estimate = report.certificate.estimate
-    question = "What a model trained on this will do"
-    if estimate is None and report.certificate.decisions is None:
+    estimate, decisions = report.certificate.estimate, report.certificate.decisions
+    question, outcome = "What a model trained on this will do", short_name(report.favourable, _NAME)
+    if estimate is None and decisions is not None:
+        lines = tuple(
+            f"{decisions.student} decided about people it had not learned from: the statistical rate of its decisions "
+            f"for {short_name(rate.grouping, _NAME)} ({outcome}) was {rate_text(rate.rate, 3)}."
+            for rate in decisions.rates[:_GROUPINGS]
+        )
+        return Answer("model", question, lines)
+    if estimate is None:
         why = "" if report.not_estimated is None else f" The reason: {report.not_estimated}."
         return Answer("model", question, (f"{not_estimated(report)}{why}",))
-    if estimate is None:
-        return Answer("model", question, tuple(_decided(report)))
     trained = "new rows" if estimate.output == "rows" else "weighted rows"
-    compared = list(expected_lines(estimate, ["by_predictions"]))
-    shown = compared if len(compared) <= _GROUPINGS else compared[: _GROUPINGS - 1]
-    table = Table(
-        "What a model is expected to do",
-        ("Expected", "Trained on the data", f"On the {trained}", f"95% range, {trained}"),
-        tuple(
-            (
-                _about(report, line),
-                *(rate_text(side.value, 3) for side in (line.before, line.after)),
-                line.after.range_text,
-            )
-            for line in (*shown, *expected_lines(estimate, ["accuracy"]))
-        ),
-    )
-    left = len(compared) - len(shown)
-    notes = [] if report.advice is None else [shortened(report.advice, _ALERT)]
-    notes += [f"{more(left, 'rate')} {APPENDIX}."] if left else []
-    head = f"An estimate for {estimate.student}, on people that it has not seen:"
-    return Answer("model", question, (head,), table, tuple(notes))
-
-
-def _about(report: Report, line: ExpectedLine) -> str:
-    """Name the outcome that a rate of predictions is about."""
-    if line.grouping is None:
-        return line.name
-    grouping, outcome = short_name(line.grouping, _NAME), short_name(report.favourable, _NAME)
-    return f"How equally often it predicts {outcome} in the groups of {grouping} (1 means equal)"
-
-
-def _decided(report: Report) -> Iterator[str]:
-    """What the student of a relabelled fit decided, if nothing else is known."""
-    decisions = report.certificate.decisions
-    if decisions is None:
-        return
-    for rate in decisions.rates[:_GROUPINGS]:
-        yield (
-            f"{decisions.student} decided about people it had not learned from: the statistical rate of its decisions "
-            f"for {short_name(rate.grouping, _NAME)} ({short_name(report.favourable, _NAME)}) was "
-            f"{rate_text(rate.rate, 3)}."
+    compared, more = _first(list(expected_lines(estimate, ["by_predictions"])), _GROUPINGS, "rate")
+    rows = tuple(
+        (
+            line.name
+            if line.grouping is None
+            else f"How equally often it predicts {outcome} in the groups of {short_name(line.grouping, _NAME)} "
+            "(1 means equal)",
+            rate_text(line.before.value, 3),
+            rate_text(line.after.value, 3),
+            line.after.range_text,
         )
+        for line in (*compared, *expected_lines(estimate, ["accuracy"]))
+    )
+    heads = ("Expected", "Trained on the data", f"On the {trained}", f"95% range, {trained}")
+    head = f"An estimate for {estimate.student}, on people that it has not seen:"
+    advice = [] if report.advice is None else [shortened(report.advice, _ALERT)]
+    table = Table("What a model is expected to do", heads, rows)
+    return Answer("model", question, (head,), table, (*advice, *more))
 
 
-# ---------------------------------------------------------------- copies
+# ---------------------------------------------------------------- copies, and what it must not be used for
 
 
 def _copies(report: Report) -> Iterator[str]:
@@ -315,68 +258,50 @@ def _copies(report: Report) -> Iterator[str]:
         yield copies_note(report)
         return
     new = "added" if report.mode == "top-up" else "new"
-    first = copies.rows < report.new_rows
-    rows = f"the first {copies.rows:,}" if first else f"{copies.rows:,}"
+    rows = f"{'the first ' if copies.rows < report.new_rows else ''}{copies.rows:,} {new} rows"
     if copies.same_values is None or copies.same_values_as_one is None:
         yield (
-            f"About {percent(copies.same_levels)} of {rows} {new} rows have the same levels as a real row in every "
-            "column. Exact copies were not counted, because the data were not given."
+            f"About {percent(copies.same_levels)} of {rows} have the same levels as a real row in every column. Exact "
+            "copies were not counted, because the data were not given."
         )
     else:
         yield (
-            f"{percent(copies.same_values)} of {rows} {new} rows ({round(copies.same_values * copies.rows):,}) have "
-            f"exactly the values of a real row; {percent(copies.same_values_as_one)} have those of a row that occurs "
-            "only once, which may point to a person."
+            f"{percent(copies.same_values)} of {rows} ({round(copies.same_values * copies.rows):,}) have exactly the "
+            f"values of a real row; {percent(copies.same_values_as_one)} have those of a row that occurs only once, "
+            "which may point to a person."
         )
     if copies.same_levels > 0:
         yield "Treat the new rows the way you would treat the data."
 
 
-# ---------------------------------------------------------------- what it must not be used for
-
-
 def _prohibitions(report: Report) -> Iterator[str]:
     """The uses that this result does not bear, the most dangerous first."""
-    yield _as_anonymous(report)
-    yield _as_facts(report)
+    copies, estimate = report.copies, report.certificate.estimate
+    if report.promise is not None:
+        yield "together with another private fit of the same table without adding up what both reveal (ε and δ)."
+    else:
+        why = "every row is a real one"
+        if copies is not None and copies.same_values is not None:
+            why = f"{percent(copies.same_values)} of the rows are copies of real ones"
+        elif copies is not None:
+            why = f"{percent(copies.same_levels)} of the rows are like real ones in every column"
+        yield f"as anonymous data, and do not share it more widely than the data: {why}."
+    what = "outcomes were changed" if report.relabelled else "shares and rates were changed"
+    yield f"for statistics about the real world, or to judge a person: {what} on purpose."
     tiny = [short_name(group.name, _NAME) for group in report.costs.groups if group.beyond_line]
     if tiny:
         others = f" and {len(tiny) - 1} more groups" if len(tiny) > 2 else f" and {tiny[1]}" if len(tiny) == 2 else ""
         yield f"to say anything about {tiny[0]}{others}: too much rests on too few people."
-    yield _as_proof(report)
+    expected = {} if estimate is None else estimate.after.by_predictions
+    rates = [(rate, short_name(name, _NAME)) for name, rate in expected.items() if rate is not None]
+    least = " (expected: {:.3f} for {})".format(*min(rates, key=lambda rate: rate[0])) if rates else ""
+    test = "test the decisions of your own model on people it has not seen"
+    yield f"as proof that a model trained on it is fair{least}: {test}."
     columns = short_name(", ".join(report.protected), _NAME)
     yield (
         f"to claim fairness in general: only the groups of {columns} were compared, and only by how often they have "
         "the outcome."
     )
-
-
-def _as_anonymous(report: Report) -> str:
-    if report.promise is not None:
-        return "together with another private fit of the same table without adding up what both reveal (ε and δ)."
-    if report.copies is None:
-        return "as anonymous data, and do not share it more widely than the data: every row is a real one."
-    known = report.copies.same_values
-    share = report.copies.same_levels if known is None else known
-    how = "copies of real ones" if known is not None else "like real ones in every column"
-    return f"as anonymous data, and do not share it more widely than the data: {percent(share)} of the rows are {how}."
-
-
-def _as_facts(report: Report) -> str:
-    what = "outcomes were changed" if report.relabelled else "shares and rates were changed"
-    return f"for statistics about the real world, or to judge a person: {what} on purpose."
-
-
-def _as_proof(report: Report) -> str:
-    estimate = report.certificate.estimate
-    expected = {} if estimate is None else estimate.after.by_predictions
-    rates = {name: rate for name, rate in expected.items() if rate is not None}
-    test = "test the decisions of your own model on people it has not seen"
-    if not rates:
-        return f"as proof that a model trained on it is fair: {test}."
-    name = min(rates, key=lambda grouping: rates[grouping])
-    least = f"expected: {rates[name]:.3f} for {short_name(name, _NAME)}"
-    return f"as proof that a model trained on it is fair ({least}): {test}."
 
 
 # ---------------------------------------------------------------- what identifies the result
@@ -385,16 +310,13 @@ def _as_proof(report: Report) -> str:
 def _record(report: Report) -> Iterator[tuple[str, str]]:
     source = report.source
     if source.file is not None:
-        yield "Data", _named(source.file, source.sha256)
+        digest = "" if source.sha256 is None else f", SHA-256 {source.sha256}"
+        yield "Data", f"{short_name(source.file, _NAME)}{digest}"
     if source.reading:
         yield "Read as", shortened("; ".join(source.reading), _ALERT)
     for file in source.written:
-        yield file.what, _named(file.name, file.sha256)
+        yield file.what, f"{short_name(file.name, _NAME)}, SHA-256 {file.sha256}"
     if source.file is None and not source.written:
         yield "Files", "none: the table was passed in Python"
     listed = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     yield "Made with", f"{listed}; {source.front_door.note}"
-
-
-def _named(name: str, digest: str | None) -> str:
-    return f"{short_name(name, _NAME)}{'' if digest is None else f', SHA-256 {digest}'}"

@@ -1,4 +1,4 @@
-"""What was reached: each rate as wanted, in the data, fitted and delivered; who counts more, and who less."""
+"""What was asked for and reached: each rate in the data, fitted and delivered; who counts more, and who less."""
 
 from __future__ import annotations
 
@@ -8,44 +8,51 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.data.arrays import Reals
-from fairmaxent.fairness.rates import (
-    WorstPair,
-    group_shares,
-    outcome_axis,
-    outcome_rates,
-    representation_pair,
-    statistical_pair,
-)
+from fairmaxent.fairness.rates import group_shares, outcome_axis, outcome_rates, representation_pair, statistical_pair
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes, group_label
+from fairmaxent.fit.statements import REACHED
 from fairmaxent.fit.target import read_target
-from fairmaxent.report.delivered import Delivered, data_table, delivered_rates
+from fairmaxent.report.delivered import Delivered, data_table, delivered_rates, unless_nan
 
-EACH = ("each level of ", "each of ")  # how the words for several outcomes begin
+_EACH = ("each level of ", "each of ")  # how the words for several outcomes begin
 _OUTCOMES = 3  # outcome levels named before the rest is counted
+_SMALL_GAP = 0.005  # at which two digits of a rate are still as wanted
 
 
 def outcomes_compared(fit: Fit) -> str:
     """Name the outcomes that the statistical rates compare: one, several, or each level; of each outcome column."""
     measure = fit.certificate.measure
-    count = len(measure.of_first_outcome)
-    return " and ".join(levels_compared(fit, axes) for axes in measure.groupings[::count])
+    return " and ".join(_levels_compared(fit, axes) for axes in measure.groupings[:: len(measure.of_first_outcome)])
 
 
-def levels_compared(fit: Fit, axes: tuple[int, ...]) -> str:
+def _levels_compared(fit: Fit, axes: tuple[int, ...]) -> str:
     """Name the levels of the outcome that the rate of a grouping compares."""
     outcome, levels = fit.roles.attributes[outcome_axis(axes)], fit.certificate.measure.favourable_of(axes)
     if len(levels) == outcome.size - (outcome.missing is not None and outcome.missing not in levels) > 1:
-        return f"{EACH[0]}{outcome.name}"
+        return f"{_EACH[0]}{outcome.name}"
     shown = ", ".join(f"{outcome.name} = {outcome.labels[level]}" for level in levels[:_OUTCOMES])
     if len(levels) == 1:
         return shown
-    return f"{EACH[1]}{shown}{'' if len(levels) <= _OUTCOMES else f' and {len(levels) - _OUTCOMES} more levels'}"
+    return f"{_EACH[1]}{shown}{'' if len(levels) <= _OUTCOMES else f' and {len(levels) - _OUTCOMES} more levels'}"
 
 
-# Solvers stop a little short of an exact rate.
-_SLACK = 1e-6
-_SMALL_GAP = 0.005  # at which two digits of a rate are still as wanted
+def wishes(fit: Fit) -> Iterator[str]:
+    """What was asked for, one sentence each."""
+    wanted, measure = fit.certificate.wanted, fit.certificate.measure
+    for (name, rate), axes in zip(wanted["representation_rate"].items(), measure.groupings, strict=True):
+        if rate is not None and not _is_targeted(fit, axes) and not outcome_axis(axes):
+            groups = measure.groups_of(name)
+            least = f"The smallest group of {groups} is at least {rate:.3g} times as large as the largest."
+            yield f"All groups of {groups} have the same size." if rate == 1 else least
+    for (name, rate), axes in zip(wanted["statistical_rate"].items(), measure.groupings, strict=True):
+        if rate is not None:
+            outcomes, groups = _levels_compared(fit, axes), measure.groups_of(name)
+            # A sentence begins with a capital letter, but the name of a column stays as it is.
+            outcomes = f"E{outcomes[1:]}" if outcomes.startswith(_EACH) else outcomes
+            least = f"is at least {rate:.3g} times as common in each group of {groups} as in any other."
+            yield f"{outcomes} {f'is equally common in all groups of {groups}.' if rate == 1 else least}"
+    yield from fit.request.words()
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,7 @@ class Reached:
         return bool(self.met_exactly) and self.met is False and self.rounded and small
 
 
-def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
+def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
     """Compare the rates."""
     certificate, measure = fit.certificate, fit.certificate.measure
     rates = delivered_rates(fit, delivered.table)
@@ -87,60 +94,50 @@ def reached(fit: Fit, delivered: Delivered) -> tuple[Reached, ...]:
     groups = () if certificate.costs is None else certificate.costs.groups
     costly = {group.grouping for group in groups if group.beyond_line}
     rounded = _is_rounded(fit, delivered)
-    rates_reached = []
-    for kind, names in certificate.wanted.items():
-        for (name, wanted), axes in zip(names.items(), measure.groupings, strict=True):
-            if kind == "representation_rate" and outcome_axis(axes):  # the groups are those of the first outcome
-                continue
-            achieved, rate = _number(certificate.achieved[kind][name]), rates[kind][name]
-            shares = _target_shares(fit, axes) if kind == "representation_rate" else None
-            exactly, as_delivered = _met(wanted, achieved), _met(wanted, rate)
+    axes_of = dict(zip(measure.names, measure.groupings, strict=True))
+    for kind, name in certificate.rates_shown:
+        axes, wanted, rate = axes_of[name], certificate.wanted[kind][name], rates[kind][name]
+        achieved = certificate.achieved[kind][name] or 0.0  # only wanted rates may be None
+        shares = _target_shares(fit, axes, before) if kind == "representation_rate" else None
+        if shares is None:
+            met = [wanted is not None and value is not None and value >= wanted - REACHED for value in (achieved, rate)]
             gap = None if wanted is None or rate is None else wanted - rate
-            if shares is not None:
-                gap = _largest_error(shares, delivered.table, axes)
-                exactly, as_delivered = (_has(shares, table, axes) for table in (certificate.table, delivered.table))
-            rates_reached.append(
-                Reached(
-                    kind=kind,
-                    grouping=measure.groups_of(name),
-                    outcome=levels_compared(fit, axes) if kind == "statistical_rate" else None,
-                    wanted=wanted,
-                    from_target=shares is not None,
-                    before=_number(certificate.before[kind][name]),
-                    achieved=achieved,
-                    delivered=rate,
-                    interval=None if intervals is None else intervals[kind][name],
-                    worst_before=_worst(fit, kind, axes, before),
-                    met_exactly=exactly,
-                    met=exactly and as_delivered,
-                    gap=0.0 if as_delivered else gap,
-                    rounded=rounded,
-                    costly=name in costly,
-                )
-            )
-    return tuple(rates_reached)
+        else:
+            tables = (certificate.table, delivered.table)
+            errors = [float(np.abs(group_shares(table, axes) - shares).max()) for table in tables]
+            met, gap = [error <= REACHED for error in errors], errors[1]
+        asked = wanted is not None or shares is not None
+        yield Reached(
+            kind=kind,
+            grouping=measure.groups_of(name),
+            outcome=_levels_compared(fit, axes) if kind == "statistical_rate" else None,
+            wanted=wanted,
+            from_target=shares is not None,
+            before=certificate.before[kind][name] or 0.0,
+            achieved=achieved,
+            delivered=rate,
+            interval=None if intervals is None else intervals[kind][name],
+            worst_before=_worst(fit, kind, axes, before),
+            met_exactly=met[0] if asked else None,
+            met=all(met) if asked else None,
+            gap=0.0 if met[1] else gap,
+            rounded=rounded,
+            costly=name in costly,
+        )
 
 
-def is_targeted(fit: Fit, axes: tuple[int, ...]) -> bool:
+def _is_targeted(fit: Fit, axes: tuple[int, ...]) -> bool:
     """Whether the user named the shares of a grouping's only column."""
     return len(axes) == 1 and fit.roles.names[axes[0]] in (fit.request.target or {})
 
 
-def _target_shares(fit: Fit, axes: tuple[int, ...]) -> Reals | None:
+def _target_shares(fit: Fit, axes: tuple[int, ...], before: Reals) -> Reals | None:
     """The shares that the user named for a grouping; a column kept as it is has those of the data."""
-    if not is_targeted(fit, axes):
+    if not _is_targeted(fit, axes):
         return None
     name, index = fit.roles.names[axes[0]], fit.roles.root[axes[0]]
     named = read_target(fit.roles, {name: (fit.request.target or {})[name]})[index]
-    return group_shares(data_table(fit), axes) if named is None else named
-
-
-def _has(shares: Reals, table: Reals, axes: tuple[int, ...]) -> bool:
-    return _largest_error(shares, table, axes) <= _SLACK
-
-
-def _largest_error(shares: Reals, table: Reals, axes: tuple[int, ...]) -> float:
-    return float(np.abs(group_shares(table, axes) - shares).max())
+    return group_shares(before, axes) if named is None else named
 
 
 def _is_rounded(fit: Fit, delivered: Delivered) -> bool:
@@ -149,30 +146,17 @@ def _is_rounded(fit: Fit, delivered: Delivered) -> bool:
     return delivered.mode != "weights" and bool(np.abs(delivered.table - fit.certificate.table).max() * rows < 1)
 
 
-def _met(wanted: float | None, rate: float | None) -> bool | None:
-    return None if wanted is None else rate is not None and rate >= wanted - _SLACK
-
-
 def _worst(fit: Fit, kind: str, axes: tuple[int, ...], table: Reals) -> str:
     """Name the lowest and the highest group in the data."""
-    measure = fit.certificate.measure
+    measure, outcome = fit.certificate.measure, fit.roles.attributes[outcome_axis(axes)]
     if kind == "representation_rate":
         pair = representation_pair(measure.groups_compared(table, axes), axes, strata=measure.strata)
     else:
         compared = measure.outcomes_compared(table, axes)
         pair = statistical_pair(compared, axes, measure.favourable_of(axes), strata=measure.strata)
     lowest, highest = (group_label(fit, axes, group) for group in (pair.lowest, pair.highest))
-    return f"{lowest} against {highest}{_about(fit, axes, pair)}"
-
-
-def _about(fit: Fit, axes: tuple[int, ...], pair: WorstPair) -> str:
-    outcome = fit.roles.attributes[outcome_axis(axes)]
-    return "" if pair.outcome is None else f", {outcome.name} = {outcome.labels[pair.outcome]}"
-
-
-def _number(rate: float | None) -> float:
-    """Rates of a table always have a value; only wanted ones may be None."""
-    return float("nan") if rate is None else rate
+    about = "" if pair.outcome is None else f", {outcome.name} = {outcome.labels[pair.outcome]}"
+    return f"{lowest} against {highest}{about}"
 
 
 @dataclass(frozen=True)
@@ -225,17 +209,9 @@ def _outcomes(fit: Fit, before: Reals, after: Reals) -> Iterator[GroupOutcome]:
         if not np.isnan(change.rate_before_low)
     }
     for axes, name in zip(measure.groupings, measure.names, strict=True):
-        old, new = (
-            outcome_rates(measure.with_outcome(table, axes), axes)[measure.favourable[0]] for table in (before, after)
-        )
+        rates = [outcome_rates(measure.with_outcome(table, axes), axes) for table in (before, after)]
+        old, new = (rate[measure.favourable[0]] for rate in rates)
         for group in np.ndindex(old.shape):
-            yield GroupOutcome(
-                fit.roles.describe_group(axes, group),
-                _known(old[group]),
-                _known(new[group]),
-                intervals.get((name, group_label(fit, axes, group))),
-            )
-
-
-def _known(rate: float) -> float | None:
-    return None if np.isnan(rate) else float(rate)
+            interval = intervals.get((name, group_label(fit, axes, group)))
+            described = fit.roles.describe_group(axes, group)
+            yield GroupOutcome(described, unless_nan(old[group]), unless_nan(new[group]), interval)

@@ -5,40 +5,38 @@ A new section is a function here, and its line in `_SECTIONS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 
 from fairmaxent.document import Block, Code, Document, Listing, Note, Paragraph, Section, Table
-from fairmaxent.document.words import nats, percent
+from fairmaxent.document.words import percent
 from fairmaxent.errors import Option
 from fairmaxent.fit.estimate import ModelEstimate
 from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.statements import cost_blocks, decisions_table, expected_lines, rate_text
-from fairmaxent.report.delivered_costs import Copies
+from fairmaxent.report.delivered import Copies
 from fairmaxent.report.evaluated import evaluation_blocks
-from fairmaxent.report.facts import Report
-from fairmaxent.report.first_page import first_page
-from fairmaxent.report.sentences import (
+from fairmaxent.report.facts import (
     COSTS_UNKNOWN,
     DELIVERED_NAMES,
     FILLED,
+    Report,
     copies_note,
     last_costs,
     not_estimated,
-    said,
     state,
     wanted_text,
 )
-from fairmaxent.report.shares import EVERYTHING, Room, column_blocks, group_blocks, move_blocks, pair_blocks
+from fairmaxent.report.first_page import first_page
+from fairmaxent.report.shares import column_blocks, group_blocks, move_blocks, pair_blocks
 from fairmaxent.report.trade_off import trade_off_blocks
 
-_ELSEWHERE = "the JSON report lists all of them"
+_WARNINGS = 30  # that a page has room for
 
 
-def report_document(report: Report, room: Room = EVERYTHING) -> Document:
-    """The report as a document, with as much of long tables as there is room for."""
+def report_document(report: Report) -> Document:
+    """The report as a document."""
     page = first_page(report)
-    blocks = ((title, list(make(report, room))) for *title, make in _SECTIONS)
+    sections = [Section(key, title, short, tuple(make(report))) for key, title, short, make in _SECTIONS]
     return Document(
         kind="Fairness report",
         title=page.title,
@@ -46,7 +44,7 @@ def report_document(report: Report, room: Room = EVERYTHING) -> Document:
         summary=page.summary,
         warning=Note("Warning: this result rests on very few people", page.alerts) if page.alerts else None,
         first_page=page.sections,
-        appendix=tuple(Section(key, name, short, tuple(made)) for (key, name, short), made in blocks if made),
+        appendix=tuple(section for section in sections if section.blocks),
         footer=(
             f"{report.rows:,} rows, {report.distinct_rows:,} of them distinct as combinations of levels, "
             f"{report.columns} columns, {report.points:.3g} possible combinations. Written by fairmaxent."
@@ -74,11 +72,7 @@ _SHORT = {
 _RATE_NAMES = {"representation_rate": "Representation rate", "statistical_rate": "Statistical rate"}
 
 
-def _asked(report: Report, room: Room) -> Blocks:
-    yield Listing(report.wishes)
-
-
-def _rates(report: Report, room: Room) -> Blocks:
+def _rates(report: Report) -> Blocks:
     yield Paragraph(" ".join(_rates_note(report)))
     drawn = report.mode == "rows"
     heads = ["Rate", "Wanted", "Before", "Achieved", DELIVERED_NAMES[report.mode], "State"]
@@ -98,9 +92,9 @@ def _rates(report: Report, room: Room) -> Blocks:
     )
     yield Table("Rates", tuple(heads), rows, state=5, states=tuple(state(report, rate)[0] for rate in report.rates))
     if report.warnings:
-        shown = report.warnings[: room.warnings]
+        shown = report.warnings[:_WARNINGS]
         left = len(report.warnings) - len(shown)
-        rest = (f"and {left} more; {_ELSEWHERE}",) if left else ()
+        rest = (f"and {left} more; the JSON report lists all of them",) if left else ()
         yield Note("What you should know about these data and this fit:", (*shown, *rest))
 
 
@@ -131,7 +125,7 @@ _LAST = {
 }
 
 
-def _costs(report: Report, room: Room) -> Blocks:
+def _costs(report: Report) -> Blocks:
     if first_page(report).alerts != report.alerts:  # the first page has no room for all that they say
         yield Listing(report.alerts)
     costs = report.costs
@@ -154,20 +148,14 @@ def _costs(report: Report, room: Room) -> Blocks:
         "equally weighted rows that carry as much information as the fair weights of the group. The worst cell is the "
         f"combination of outcome and groups in which one person counts most. {_LAST[last]}"
     )
-    yield from map(_titled, cost_blocks(costs.groups, costs.worst_cell, [last], " in the JSON report"))
-
-
-def _titled(block: Block) -> Block:
-    """A table of a certificate with heads as a report has them."""
-    if not isinstance(block, Table):
-        return block
-    return replace(block, heads=tuple(f"{head[:1].upper()}{head[1:]}" for head in block.heads))
+    blocks = cost_blocks(costs.groups, costs.worst_cell, [last], " in the JSON report")
+    yield from (block.titled() if isinstance(block, Table) else block for block in blocks)
 
 
 # ---------------------------------------------------------------- a model trained on the result
 
 
-def _model(report: Report, room: Room) -> Blocks:
+def _model(report: Report) -> Blocks:
     yield Paragraph(
         "Data are made fair so that models trained on them are fair too. That is not automatic: a model also sees the "
         "other columns, and if they predict the old outcome, its decisions repeat it."
@@ -175,7 +163,7 @@ def _model(report: Report, room: Room) -> Blocks:
     decisions, estimate = report.certificate.decisions, report.certificate.estimate
     if decisions is not None:
         yield Paragraph(_how_it_decided(decisions))
-        yield _titled(decisions_table(decisions, digits=3))
+        yield decisions_table(decisions, digits=3).titled()
     if estimate is None:
         yield Paragraph(not_estimated(report))
         return
@@ -239,7 +227,7 @@ def _how_it_was_estimated(report: Report, estimate: ModelEstimate) -> str:
 # ---------------------------------------------------------------- privacy, copies, what rows give away
 
 
-def _privacy(report: Report, room: Room) -> Blocks:
+def _privacy(report: Report) -> Blocks:
     ledger = report.certificate.privacy
     if ledger is None:
         return
@@ -258,22 +246,20 @@ def _privacy(report: Report, room: Room) -> Blocks:
     yield Table("Privacy ledger", ("Measured", "Noise", "Cells", "Scale", "Cost (ρ)"), (*rows, total))
 
 
-def _copies(report: Report, room: Room) -> Blocks:
+def _copies(report: Report) -> Blocks:
     yield Paragraph(copies_note(report))
     if report.copies is None:
         return
     yield Listing(tuple(_copy_lines(report, report.copies)))
-    yield Paragraph(
-        said(
-            report,
-            "This is a count, not a guarantee. The fair distribution is learned from real rows and contains them, so "
-            "drawn rows can repeat real ones, especially if ",
-            Option("base_share"),
-            " is small. This fit is not differentially private. Treat drawn rows the way you would treat the data. A "
-            "copy of a common row reveals little; a copy of a row that occurs only once may reveal something about a "
-            "person.",
-        )
+    parts = (
+        "This is a count, not a guarantee. The fair distribution is learned from real rows and contains them, so "
+        "drawn rows can repeat real ones, especially if ",
+        Option("base_share"),
+        " is small. This fit is not differentially private. Treat drawn rows the way you would treat the data. A "
+        "copy of a common row reveals little; a copy of a row that occurs only once may reveal something about a "
+        "person.",
     )
+    yield Paragraph(report.source.front_door.said(parts))
 
 
 def _copy_lines(report: Report, copies: Copies) -> Iterator[str]:
@@ -294,7 +280,7 @@ def _copy_lines(report: Report, copies: Copies) -> Iterator[str]:
 # ---------------------------------------------------------------- certificate, limits, how to repeat it
 
 
-def _certificate(report: Report, room: Room) -> Blocks:
+def _certificate(report: Report) -> Blocks:
     yield Paragraph(
         "How good the numerical solution is, computed from the fitted distribution itself. A distance is a "
         "Kullback-Leibler divergence in nats, a unit of information: 0 means the same distribution. The theorem and "
@@ -308,12 +294,12 @@ def _certificate(report: Report, room: Room) -> Blocks:
         ("Residual", f"{known.residual:.1e}", "largest difference between a wanted and an achieved expectation"),
         (
             "Distance to the prior",
-            nats(known.distance["to_prior"]),
+            rate_text(known.distance["to_prior"]),
             "KL(p*‖q): how far from the mixture of reweighted rows and base (the negated dual optimum)",
         ),
         (
             "Distance from the data",
-            nats(known.distance["from_data"]),
+            rate_text(known.distance["from_data"]),
             "KL(data‖p*): how far from the original table",
         ),
         (
@@ -328,7 +314,7 @@ def _certificate(report: Report, room: Room) -> Blocks:
     yield Table("Certificate", ("Quantity", "Value", "Meaning"), tuple(rows))
 
 
-def _limits(report: Report, room: Room) -> Blocks:
+def _limits(report: Report) -> Blocks:
     yield Listing(
         (
             "The rates hold for the groups and the outcome that were asked about. Other groups can still differ, and "
@@ -349,7 +335,7 @@ def _limits(report: Report, room: Room) -> Blocks:
     )
 
 
-def _repeat(report: Report, room: Room) -> Blocks:
+def _repeat(report: Report) -> Blocks:
     source = report.source
     if source.command is not None:
         yield Paragraph("On the command line:")
@@ -365,34 +351,19 @@ def _repeat(report: Report, room: Room) -> Blocks:
     yield Paragraph(f"{'Nothing is random.' if report.mode == 'weights' else seed} {note[:1].upper()}{note[1:]}.")
 
 
-_SECTIONS: tuple[tuple[str, str, str, Callable[[Report, Room], Blocks]], ...] = (
-    ("asked", "Everything that was asked for", "Asked", _asked),
+_SECTIONS: tuple[tuple[str, str, str, Callable[[Report], Iterable[Block]]], ...] = (
+    ("asked", "Everything that was asked for", "Asked", lambda report: [Listing(report.wishes)]),
     ("reached", "The rates in detail", "Rates", _rates),
     ("costs", "The costs in detail", "Costs", _costs),
-    ("groups", "The groups and their outcomes", "Groups", lambda report, room: group_blocks(report.groupings, room)),
+    ("groups", "The groups and their outcomes", "Groups", lambda report: group_blocks(report.groupings)),
     ("model", "A model trained on this", "A model trained on this", _model),
-    ("moved", "What changed most", "What changed", lambda report, _: move_blocks(report.moves)),
-    ("columns", "Every column", "Every column", lambda report, room: column_blocks(report.marginals, room)),
-    (
-        "pairs",
-        "Pairwise structure",
-        "Pairs",
-        lambda report, _: pair_blocks(report.associations, report.source.front_door),
-    ),
-    (
-        "trade-off",
-        "Trade-off",
-        "Trade-off",
-        lambda report, _: trade_off_blocks(report.trade_off, report.source.front_door),
-    ),
+    ("moved", "What changed most", "What changed", lambda report: move_blocks(report.moves)),
+    ("columns", "Every column", "Every column", lambda report: column_blocks(report.marginals)),
+    ("pairs", "Pairwise structure", "Pairs", lambda r: pair_blocks(r.associations, r.source.front_door)),
+    ("trade-off", "Trade-off", "Trade-off", lambda r: trade_off_blocks(r.trade_off, r.source.front_door)),
     ("privacy", "Privacy", "Privacy", _privacy),
     ("copies", "Copies of real rows", "Copies", _copies),
-    (
-        "given-away",
-        "What the rows give away",
-        "What the rows give away",
-        lambda report, _: evaluation_blocks(report.evaluation),
-    ),
+    ("given-away", "What the rows give away", "What the rows give away", lambda r: evaluation_blocks(r.evaluation)),
     ("certificate", "Certificate", "Certificate", _certificate),
     ("limits", "Limits of the method", "Limits", _limits),
     ("repeat", "How to repeat it", "Repeat it", _repeat),

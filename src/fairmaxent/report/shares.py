@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +11,18 @@ from numpy.typing import NDArray
 from fairmaxent.data.arrays import Reals
 from fairmaxent.data.table import tally
 from fairmaxent.document import Block, Heading, Paragraph, Picture, Table
-from fairmaxent.document.words import more, percent, points
+from fairmaxent.document.html import heat_map
+from fairmaxent.document.words import counted, percent, rounded
 from fairmaxent.errors import Option
 from fairmaxent.fairness.rates import group_shares, group_table, outcome_axis, outcome_rates
 from fairmaxent.fit.fit import Fit
-from fairmaxent.report import svg
-from fairmaxent.report.delivered import data_table
+from fairmaxent.fit.groups import group_label
+from fairmaxent.report.delivered import data_table, root_sums, unless_nan
 from fairmaxent.report.source import FrontDoor
-
-Role = Literal["outcome", "protected", "other"]
 
 _MOVES = 12
 _NOTABLE = 0.0005  # a change of a share that shows in percentage points with one digit
+_COLUMNS, _LEVELS, _GROUPS = 40, 16, 24  # shown one by one in a page; the JSON report has all
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Marginal:
 
     name: str
     kind: str
-    role: Role
+    role: str  # outcome, protected or other
     distance: float
     shifts: tuple[Shift, ...]
 
@@ -77,11 +76,11 @@ def marginals(fit: Fit) -> tuple[Marginal, ...]:
 
 
 def _marginal(fit: Fit, index: int, codes: NDArray[np.integer]) -> Marginal:
-    attribute = fit.domain.attributes[index]
+    attribute, roles = fit.domain.attributes[index], fit.roles
     before = tally(codes, fit.distinct_rows.counts / fit.table.total, attribute.size)
     after = fit.distribution.joint([index])
-    is_outcome = index in (fit.roles.outcome, *fit.roles.others)
-    role: Role = "outcome" if is_outcome else "protected" if index in fit.roles.protected else "other"
+    is_outcome = index in (roles.outcome, *roles.others)
+    role = "outcome" if is_outcome else "protected" if index in roles.protected else "other"
     distance = float(np.abs(after - before).sum() / 2)
     return Marginal(attribute.name, attribute.kind, role, distance, _shifts(attribute.labels, before, after))
 
@@ -89,32 +88,19 @@ def _marginal(fit: Fit, index: int, codes: NDArray[np.integer]) -> Marginal:
 def groupings(fit: Fit) -> tuple[Grouping, ...]:
     """For each grouping the shares of its groups, then the rate of each favourable outcome in them."""
     measure = fit.certificate.measure
-    before, after = data_table(fit), fit.distribution.root_table
+    before, after, counts = data_table(fit), fit.distribution.root_table, root_sums(fit, "rows")
     shown = []
     for name, axes in zip(map(measure.groups_of, measure.names), measure.groupings, strict=True):
-        labels, rows = group_labels(fit, axes), group_table(_row_counts(fit), axes)
+        rows, outcome = group_table(counts, axes), fit.roles.attributes[outcome_axis(axes)]
+        labels = [group_label(fit, axes, group) for group in np.ndindex(rows.shape[1:])]
         share, fair_share = (group_shares(table, axes).ravel() for table in (before, after))
         if not outcome_axis(axes):  # groups are the same for all outcomes
             shown.append(Grouping(name, None, _shifts(labels, share, fair_share, rows.sum(axis=0).ravel())))
         old, new = (outcome_rates(measure.with_outcome(table, axes), axes) for table in (before, after))
         for level in measure.favourable_of(axes):
-            outcome = fit.roles.attributes[outcome_axis(axes)].labels[level]
             shifts = _shifts(labels, old[level].ravel(), new[level].ravel(), rows[level].ravel())
-            shown.append(Grouping(name, outcome, shifts, fit.roles.names[outcome_axis(axes)]))
+            shown.append(Grouping(name, outcome.labels[level], shifts, outcome.name))
     return tuple(shown)
-
-
-def _row_counts(fit: Fit) -> Reals:
-    """How many rows of the data each cell of outcome and protected columns has."""
-    (cells,) = fit.table.tables([(0,)], fit.roles.blocks.levels, of="rows")
-    return cells.reshape(fit.roles.blocks.shape(0))
-
-
-def group_labels(fit: Fit, axes: Sequence[int]) -> list[str]:
-    """Name the groups of a grouping, in the order of a table's cells."""
-    names = [fit.roles.attributes[axis].labels for axis in axes]
-    cells = np.ndindex(*(len(labels) for labels in names))
-    return [" × ".join(labels[level] for labels, level in zip(names, cell, strict=True)) for cell in cells]
 
 
 def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
@@ -133,13 +119,9 @@ def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
 def _shifts(labels: Sequence[str], before: Reals, after: Reals, rows: Reals | None = None) -> tuple[Shift, ...]:
     counts = [None] * len(labels) if rows is None else rows.astype(int).tolist()
     return tuple(
-        Shift(label, _known(old), _known(new), count)
+        Shift(label, unless_nan(old), unless_nan(new), count)
         for label, old, new, count in zip(labels, before, after, counts, strict=True)
     )
-
-
-def _known(share: float) -> float | None:
-    return None if np.isnan(share) else float(share)
 
 
 # More columns than this do not fit into a heat map that anyone reads.
@@ -261,21 +243,7 @@ def _largest(names: Sequence[str], before: Reals, after: Reals, chance: Reals) -
 # ---------------------------------------------------------------- what is said about them
 
 
-@dataclass(frozen=True)
-class Room:
-    """How much of long tables is shown; None: all."""
-
-    columns: int | None = None
-    levels: int | None = None
-    groups: int | None = None
-    warnings: int | None = None
-
-
-EVERYTHING = Room()
-PAGE = Room(columns=40, levels=16, groups=24, warnings=30)
-
-
-def group_blocks(shown: Sequence[Grouping], room: Room) -> Iterator[Block]:
+def group_blocks(shown: Sequence[Grouping]) -> Iterator[Block]:
     """The size of each group, and how often it has each outcome."""
     yield Paragraph("Before: in the data, with the number of rows. After: in the fitted distribution, exactly.")
     for grouping in shown:
@@ -283,15 +251,9 @@ def group_blocks(shown: Sequence[Grouping], room: Room) -> Iterator[Block]:
         if grouping.outcome is not None:
             name = f"{grouping.column} = {grouping.outcome}, by {grouping.name}"
             about = "share of each group that has this outcome"
-        kept = _largest_shifts(grouping.shifts, room.groups)
-        left = len(grouping.shifts) - len(kept)
-        yield Table(
-            name,
-            ("Group", "Rows", "Before", "After"),
-            tuple((shift.label, f"{shift.rows:,}", percent(shift.before), percent(shift.after)) for shift in kept),
-            shares=_shares(kept),
-            about=f"{about}; {more(left, 'group')} in the JSON report" if left else about,
-        )
+        kept, hidden = _largest_shifts(grouping.shifts, _GROUPS)
+        about += f"; {counted(len(hidden), 'more group')} in the JSON report" if hidden else ""
+        yield _card(name, ("Group", "Rows", "Before", "After"), kept, about)
 
 
 def move_blocks(moves: Sequence[Move]) -> Iterator[Block]:
@@ -300,14 +262,15 @@ def move_blocks(moves: Sequence[Move]) -> Iterator[Block]:
         yield Paragraph("No level of any column changed its share of the rows by a tenth of a percentage point.")
         return
     yield Paragraph("The levels whose share of the rows changed most, among all columns.")
+    changes = [f"{rounded(100 * (move.after - move.before), 1):+.1f}".replace("-", "−") for move in moves]
     rows = tuple(
-        (move.column, move.level, percent(move.before), percent(move.after), points(move.before, move.after))
-        for move in moves
+        (move.column, move.level, percent(move.before), percent(move.after), change)
+        for move, change in zip(moves, changes, strict=True)
     )
     yield Table("What changed most", ("Column", "Level", "Before", "After", "Change, points"), rows)
 
 
-def column_blocks(columns: Sequence[Marginal], room: Room) -> Iterator[Block]:
+def column_blocks(columns: Sequence[Marginal]) -> Iterator[Block]:
     """The share of each level of every column."""
     yield Paragraph(
         "Share of the rows at each level, in the data (before) and in the fair distribution (after). Outcome and "
@@ -315,35 +278,38 @@ def column_blocks(columns: Sequence[Marginal], room: Room) -> Iterator[Block]:
         "because they are related to the groups and the outcome. The distance is the share of the rows that would have "
         "to change their level."
     )
-    yield from (_column(column, room) for column in columns[: room.columns])
-    others = columns[len(columns[: room.columns]) :]
+    for column in columns[:_COLUMNS]:
+        kept, hidden = _largest_shifts(column.shifts, _LEVELS)
+        if hidden:
+            before, after = (sum(shares) for shares in zip(*_shares(hidden), strict=True))
+            kept.append(Shift(counted(len(hidden), "more level"), before, after))
+        role = "" if column.role == "other" else f"{column.role}, "
+        about = f"{role}{column.kind}, {len(column.shifts)} levels, distance {percent(column.distance)}"
+        yield _card(column.name, ("Level", "Before", "After"), kept, about)
+    others = columns[_COLUMNS:]
     if others:
-        label = more(len(others), "column")
+        label = counted(len(others), "more column")
         yield Heading(label)
         rows = [(column.name, column.kind, f"{len(column.shifts)}", percent(column.distance)) for column in others]
         yield Table(label, ("Column", "Kind", "Levels", "Distance"), tuple(rows))
 
 
-def _column(column: Marginal, room: Room) -> Table:
-    role = "" if column.role == "other" else f"{column.role}, "
-    kept = _largest_shifts(column.shifts, room.levels)
-    hidden = [shift for shift in column.shifts if shift not in kept]
-    if hidden:
-        before, after = sum(shift.before or 0.0 for shift in hidden), sum(shift.after or 0.0 for shift in hidden)
-        kept.append(Shift(more(len(hidden), "level"), before, after))
-    return Table(
-        column.name,
-        ("Level", "Before", "After"),
-        tuple((shift.label, percent(shift.before), percent(shift.after)) for shift in kept),
-        shares=_shares(kept),
-        about=f"{role}{column.kind}, {len(column.shifts)} levels, distance {percent(column.distance)}",
-    )
+def _largest_shifts(shifts: Sequence[Shift], room: int) -> tuple[list[Shift], list[Shift]]:
+    """As many as there is room for, the largest, in their order; and the others."""
+    sizes = [-max(pair) for pair in _shares(shifts)]
+    largest = set(sorted(range(len(shifts)), key=sizes.__getitem__)[:room])
+    parts: tuple[list[Shift], list[Shift]] = ([], [])
+    for index, shift in enumerate(shifts):
+        parts[index not in largest].append(shift)
+    return parts
 
 
-def _largest_shifts(shifts: Sequence[Shift], room: int | None) -> list[Shift]:
-    """As many as there is room for, the largest, in their order."""
-    sizes = [max(shift.before or 0.0, shift.after or 0.0) for shift in shifts]
-    return [shifts[index] for index in sorted(sorted(range(len(shifts)), key=lambda index: -sizes[index])[:room])]
+def _card(name: str, heads: tuple[str, ...], shifts: Sequence[Shift], about: str) -> Table:
+    rows = [
+        (shift.label, *([f"{shift.rows:,}"] if "Rows" in heads else []), percent(shift.before), percent(shift.after))
+        for shift in shifts
+    ]
+    return Table(name, heads, tuple(rows), shares=_shares(shifts), about=about)
 
 
 def _shares(shifts: Sequence[Shift]) -> tuple[tuple[float, float], ...]:
@@ -369,7 +335,7 @@ def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:
     sides = (("Before", pairs.before, "in the data"), ("After", pairs.after, "after the fit"))
     for heading, matrix, where in sides:
         rows = [(name, *(f"{value:.2f}" for value in row)) for name, row in zip(pairs.names, matrix, strict=True)]
-        drawn = svg.heat_map(pairs.names, matrix, title=f"Cramér's V of each pair of columns, {where}")
+        drawn = heat_map(pairs.names, matrix, title=f"Cramér's V of each pair of columns, {where}")
         yield Picture(heading, drawn, Table(heading, ("", *pairs.names), tuple(rows)))
     yield Heading("Pairs that changed most")
     yield Paragraph(

@@ -1,15 +1,19 @@
-"""Where a report comes from: the files, the command, the front door; and what it is filed under."""
+"""Where a report comes from, what it is filed under, and the Python that makes the fit again."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from fairmaxent.errors import InputError, Option, spelled
+from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.request import Request
+from fairmaxent.options import python_lines
+from fairmaxent.report.delivered import Delivered
 
 
 @dataclass(frozen=True)
@@ -128,3 +132,45 @@ def file_sha256(path: str | os.PathLike[str]) -> str:
     """The SHA-256 of a file's bytes."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+_DROP = {"pandas": "columns=", "polars": "", "pyarrow": ""}
+
+
+def call(fit: Fit, delivered: Delivered, source: Source) -> str:
+    """Return the Python that makes the fit and what was delivered again; options at their defaults are left out."""
+    name = "debias" if isinstance(fit.request, Request) else "paper.fit"
+    domain = ["    domain=domain,"] if source.domain or fit.request.privacy is not None else []
+    fitting = [f"fit = fairmaxent.{name}(", "    frame,", *python_lines(fit.request), *domain, ")"]
+    return "\n".join(["import fairmaxent", "", *reading_lines(fit, source), *fitting, _drawing(fit, delivered)])
+
+
+def reading_lines(fit: Fit, source: Source) -> Iterator[str]:
+    """From the table in the file to the one that was fitted, and to its domain."""
+    if source.dropped:
+        yield f"frame = {_without(fit, list(source.dropped))}"
+    if source.domain:
+        weight = fit.request.weight
+        table = "frame" if weight is None else _without(fit, [weight])
+        options = [f"{name}={value!r}" for name, value in source.domain.items()]
+        options += [] if weight is None else [f"weight=frame[{weight!r}].to_numpy()"]
+        yield f"domain = fairmaxent.Domain.infer({', '.join([table, *options])})"
+    elif fit.request.privacy is not None:
+        yield "domain = fairmaxent.Domain.declare(...)  # as it was declared; another run also reveals as much again"
+
+
+def _without(fit: Fit, names: list[str]) -> str:
+    return f"frame.drop({_DROP.get(fit.domain.library, '')}{names!r})"
+
+
+def _drawing(fit: Fit, delivered: Delivered) -> str:
+    if delivered.mode == "weights":
+        return "weights = fit.weights()" if fit.soft is None else "weighted = fit.weigh(frame)"
+    seed = "" if delivered.seed is None else f"random_state={delivered.seed}"
+    unknown = "  # drawn with a seed that is not known here" if delivered.seed is None else ""
+    if delivered.mode == "top-up":
+        return f"added = fit.top_up({seed}){unknown}"
+    first, at_once = len(delivered.frame), delivered.rows == len(delivered.frame)
+    options = [str(delivered.rows), "" if at_once else f"size={first}", seed, "iid=True" if delivered.iid else ""]
+    drawing = "rows = fit.sample" if at_once else "batches = fit.sample_batches"
+    return f"{drawing}({', '.join(filter(None, options))}){unknown}"

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from fairmaxent.document import Block, Paragraph, Picture, Table
-from fairmaxent.document.words import nats, percent
+from fairmaxent.document.html import curve
+from fairmaxent.document.words import percent
 from fairmaxent.errors import FairMaxEntError, Option
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import RateOption
 from fairmaxent.fit.pipeline import refit
 from fairmaxent.fit.request import Request
+from fairmaxent.fit.statements import rate_text
 from fairmaxent.progress import Progress, silent
-from fairmaxent.report import svg
-from fairmaxent.report.delivered_costs import seen_mass
+from fairmaxent.report.delivered import seen_mass
 from fairmaxent.report.source import FrontDoor
 
 Varied = Literal["base_share", "rates"]
@@ -57,14 +58,12 @@ def trade_off(fit: Fit, *, progress: Progress = silent, spell: Callable[[Option]
     if not isinstance(fit.request, Request):
         return TradeOff((), "the fit is one of the paper's configurations, which have other options")
     size, width = fit.distinct_rows.codes.size, fit.roles.blocks.width
-    if size > LARGEST_TABLE:
-        return TradeOff(
-            (), f"the table is large ({size:,} values, over {LARGEST_TABLE:,}), and each point takes another fit"
-        )
-    if width > LARGEST_WIDTH:
-        return TradeOff(
-            (), f"the columns have many levels ({width:,}, over {LARGEST_WIDTH:,}), and each point takes another fit"
-        )
+    for text, number, most in (
+        (f"the table is large ({size:,} values", size, LARGEST_TABLE),
+        (f"the columns have many levels ({width:,}", width, LARGEST_WIDTH),
+    ):
+        if number > most:
+            return TradeOff((), f"{text}, over {most:,}), and each point takes another fit")
     cases, points = list(_cases(fit.request)), []
     for number, case in enumerate(cases):
         progress("trade-off", number / len(cases))
@@ -76,28 +75,14 @@ def _cases(request: Request) -> Iterator[tuple[Varied, float, Request]]:
     pinned = request.privacy is not None or request.release
     for share in () if pinned else sorted({*SHARES, float(request.base_share)}):
         yield "base_share", share, replace(request, base_share=share)
-    asked, plan = _asked_rate(request), request.relabelling
-    if plan is not None and plan.parity == "predictions":
-        return  # with other rates, a student would have to be tried out again and again
-    if _with_rates(request, 1.0) != _with_rates(request, 0.5):
-        for rate in sorted({*RATES, *([] if asked is None else [asked])}):
-            yield "rates", rate, _with_rates(request, rate)
-
-
-def _asked_rate(request: Request) -> float | None:
-    """The one rate that was asked for, None if there are several."""
     options = (request.representation_rate, request.statistical_rate)
     rates = {rate for option in options for rate in (option.values() if isinstance(option, Mapping) else [option])}
-    asked = rates - {None}
-    return float(asked.pop() or 0) if len(asked) == 1 else None
-
-
-def _with_rates(request: Request, rate: float) -> Request:
-    return replace(
-        request,
-        representation_rate=_with_rate(request.representation_rate, rate),
-        statistical_rate=_with_rate(request.statistical_rate, rate),
-    )
+    asked, plan = {float(rate) for rate in rates if rate is not None}, request.relabelling
+    if not asked or (plan is not None and plan.parity == "predictions"):
+        return  # with other rates, a student would have to be tried out again and again
+    for rate in sorted({*RATES, *(asked if len(asked) == 1 else ())}):
+        group_rate, outcome_rate = (_with_rate(option, rate) for option in options)
+        yield "rates", rate, replace(request, representation_rate=group_rate, statistical_rate=outcome_rate)
 
 
 def _with_rate(asked: RateOption, rate: float) -> RateOption:
@@ -114,8 +99,8 @@ def _point(fit: Fit, varied: Varied, value: float, request: Request, spell: Call
     except FairMaxEntError as problem:
         return TradeOffPoint(varied, value, is_this_fit, None, None, None, problem.spelled(spell))
     distance = other.certificate.distance["from_data"]
-    known = distance if math.isfinite(distance) else None
-    return TradeOffPoint(varied, value, is_this_fit, known, other.certificate.effective_rows, seen_mass(other), None)
+    finite = distance if math.isfinite(distance) else None
+    return TradeOffPoint(varied, value, is_this_fit, finite, other.certificate.effective_rows, seen_mass(other), None)
 
 
 # ---------------------------------------------------------------- what is said about it
@@ -139,32 +124,28 @@ def trade_off_blocks(trade_off: TradeOff, door: FrontDoor) -> Iterator[Block]:
     varied = {"base_share": door.spell(Option("base_share")), "rates": "rates asked for"}
     for option, across in varied.items():
         fitted = [point for point in trade_off.points if point.varied == option and point.problem is None]
-        yield from _curve(fitted, "Distance from the data", across, [point.distance for point in fitted])
-        if option == "base_share":
-            seen = [None if point.seen is None else 100 * point.seen for point in fitted]
-            yield from _curve(fitted, "Seen combinations", across, seen, unit=" %")
-        else:
-            yield from _curve(fitted, "Effective rows", across, [point.effective_rows for point in fitted])
-    rows = [_trade_off_row(point, varied[point.varied]) for point in trade_off.points]
+        this_fit = next((point.value for point in fitted if point.is_this_fit), None)
+        for heading, quantity, scale, unit in _CURVES[option]:
+            values = [(point.value, getattr(point, quantity)) for point in fitted]
+            drawn = [(share, scale * value) for share, value in values if value is not None]
+            title = f"{heading} over {across}"
+            if len(drawn) > 1:
+                yield Picture(title, curve(drawn, this_fit, title=title, across=across, unit=unit))
     heads = ("Varied", "Distance", "Effective rows", "Seen combinations", "Note")
     shown = len(heads) if any(point.problem is not None for point in trade_off.points) else len(heads) - 1
-    yield Table("Trade-off", heads[:shown], tuple(row[:shown] for row in rows))
+    rows = tuple(_row(point, varied[point.varied])[:shown] for point in trade_off.points)
+    yield Table("Trade-off", heads[:shown], rows)
 
 
-def _trade_off_row(point: TradeOffPoint, varied: str) -> tuple[str, ...]:
+_DISTANCE = ("Distance from the data", "distance", 1, "")
+_CURVES = {
+    "base_share": (_DISTANCE, ("Seen combinations", "seen", 100, " %")),
+    "rates": (_DISTANCE, ("Effective rows", "effective_rows", 1, "")),
+}
+
+
+def _row(point: TradeOffPoint, varied: str) -> tuple[str, ...]:
     name = f"{varied}: {point.value:g}{' (this fit)' if point.is_this_fit else ''}"
     if point.effective_rows is None:
         return name, "–", "–", "–", f"not possible: {point.problem}"
-    distance = "–" if point.distance is None else nats(point.distance)
-    return name, distance, f"{point.effective_rows:,.0f}", percent(point.seen), "possible"
-
-
-def _curve(
-    fitted: Sequence[TradeOffPoint], heading: str, across: str, values: Sequence[float | None], *, unit: str = ""
-) -> Iterator[Picture]:
-    """Draw a curve, or none where fewer than two points have a value."""
-    drawn = [(point.value, value) for point, value in zip(fitted, values, strict=True) if value is not None]
-    if len(drawn) > 1:
-        this_fit = next((point.value for point in fitted if point.is_this_fit), None)
-        title = f"{heading} over {across}"
-        yield Picture(title, svg.curve(drawn, this_fit, title=title, across=across, unit=unit))
+    return name, rate_text(point.distance), f"{point.effective_rows:,.0f}", percent(point.seen), "possible"

@@ -1,49 +1,74 @@
-"""Writing a report to a file; the suffix says in which form."""
+"""Writing a report on a fit or on a raking to a file; the suffix says in which form."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from fairmaxent.document import Document, Listing, Note, Section, Table
 from fairmaxent.document.html import to_page
-from fairmaxent.document.markdown import to_markdown
+from fairmaxent.document.text import to_markdown
 from fairmaxent.errors import StorageError
 from fairmaxent.files.write import write_whole
 from fairmaxent.fit.fit import Fit
 from fairmaxent.plain_text import json_text
+from fairmaxent.raking.certificate import MarginResult, RakingCertificate, few_rows_warnings
+from fairmaxent.raking.raking import Raking
 from fairmaxent.report.browser import find_browser, print_pdf
 from fairmaxent.report.facts import Report, build_report
 from fairmaxent.report.first_page import first_page
 from fairmaxent.report.sections import report_document
-from fairmaxent.report.shares import PAGE
-
-PDF = ".pdf"
-Facts = TypeVar("Facts")
-Forms = dict[str, Callable[[Facts], str | bytes]]
+from fairmaxent.report.source import Filing, Source, filed
 
 
-def html_report(report: Report, *, paper: str | None = None) -> str:
+@dataclass(frozen=True)
+class RakingReport:
+    """What a report on a raking is made from."""
+
+    certificate: RakingCertificate
+    filing: Filing
+    source: Source
+
+    @property
+    def title(self) -> str:
+        """The title that was given, or what such a report is about."""
+        return self.filing.title or "Weights for known margins"
+
+    @property
+    def warnings(self) -> list[str]:
+        """Levels that rest on too few rows, with options spelled as readers know them."""
+        return [*map(self.source.front_door.said, few_rows_warnings(self.certificate.margins))]
+
+
+def html_report(report: Report | RakingReport, *, paper: str | None = None) -> str:
     """The report as one HTML file."""
-    return to_page(report_document(report, PAGE), paper=paper)
+    return to_page(_document(report), paper=paper)
 
 
-def markdown_report(report: Report) -> str:
-    """The same numbers, for a repository or a wiki."""
-    return to_markdown(report_document(report))
+def markdown_report(report: Report | RakingReport) -> str:
+    """The same, for a repository or a wiki."""
+    return to_markdown(_document(report))
 
 
-def json_report(report: Report) -> str:
-    """The first page as it is shown, then every number of the report at full precision."""
-    return json_text({"first_page": first_page(report), **report.to_dict()}) + "\n"
+def json_report(report: Report | RakingReport) -> str:
+    """Every number at full precision; of a fit, first the first page as it is shown."""
+    if isinstance(report, Report):
+        return json_text({"first_page": first_page(report), **report.to_dict()}) + "\n"
+    own = {"title": report.title, "version": version("fairmaxent"), "source": report.source.to_dict()}
+    certificate = report.certificate.to_dict() | {"warnings": report.warnings}
+    return json_text(asdict(report.filing) | own | {"certificate": certificate}) + "\n"
 
 
-_FORMS: Forms[Report] = {
+_FORMS: dict[str, Callable[[Report | RakingReport], str | bytes]] = {
     ".html": html_report,
     ".md": markdown_report,
     ".json": json_report,
-    PDF: lambda report: print_pdf(html_report(report, paper="A4")),
+    ".pdf": lambda report: print_pdf(html_report(report, paper="A4")),
 }
 
 
@@ -67,29 +92,102 @@ def write_report(fit: Fit, path: str | PathLike[str], **options: Any) -> None:
     save_report(build_report(fit, **options), path)
 
 
-def save_report(report: Report, path: str | PathLike[str]) -> None:
+def write_raking_report(
+    raking: Raking,
+    path: str | PathLike[str],
+    *,
+    source: Source | None = None,
+    title: str | None = None,
+    author: str | None = None,
+    purpose: str | None = None,
+    date: datetime | None = None,
+) -> None:
+    """Write a report on a raking, which :func:`fairmaxent.rake` returned, for readers who did not run it.
+
+    The path and the options mean the same as those of a report on a fit, see :class:`fairmaxent.report.ReportRequest`.
+    """
+    check_path(path)
+    filing = filed(title=title, author=author, purpose=purpose, date=date)
+    save_report(RakingReport(raking.certificate, filing, Source() if source is None else source), path)
+
+
+def save_report(report: Report | RakingReport, path: str | PathLike[str]) -> None:
     """Write a report that was built; the suffix of the path says in which form."""
-    save_as(_FORMS, report, path)
-
-
-def save_as(forms: Forms[Facts], facts: Facts, path: str | PathLike[str]) -> None:
-    """Write facts in one of several forms, by the suffix of the path."""
-    content = form_of(forms, path)(facts)
+    content = _FORMS[Path(path).suffix.lower()](report)
     write_whole(Path(path), content.encode() if isinstance(content, str) else content, readable=True)
 
 
 def check_path(path: str | PathLike[str]) -> None:
     """Refuse, before any work, a path whose suffix names no form of a report, and a PDF without a browser."""
-    form_of(_FORMS, path)
-    if Path(path).suffix.lower() == PDF:
-        find_browser()
-
-
-def form_of(forms: Forms[Facts], path: str | PathLike[str]) -> Callable[[Facts], str | bytes]:
-    """The form that the suffix of a path names."""
     if not isinstance(path, str | PathLike):
         raise StorageError(f"path is a {type(path).__name__}; pass the name of a file, e.g. 'report.html'")
     suffix = Path(path).suffix.lower()
-    if suffix not in forms:
-        raise StorageError(f"{path}: a report can be {', '.join(forms)}; end the name with one of these")
-    return forms[suffix]
+    if suffix not in _FORMS:
+        raise StorageError(f"{path}: a report can be {', '.join(_FORMS)}; end the name with one of these")
+    if suffix == ".pdf":
+        find_browser()
+
+
+# ---------------------------------------------------------------- raking
+
+
+def _document(report: Report | RakingReport) -> Document:
+    if isinstance(report, Report):
+        return report_document(report)
+    filing, certificate, source = report.filing, report.certificate, report.source
+    notes = (*report.warnings, *certificate.notes)
+    origin = [("File", source.file), ("SHA-256 of the file", source.sha256)]
+    origin += [(written.what, f"{written.name}, SHA-256 {written.sha256}") for written in source.written]
+    origin += [("How it was read", note) for note in source.reading] + [("Command", source.command)]
+    origin.append(("Made by", f"fairmaxent {version('fairmaxent')}; {source.front_door.note}"))
+    costs = Listing(tuple(f"{line[:1].upper()}{line[1:]}." for line in certificate.summary()))
+    comes_from = Table("Where this comes from", ("Quantity", "Value"), _given(origin))
+    return Document(
+        kind="Raking report",
+        title=report.title,
+        filing=_given([("Author", filing.author), ("Purpose", filing.purpose), ("Date", filing.date)]),
+        summary=_summary(certificate),
+        warning=Note("What you should know about these weights:", notes) if notes else None,
+        first_page=(
+            Section("costs", "What the weights cost", "Costs", (costs,)),
+            *(_margin(number, margin) for number, margin in enumerate(certificate.margins)),
+            Section("origin", "Where this comes from", "Origin", (comes_from,)),
+        ),
+        appendix=(),
+        footer="Written by fairmaxent.",
+    )
+
+
+def _given(pairs: list[tuple[str, str | None]]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in pairs if value is not None)
+
+
+def _summary(certificate: RakingCertificate) -> str:
+    names = ", ".join(margin.name for margin in certificate.margins)
+    if certificate.missed:
+        return (
+            f"The known margins ({names}) contradict each other. The {certificate.rows:,} rows have the weights that "
+            f"come closest to them; the largest error of a share is {100 * certificate.largest_error:.2g} percentage "
+            "points."
+        )
+    within = "" if certificate.bounds is None else " within the bounds"
+    return (
+        f"The {certificate.rows:,} rows were given weights so that the table has the known margins ({names}). Of all "
+        f"such weights{within}, these change the table least."
+    )
+
+
+def _margin(number: int, margin: MarginResult) -> Section:
+    rows = tuple(
+        (
+            level.level,
+            f"{level.rows:,}",
+            *(f"{100 * share:.2f}%" for share in (level.before, level.wanted, level.achieved)),
+            f"{level.effective_rows:,.0f}",
+        )
+        for level in margin.levels
+    )
+    heads = ("Level", "Rows", "Before", "Wanted", "After", "Effective rows")
+    shares = tuple((level.before, level.achieved) for level in margin.levels)
+    table = Table(margin.name, heads, rows, shares=shares, about="share of the total")
+    return Section(f"margin-{number}", margin.name, margin.name, (table,))

@@ -1,7 +1,6 @@
 // What the page asks its server; every failure is an Error with a sentence for people.
 
-export class Superseded extends Error {}
-export class Stale extends Error {}
+class Superseded extends Error {}
 
 const GONE =
   "The app is no longer running. Start it again with 'fairmaxent app', and open the address that it prints.";
@@ -10,8 +9,7 @@ async function ask(path, options) {
   let answer;
   try {
     answer = await fetch(path, { credentials: "same-origin", ...options });
-  } catch (problem) {
-    if (problem.name === "AbortError") throw new Superseded();
+  } catch {
     throw new Error(GONE);
   }
   let values;
@@ -21,7 +19,6 @@ async function ask(path, options) {
     throw new Error(answer.status === 403 ? "Open the address that 'fairmaxent app' printed." : GONE);
   }
   if (values.superseded) throw new Superseded();
-  if (values.stale) throw new Stale(values.error);
   if (!answer.ok) throw new Error(values.error ?? GONE);
   return values;
 }
@@ -29,8 +26,7 @@ async function ask(path, options) {
 export const get = (path) => ask(path);
 export const post = (path, values) =>
   ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(values ?? {}) });
-export const upload = (file, as = "table") =>
-  ask(`/api/upload?name=${encodeURIComponent(file.name)}&as=${as}`, { method: "POST", body: file });
+export const upload = (file) => ask(`/api/upload?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
 
 // Start slow work, and call `watch` until it ends.
 export async function work(kind, watch, values = {}) {
@@ -49,3 +45,59 @@ export async function follow(started, watch) {
   return job.state === "done" ? job.result : null;
 }
 export const stop = (number) => post("/api/stop", { number });
+
+// ---------------------------------------------------------------- live fits
+
+// At most one fit is under way while the hand moves; the newest wish goes next, and one that takes long is replaced at
+// once, because the server gives up an older fit for a newer one.
+const LONG = 800; // milliseconds
+
+export class Live {
+  constructor({ answered, failed, busy }) {
+    Object.assign(this, { answered, failed, busy });
+    this.sent = 0;
+    this.shown = 0;
+    this.since = null;
+    this.waiting = null;
+    this.ends = [];
+  }
+
+  // Wait until no fit is under way.
+  async settled() {
+    if (this.since !== null) await new Promise((resolve) => this.ends.push(resolve));
+  }
+
+  ask(table, options, spend = false) {
+    this.waiting = { table, options, spend };
+    if (this.since === null) this.send();
+    else if (performance.now() - this.since > LONG) this.send();
+    else {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.waiting && this.send(), LONG - (performance.now() - this.since));
+    }
+  }
+
+  async send() {
+    const wish = this.waiting;
+    const number = ++this.sent;
+    this.waiting = null;
+    this.since = performance.now();
+    this.busy(true);
+    try {
+      const { answer } = await post("/api/fit", wish);
+      if (number > this.shown) {
+        this.shown = number;
+        this.answered(answer);
+      }
+    } catch (problem) {
+      if (!(problem instanceof Superseded) && number === this.sent) this.failed(problem);
+    }
+    if (number !== this.sent) return;
+    this.since = null;
+    if (this.waiting) this.send();
+    else {
+      this.busy(false);
+      for (const end of this.ends.splice(0)) end();
+    }
+  }
+}

@@ -1,94 +1,118 @@
 // Ask: every wish is a control, and every change is fitted at once.
 
-import { advanced, isAdvanced, within } from "./advanced.js";
 import { at, h, has, newId, refill } from "./dom.js";
-import { choose, slider } from "./form.js";
-import { percent } from "./format.js";
+import { checks, choose, form, isGiven, rateOf, wish, withRate } from "./form.js";
 import { shares } from "./shares.js";
 
+const MOST_LEVELS = 20;
+
 export function drawAsk(section, { state, options, change, actions }) {
-  const columns = options.groups === "joint" || options.protected.length === 1 ? [null] : options.protected;
+  const { forms, look } = state;
+  const dropped = options.drop ?? [];
+  const taken = [options.outcome, options.weight, ...options.protected, ...dropped];
+  const few = look.columns.filter((column) => !column.identifier && column.choices.length > 1 && column.choices.length <= MOST_LEVELS);
+  const free = few.filter((column) => !taken.includes(column.name));
+  const outcome = look.columns.find((column) => column.name === options.outcome);
+  const wishes = forms.wishes.filter((one) => one.name !== "equal_means" || outcome?.kind === "numeric");
+  const isAdvanced = Object.keys(options.also ?? {}).length || options.forbid?.length || options.weight || options.release || options.epsilon;
   refill(section,
     h("h2", { id: "ask-title" }, "Ask"),
-    options.protected.length > 1 && choose("Compare", options.groups ?? "each",
-      [["each", "each column on its own"], ["joint", "their intersections"]],
-      (groups) => change({ groups, ...scalar(options) }, { look: true, draw: true })),
-    options.protected.length > 1 && options.groups !== "joint" && h("p", { class: "soft" },
-      "Their intersections may then stay unequal."),
-    rates(options, change, columns, "statistical_rate", "Equal outcomes",
-      "1: all groups get the good outcome equally often. 0.8: the lowest rate is at least 80 % of the highest."),
-    rates(options, change, columns, "representation_rate", "Equal group sizes",
-      "1: all are equally large. Not ticked: as in the data."),
+    options.protected.length > 1 && form(forms.groups, options, (values) =>
+      change({ ...values, ...singleRates(forms, options) }, { look: true, draw: true })),
+    forms.rates.map((one) => rates(one, options, change)),
     shares(state, options, change, actions.again),
-    within(state, options, change),
-    changeOfRows(options, change),
-    limits(options, change),
-    h("details", { open: Boolean(isAdvanced(options)) }, h("summary", null, "Advanced"), advanced(state, options, change, actions)));
+    free.length > 0 && h("details", { open: Object.keys(options.within ?? {}).length > 0 },
+      h("summary", null, "Compare only like with like"),
+      levelsOf("within", "Compare only within", "Rates then hold in every stratum of these columns, e.g. in every department.",
+        "Only where", "all strata", free.filter((column) => !has(options.also, column.name)), options, change)),
+    h("fieldset", null, form(forms.change, options, change)),
+    h("details", { open: Boolean(isAdvanced) }, h("summary", null, "Advanced"),
+      levelsOf("also", "More outcomes", "They get the same rates at the same time.",
+        "Good outcome of", "every level is compared", free.filter((column) => !has(options.within, column.name)), options, change),
+      forbidden(few.filter((column) => !dropped.includes(column.name)), options, change),
+      h("fieldset", null, h("legend", null, "More options"), weights(look, options, taken, change), form(wishes, options, change)),
+      privacy(forms, options, change, actions)));
 }
 
-function rates(options, change, columns, name, title, help) {
-  const asked = options[name];
-  const of = (column) => (asked !== null && typeof asked === "object" ? at(asked, column ?? options.protected[0]) ?? null : asked);
-  const set = (column, rate) => {
-    if (column === null) return change({ [name]: rate });
-    const present = options[name];
-    const by = Object.fromEntries(options.protected.map((other) =>
-      [other, present !== null && typeof present === "object" ? at(present, other) ?? null : present]));
-    change({ [name]: { ...by, [column]: rate } });
+// A rate for all columns of groups together, as others may be compared.
+export const singleRates = (forms, options) => Object.fromEntries(forms.rates.map(({ name }) => [name,
+  [options[name]].flatMap((asked) => (asked !== null && typeof asked === "object" ? Object.values(asked) : [asked]))
+    .find((rate) => rate !== null) ?? null]));
+
+function rates(one, options, change) {
+  const { name, label, help } = one;
+  const columns = options.groups === "joint" || options.protected.length === 1 ? [null] : options.protected;
+  return h("fieldset", null, h("legend", null, label), h("p", { class: "soft" }, help), columns.map((column) => {
+    const what = column ?? options.protected.join(" × "), first = column ?? options.protected[0];
+    const isTargeted = name === "representation_rate" && has(options.target, first);
+    return [wish(one, { label: what, spoken: `Ask for ${label.toLowerCase()} of ${what}`, value: rateOf(options[name], first), disabled: isTargeted },
+      (rate) => change({ [name]: withRate(options, name, column, rate) })),
+    isTargeted && h("p", { class: "soft" }, `The shares of ${what} are chosen below.`)];
+  }));
+}
+
+// Columns to choose, and of each some of its levels, or all.
+function levelsOf(name, title, help, which, ifNone, columns, options, change) {
+  const chosen = options[name] ?? {};
+  const set = (values) => change({ [name]: values }, { draw: true });
+  return columns.length > 0 && [
+    checks(title, columns.map((column) => column.name), Object.keys(chosen), (names) =>
+      set(Object.fromEntries(names.map((one) => [one, at(chosen, one) ?? null]))), { help }),
+    columns.filter((column) => has(chosen, column.name)).map((column) =>
+      checks(`${which} ${column.name} is`, column.choices, at(chosen, column.name) ?? [], (levels) =>
+        set({ ...chosen, [column.name]: levels.length ? levels : null }), { ifNone: `None is chosen: ${ifNone}.` }))];
+}
+
+function weights(look, options, taken, change) {
+  const numeric = look.columns.filter((column) => column.kind === "numeric" &&
+    (column.name === options.weight || !taken.includes(column.name)) && !has(options.within, column.name));
+  return numeric.length > 0 && choose("Design weights", options.weight ?? "", [["", "none"],
+    ...numeric.map((column) => [column.name, column.name])],
+    (weight) => change({ weight: weight || null }, { look: true, draw: true }));
+}
+
+// Combinations that cannot exist: two or three columns with a level each.
+function forbidden(columns, options, change) {
+  const present = options.forbid ?? [];
+  const rows = [1, 2, 3].map((number) => condition(number, columns));
+  const add = () => {
+    const combination = Object.fromEntries(rows.map((row) => row.value()).filter(([name]) => name));
+    if (Object.keys(combination).length) change({ forbid: [...present, combination] }, { draw: true });
   };
-  const targeted = (column) => name === "representation_rate" && has(options.target, column ?? options.protected[0]);
-  return h("fieldset", null, h("legend", null, title), h("p", { class: "soft" }, help),
-    columns.map((column) => {
-      const id = newId("ask");
-      const present = of(column);
-      const what = column ?? options.protected.join(" × ");
-      const row = slider({ label: what, value: present ?? 1, min: 0.05, max: 1, step: 0.01,
-        disabled: present === null || targeted(column), show: (value) => value.toFixed(2),
-        input: (value) => set(column, value) });
-      const range = row.querySelector("input");
-      const box = h("input", { type: "checkbox", id, checked: present !== null, disabled: targeted(column),
-        "aria-label": `Ask for ${title.toLowerCase()} of ${what}`,
-        onchange: () => { range.disabled = !box.checked; set(column, box.checked ? Number(range.value) : null); } });
-      return [h("div", { class: "wish" }, box, row),
-        targeted(column) && h("p", { class: "soft" }, `The shares of ${what} are chosen below.`)];
-    }));
+  const words = (combination) => Object.entries(combination).map(([name, level]) => `${name} = ${level}`).join(", ");
+  return columns.length > 1 && h("fieldset", null, h("legend", null, "Impossible combinations"),
+    h("p", { class: "soft" }, "New rows never have them, e.g. sex = male and pregnant = yes."),
+    present.length > 0 && h("ul", null, present.map((combination, index) => h("li", null, words(combination), " ",
+      h("button", { type: "button", "aria-label": `Allow ${words(combination)}`,
+        onclick: () => change({ forbid: present.filter((_, other) => other !== index) }, { draw: true }) }, "Allow")))),
+    rows.map((row) => row.element),
+    h("button", { type: "button", onclick: add }, "Add this combination"));
 }
 
-const WAYS = {
-  none: ["Reweigh", "Rows count more or less, and keep their outcome."],
-  probabilities: ["Relabel, for equal probabilities", "Rows are split between outcomes, so that a model finds the good outcome equally likely for all groups."],
-  predictions: ["Relabel, for equal decisions (slower)", "Rows are split between outcomes, so that a model decides equally often for all groups."],
-};
-
-function changeOfRows(options, change) {
-  const way = options.relabel ?? "none";
-  return h("fieldset", null,
-    choose("How rows change", way, Object.entries(WAYS).map(([key, [text]]) => [key, text]), (relabel) => change({ relabel }, { draw: true })),
-    h("p", { class: "soft" }, WAYS[way][1]),
-    way !== "none" && slider({ label: "Decision threshold", value: options.threshold ?? 0.5, min: 0.05, max: 0.95,
-      step: 0.01, show: (value) => value.toFixed(2), input: (value) => change({ threshold: value }) }));
+function condition(number, columns) {
+  const level = h("select", { "aria-label": `Level of column ${number}` });
+  const fill = () => level.replaceChildren(...(columns.find((one) => one.name === column.value)?.choices ?? [])
+    .map((one) => h("option", { value: one }, one)));
+  const column = h("select", { "aria-label": `Column ${number}`, onchange: fill }, h("option", { value: "" }, "column…"),
+    columns.map((one) => h("option", { value: one.name }, one.name)));
+  return { value: () => [column.value, level.value], element: h("div", { class: "line" }, column, " = ", level) };
 }
 
-function limits(options, change) {
-  return h("fieldset", null, largest(options, change),
-    h("p", { class: "soft" }, "A row may count at most this many times as much as before; rates then come as close as they can."),
-    slider({ label: "New combinations", value: options.base_share ?? 0.2, min: 0, max: 1, step: 0.01,
-      disabled: Boolean(options.release || options.epsilon), // then all rows are new
-      show: (value) => percent(value), input: (value) => change({ base_share: value }) }),
-    h("p", { class: "soft" }, "Share of rows that may match nobody in the data."));
-}
-
-function largest(options, change) {
-  const present = options.largest_weight ?? null;
-  const row = slider({ label: "Largest weight", value: present ?? 10, min: 1.5, max: 30, step: 0.5, disabled: present === null,
-    show: (value) => value.toFixed(1), input: (value) => change({ largest_weight: value }) });
-  const range = row.querySelector("input");
-  const box = h("input", { type: "checkbox", checked: present !== null, "aria-label": "Limit the largest weight",
-    onchange: () => { range.disabled = !box.checked; change({ largest_weight: box.checked ? Number(range.value) : null }); } });
-  return h("div", { class: "wish" }, box, row);
-}
-
-function scalar(options) {
-  const one = (asked) => (asked !== null && typeof asked === "object" ? Object.values(asked).find((rate) => rate !== null) ?? null : asked);
-  return { representation_rate: one(options.representation_rate), statistical_rate: one(options.statistical_rate) };
+function privacy(forms, options, change, { draft, spend }) {
+  const isPrivate = isGiven(options.epsilon), id = newId("domain");
+  const area = h("textarea", { id, rows: 10, spellcheck: "false", value: options.domain ?? "",
+    onchange: () => change({ domain: area.value.trim() ? area.value : null }) });
+  return h("fieldset", null, h("legend", null, "Privacy"),
+    form(forms.privacy, options, (values) => change({ ...values, mode: null }, { draw: true })),
+    (isPrivate || options.release) && [
+      h("label", { for: id }, "Public values of every column"),
+      h("p", { class: "soft" }, isPrivate ? "A private result needs them, because levels that are learned from rows reveal who is in them."
+        : "If you declare them, rare values need not be merged. May be left empty."),
+      area,
+      h("p", null, h("button", { type: "button", onclick: async () => {
+        const text = await draft();
+        if (text !== null) change({ domain: text }, { draw: true });
+      } }, "Draft them from this table"))],
+    isPrivate && h("p", null, h("button", { type: "button", class: "main", id: "spend", onclick: spend },
+      `Spend the budget (ε = ${options.epsilon})`)));
 }

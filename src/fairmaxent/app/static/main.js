@@ -1,19 +1,16 @@
 // The page: one state, which the server keeps; each part draws itself from it.
 
-import { follow, get, post, stop, upload, work } from "./api.js";
-import { drawAsk } from "./ask.js";
-import { byId, h } from "./dom.js";
+import { Live, follow, get, post, stop, upload, work } from "./api.js";
+import { drawAsk, singleRates } from "./ask.js";
+import { byId, h, redraw } from "./dom.js";
 import { duration, withMerging } from "./format.js";
-import { drawJudge, drawVerdict } from "./judge.js";
-import { Live } from "./live.js";
 import { drawLook } from "./look.js";
 import { drawOpen } from "./opening.js";
 import { drawPins } from "./pins.js";
 import { drawRake, drawRaked } from "./rake.js";
-import { redraw } from "./redraw.js";
 import { drawExpected, drawSee, drawTradeOff } from "./see.js";
 import { forgetMoves } from "./shares.js";
-import { drawFiles, drawTake } from "./take.js";
+import { drawFiles, drawJudge, drawTake, drawVerdict } from "./take.js";
 
 let state = null;
 let options = {};
@@ -44,6 +41,16 @@ const live = new Live({
 function fail(problem) {
   byId("problem").textContent = problem ? withMerging([problem.message]).join(" ") : "";
   byId("problem").hidden = !problem;
+}
+
+// Do something, and say on the page if it fails.
+async function attempt(act) {
+  try {
+    return await act();
+  } catch (problem) {
+    fail(problem);
+    return null;
+  }
 }
 
 const room = (id) => Math.max(240, byId(id).clientWidth - 32);
@@ -86,7 +93,8 @@ function show(newest) {
   if (state?.table?.number !== newest.table?.number) forgetMoves();
   state = { examples: state?.examples, most_bytes: state?.most_bytes, ...newest };
   judging = {};
-  options = { favourable: [], protected: [], representation_rate: null, statistical_rate: 1, random_state: 0, ...(state.options ?? {}) };
+  const rates = (state.forms?.rates ?? []).map((one) => [one.name, one.optional ? null : one.start]);
+  options = { favourable: [], protected: [], ...Object.fromEntries(rates), random_state: 0, ...(state.options ?? {}) };
   answer = state.answer ?? null;
   outdated = null;
   pins = state.pins ?? [];
@@ -120,12 +128,10 @@ const shared = {};
 
 function changeRoles(values) {
   const protectedNow = values.protected ?? options.protected;
-  const rate = (name) => options[name] !== null && typeof options[name] === "object"
-    ? Object.values(options[name]).find((one) => one !== null) ?? null : options[name];
   const others = (columns) => Object.fromEntries(Object.entries(columns ?? {}).filter(([name]) =>
     !protectedNow.includes(name) && name !== (values.outcome ?? options.outcome)));
   const fresh = values.protected || values.outcome
-    ? { target: null, representation_rate: rate("representation_rate"), statistical_rate: rate("statistical_rate"),
+    ? { target: null, ...singleRates(state.forms, options),
         within: others(options.within), also: others(options.also), equal_means: values.outcome ? null : options.equal_means,
         groups: protectedNow.length > 1 ? options.groups ?? "each" : "each" } : {};
   change({ ...values, ...fresh }, { look: true, draw: true, guess: values.outcome !== undefined });
@@ -182,19 +188,7 @@ function drawSeeFrame() {
 
 function drawJudgePart() {
   const part = byId("judge");
-  redraw(part, () => drawJudge(part, { forms: state.forms.judging, control: state.control, values: judging,
-    judge: (values) => slow("evaluate", values),
-    addControl: async (file) => {
-      fail(null);
-      try {
-        sized(file);
-        const { control } = await upload(file, "control");
-        state = { ...state, control };
-        drawJudgePart();
-      } catch (problem) {
-        fail(problem);
-      }
-    } }));
+  redraw(part, () => drawJudge(part, { forms: state.forms.judging, values: judging, judge: (values) => slow("evaluate", values) }));
 }
 
 // What slow work showed about a fit goes with it.
@@ -203,16 +197,16 @@ function clearResults() {
 }
 
 function drawAnswer() {
-  const known = Boolean(answer), isOld = outdated !== null || refitting;
-  for (const id of ["estimate", "trade-off", "evaluate", "pin", "make"]) byId(id).disabled = !known || isOld;
-  byId("outdated").hidden = byId("not-made").hidden = !isOld || !known;
+  const isThere = Boolean(answer), isOld = outdated !== null || refitting;
+  for (const id of ["estimate", "trade-off", "evaluate", "pin", "make"]) byId(id).disabled = !isThere || isOld;
+  byId("outdated").hidden = byId("not-made").hidden = !isOld || !isThere;
   byId("outdated").textContent = refitting ? "Fitting again: until that is done, what you see here is the earlier result."
     : `Out of date: what you see here is an earlier result. There is none for what you asked for last. ${outdated}`;
   byId("not-made").textContent = refitting ? "The newest result is on its way; you can take it when it is there."
     : "There is no result for what you asked for last, so there is nothing to take yet.";
   byId("answer").classList.toggle("outdated", isOld);
-  byId("spoken").textContent = known && !isOld ? `Fitted in ${duration(answer.seconds)}.` : "";
-  if (!known) return byId("answer").replaceChildren(h("p", { class: "soft" }, "There is no result yet."));
+  byId("spoken").textContent = isThere && !isOld ? `Fitted in ${duration(answer.seconds)}.` : "";
+  if (!isThere) return byId("answer").replaceChildren(h("p", { class: "soft" }, "There is no result yet."));
   redraw(byId("answer"), () => drawSee(byId("answer"), { answer, width: room("see") }));
   if (isOld) clearResults();
   byId("judge").hidden = (answer.scenario.mode ?? "rows") !== "rows" || Boolean(answer.scenario.epsilon);
@@ -247,11 +241,11 @@ async function watched(kind, target, values, job) {
   target.replaceChildren(h("p", { class: "working" }, bar, " ", stage, " ",
     h("button", { type: "button", onclick: () => number !== null && stop(number) }, "Stop")));
   try {
-    const watch = ({ number: known, share, stage: text }) => {
-      number = known;
-      bar.value = share;
-      const said = STAGES[text] ?? text;
-      if (said && stage.textContent !== said) stage.textContent = said;
+    const watch = (running) => {
+      number = running.number;
+      bar.value = running.share;
+      const words = STAGES[running.stage] ?? running.stage;
+      if (words && stage.textContent !== words) stage.textContent = words;
     };
     const result = await (job ? follow(job, watch) : work(kind, watch, values));
     target.replaceChildren(...(result === null ? [h("p", { role: "status" }, "Stopped.")] : []));
@@ -262,15 +256,7 @@ async function watched(kind, target, values, job) {
   }
 }
 
-async function draft() {
-  try {
-    return (await post("/api/draft", { table: state.table.number, options })).text;
-  } catch (problem) {
-    fail(problem);
-    return null;
-  }
-}
-
+const draft = () => attempt(async () => (await post("/api/draft", { table: state.table.number, options })).text);
 const spend = () => live.ask(state.table.number, options, true);
 
 // Wait for the fit that is under way; only the result of the newest wish is worked with.
@@ -282,39 +268,33 @@ async function isCurrent() {
 
 async function slow(kind, values, job) {
   if (!job && !await isCurrent()) return;
-  try {
+  await attempt(async () => {
     const result = await watched(kind, byId("slow"), values, job);
     if (result === null) return;
     if (kind === "trade-off") return drawTradeOff(byId("curves"), result, room("see"));
     if (kind === "evaluate") return drawVerdict(byId("verdict"), result);
     ({ answer, pins } = result);
     drawAnswer();
-  } catch (problem) {
-    fail(problem);
-  }
+  });
 }
 
 async function make(job) {
   if (!job && !await isCurrent()) return;
-  try {
+  await attempt(async () => {
     const result = await watched("take", byId("making"), {}, job);
     if (result === null) return;
     files = result.files;
     drawFiles(files);
     byId("files").querySelector("a")?.focus();
-  } catch (problem) {
-    fail(problem);
-  }
+  });
 }
 
 async function rake(values, job) {
   fail(null);
-  try {
+  await attempt(async () => {
     const result = await watched("rake", byId("raking"), { table: state.table.number, ...values }, job);
     if (result !== null) drawRaked(byId("raked"), result);
-  } catch (problem) {
-    fail(problem);
-  }
+  });
 }
 
 // Go on with what was under way when the page was loaded.
@@ -324,30 +304,18 @@ function resume(job) {
   else slow(job.kind, {}, job);
 }
 
+async function changePins(path, values) {
+  await attempt(async () => { ({ pins } = await post(path, values)); drawPinsPart(); });
+}
+
 async function pin() {
   if (!await isCurrent()) return;
-  try {
-    ({ pins } = await post("/api/pin"));
-    drawPinsPart();
-    byId("pins").scrollIntoView({ block: "nearest" });
-  } catch (problem) {
-    fail(problem);
-  }
+  await changePins("/api/pin");
+  byId("pins").scrollIntoView({ block: "nearest" });
 }
 
-const drawPinsPart = () => redraw(byId("pins"), () => drawPins(byId("pins"), pins, answer, { rename, restore: putBack, unpin }));
-
-async function changePins(path, values) {
-  try {
-    ({ pins } = await post(path, values));
-    drawPinsPart();
-  } catch (problem) {
-    fail(problem);
-  }
-}
-
-const rename = (number, name) => changePins("/api/rename", { number, name });
-const unpin = (number) => changePins("/api/unpin", { number });
+const drawPinsPart = () => redraw(byId("pins"), () => drawPins(byId("pins"), pins, answer, { restore: putBack,
+  rename: (number, name) => changePins("/api/rename", { number, name }), unpin: (number) => changePins("/api/unpin", { number }) }));
 
 // Ask again for all that was asked for then, and for nothing else; the server still has the result.
 function putBack(scenario) {
@@ -369,7 +337,7 @@ addEventListener("resize", () => {
 addEventListener("pagehide", () => sessionStorage.setItem("scrolled", String(scrollY)));
 const scrolled = Number(sessionStorage.getItem("scrolled"));
 
-try {
+await attempt(async () => {
   show(await get("/api/first"));
   drawOpenPart(state.starting ? "Starting…" : "");
   document.body.dataset.ready = "yes";
@@ -379,6 +347,4 @@ try {
   }
   if (state.table && scrolled) scrollTo(0, scrolled); // as before a reload
   if (state.problem) fail(new Error(state.problem));
-} catch (problem) {
-  fail(problem);
-}
+});

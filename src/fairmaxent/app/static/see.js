@@ -9,9 +9,18 @@ const MOST_ROWS = 160; // groups in the table
 
 export function drawSee(target, { answer, width }) {
   const { see } = answer;
-  refill(target,
-    headline(see), spent(answer), warnings(see), rates(see), h("p", { id: "expected", class: "soft" }), means(see), people(see), ...pictures(see, width), costs(see), estimate(answer), notes(see));
+  refill(target, headline(see), spent(answer.spent),
+    see.warnings.length > 0 && h("div", { class: "warnings" }, h("h3", null, "High costs"), listed(see.warnings)),
+    rates(see), h("p", { id: "expected", class: "soft" }),
+    see.means.length > 0 && table("Mean of the outcome", ["Group", "before", "after"],
+      see.means.map((one) => [one.group, times(one.before), times(one.after)]), [1, 2]),
+    people(see), pictures(see, width), costs(see), see.estimate && estimate(see),
+    see.notes.length > 0 && h("details", null, h("summary", null, `What else to know (${see.notes.length})`), listed(see.notes)));
 }
+
+const listed = (texts) => h("ul", null, withMerging(texts).map((text) => h("li", null, text)));
+// A row of a table that stands out.
+const marked = (className, row) => Object.assign(row, { className });
 
 const named = (group) => `${group.column} = ${group.group}`;
 // How much a rate changes, in the digits that are shown.
@@ -41,29 +50,13 @@ function headline(see) {
 }
 
 // What private looks at the table have spent together.
-function spent(answer) {
-  return answer.spent.length > 0 && h("p", { class: "notes" }, `This page has looked at the table privately ` +
-    `${answer.spent.length === 1 ? "once" : `${answer.spent.length} times`} (${answer.spent.join("; ")}). ` +
-    "Whatever you share of it adds up.");
-}
-
-function means(see) {
-  return see.means.length > 0 && table("Mean of the outcome", ["Group", "before", "after"],
-    see.means.map((one) => [one.group, times(one.before), times(one.after)]), [1, 2]);
-}
-
-function warnings(see) {
-  return see.warnings.length > 0 && h("div", { class: "warnings" }, h("h3", null, "High costs"),
-    h("ul", null, withMerging(see.warnings).map((text) => h("li", null, text))));
-}
+const spent = (budgets) => budgets.length > 0 && h("p", { class: "notes" }, `This page has looked at the table privately ` +
+  `${budgets.length === 1 ? "once" : `${budgets.length} times`} (${budgets.join("; ")}). Whatever you share of it adds up.`);
 
 function rates(see) {
-  return table("Rates", ["", "asked for", "before", "after"], see.rates.map((one) => {
-    const row = [`${KINDS[one.kind]}: ${one.name}`, one.wanted === null ? "not asked" : rate(one.wanted),
-      rate(one.before), rate(one.after)];
-    row.className = one.wanted !== null && one.after < one.wanted - 0.0005 ? "short" : null;
-    return row;
-  }), [1, 2, 3]);
+  return table("Rates", ["", "asked for", "before", "after"], see.rates.map((one) =>
+    marked(one.wanted !== null && one.after < one.wanted - 0.0005 ? "short" : null, [`${KINDS[one.kind]}: ${one.name}`,
+      one.wanted === null ? "not asked" : rate(one.wanted), rate(one.before), rate(one.after)])), [1, 2, 3]);
 }
 
 function people(see) {
@@ -73,12 +66,10 @@ function people(see) {
   const rows = shown.map((group) => {
     const change = Math.round(group.with_after) - Math.round(group.with_before); // that of the numbers beside it
     const isUp = rise(group) > 0, isDown = rise(group) < 0;
-    const row = [named(group) + (outcomes.length > 1 ? `: ${group.outcome}` : ""),
+    return marked(isUp ? "up" : isDown ? "down" : null, [named(group) + (outcomes.length > 1 ? `: ${group.outcome}` : ""),
       both(whole(group.people_before), whole(group.people_after)),
       both(whole(group.with_before), whole(group.with_after)) + (change && keepsSize(group) ? ` (${signed(change)})` : ""),
-      (isUp ? "▲\u00a0" : isDown ? "▼\u00a0" : "") + both(percent(group.rate_before), percent(group.rate_after))];
-    row.className = isUp ? "up" : isDown ? "down" : null;
-    return row;
+      (isUp ? "▲\u00a0" : isDown ? "▼\u00a0" : "") + both(percent(group.rate_before), percent(group.rate_after))]);
   });
   const areMissing = see.groups.some((group) => Math.abs(group.people_before * (group.rate_before ?? 0) - group.with_before) > 0.5);
   const outcome = outcomes.length === 1 ? `“${outcomes[0]}”` : "their outcome";
@@ -86,8 +77,7 @@ function people(see) {
     ["Group", "people", `with ${outcome}`, "rate"], rows, [1, 2, 3]),
   shown.length < see.groups.length && h("p", { class: "soft" }, `${whole(see.groups.length - shown.length)} groups that change less are not shown.`),
   areMissing && h("p", { class: "soft" }, "A rate is about the people of a group whose outcome is known."),
-  see.changed.length > 0 && h("div", null, h("h3", null, "Outcomes changed"),
-    h("ul", null, see.changed.map((text) => h("li", null, text))))];
+  see.changed.length > 0 && h("div", null, h("h3", null, "Outcomes changed"), listed(see.changed))];
 }
 
 function pictures(see, width) {
@@ -122,31 +112,19 @@ function pictures(see, width) {
 function costs(see) {
   const tiles = [
     [`${whole(see.effective_rows)} of ${whole(see.rows)}`, "effective rows: the information that the fair weights leave"],
-    [times(see.largest_weight), "largest weight of one row"],
+    [times(see.heaviest), "largest weight of one row"],
     ...(see.most_copies >= 1.5 ? [[times(see.most_copies), "copies, on average, of the row that is copied most"]] : []),
     [percent(see.copied_share), `of new rows are copies of ${see.copied_rows}`],
     ...(see.changed_people >= 0.5 ? [[`${whole(see.changed_people)} (${percent(see.changed_people / see.rows)})`, "people get another outcome than they have in your data"]] : []),
   ];
-  const rows = see.costs.map((one) => {
-    const row = [one.name, whole(one.rows), times(one.effective_rows), times(one.largest_weight), times(one.most_copies)];
-    row.className = one.beyond ? "short" : null;
-    return row;
-  });
+  const rows = see.costs.map(([isBeyond, name, rows, ...more]) => marked(isBeyond ? "short" : null, [name, whole(rows), ...more.map(times)]));
   return [h("h3", null, "What it costs"),
     h("dl", { class: "tiles" }, tiles.map(([value, what]) => h("div", null, h("dt", null, what), h("dd", null, value)))),
     rows.length > 0 && h("details", null, h("summary", null, "Costs of each group"),
       table("Costs of each group", ["Group", "rows", "effective rows", "largest weight", "expected copies"], rows, [1, 2, 3, 4]))];
 }
 
-// The one for other files is kept for when they are chosen again, but it says nothing about these.
-const OTHERWISE = {
-  weights: "Your estimate is about a model trained on new rows. For one trained on your rows with weights, estimate again.",
-  rows: "Your estimate is about a model trained on your rows with weights. For one trained on new rows, estimate again.",
-};
-
-function estimate({ see, scenario, estimated_otherwise: isOtherwise }) {
-  const known = see.estimate;
-  if (!known) return isOtherwise && h("p", { class: "notes" }, OTHERWISE[scenario.mode === "weights" ? "weights" : "rows"]);
+function estimate({ estimate: known, about_models: remarks }) {
   const accuracy = known.lines.find((line) => line.name === "Accuracy");
   const isPoor = accuracy !== undefined && accuracy.after !== null && accuracy.after < known.same_for_all;
   const range = (ends) => (ends ? span(...ends) : "–");
@@ -156,43 +134,33 @@ function estimate({ see, scenario, estimated_otherwise: isOtherwise }) {
         rate(line.before), rate(line.after), range(line.range)]), [1, 2, 3]),
     isPoor && h("p", { class: "warnings" }, `The same answer for everybody would be right for ${percent(known.same_for_all)} of people, ` +
       "so this model has learned little that helps."),
-    see.about_models.length > 0 && h("ul", { class: "warnings" }, see.about_models.map((text) => h("li", null, text)))];
+    remarks.length > 0 && h("ul", { class: "warnings" }, remarks.map((text) => h("li", null, text)))];
 }
 
-function notes(see) {
-  return see.notes.length > 0 && h("details", null, h("summary", null, `What else to know (${see.notes.length})`),
-    h("ul", null, withMerging(see.notes).map((text) => h("li", null, text))));
-}
-
-export function drawTradeOff(target, result, width) {
-  if (result.skipped) return target.replaceChildren(h("p", null, `There is no trade-off curve: ${result.skipped}.`));
-  const titles = { base_share: "Other shares of new combinations", rates: "Other rates" };
-  const across = { base_share: "share of new combinations", rates: "rate asked for" };
-  const words = { base_share: "share of new combinations", rates: "rate" };
-  target.replaceChildren(...Object.keys(titles).map((varied) => {
-    const points = result.points.filter((point) => point.varied === varied && point.effective_rows !== null)
+export function drawTradeOff(target, { points: all, names, skipped }, width) {
+  if (skipped) return target.replaceChildren(h("p", null, `There is no trade-off curve: ${skipped}.`));
+  refill(target, Object.entries(names).map(([varied, name]) => {
+    const points = all.filter((point) => point.varied === varied && point.effective_rows !== null)
       .map((point) => ({ x: point.value, y: point.effective_rows, here: point.is_this_fit, text: `${whole(point.effective_rows)} effective rows` }));
-    return points.length > 1 && h("div", null, curve({ title: `${titles[varied]}: effective rows`, across: across[varied], up: whole, points, width }),
-      h("p", null, conclusion(points, words[varied])));
-  }).filter(Boolean));
+    return points.length > 1 && h("div", null, curve({ title: `Effective rows, by ${name}`, across: name, up: whole, points, width }),
+      h("p", null, conclusion(points)));
+  }));
 }
 
-// What to conclude from a curve.
-function conclusion(points, what) {
+function conclusion(points) {
   const best = points.reduce((one, other) => (other.y > one.y ? other : one));
   const here = points.find((point) => point.here);
   const least = Math.min(...points.map((point) => point.y));
-  if (least > 0.95 * best.y) return `The line is almost flat: another ${what} would hardly change how much information is left.`;
-  if (!here || here.y > 0.95 * best.y) return `The present ${what} leaves nearly as much information as any other.`;
-  return `A ${what} of ${best.x} would leave ${whole(best.y)} effective rows instead of ${whole(here.y)}.`;
+  if (least > 0.95 * best.y) return "The line is almost flat: another value would hardly change how much information is left.";
+  if (!here || here.y > 0.95 * best.y) return "The present value leaves nearly as much information as any other.";
+  return `A value of ${best.x} would leave ${whole(best.y)} effective rows instead of ${whole(here.y)}.`;
 }
 
 // What new rows will have, once it is known.
 export function drawExpected(target, see, { rows, rates }) {
-  const isAsked = (one) => see.rates.some((other) => other.kind === one.kind && other.name === one.name && other.wanted !== null);
-  const asked = rates.filter((one) => one.range && isAsked(one));
-  const after = (one) => see.rates.find((other) => other.kind === one.kind && other.name === one.name).after;
-  const isSame = (one) => one.range.every((end) => rate(end) === rate(after(one)));
+  const shown = (one) => see.rates.find((other) => other.kind === one.kind && other.name === one.name);
+  const asked = rates.filter((one) => one.range && shown(one)?.wanted !== null);
+  const isSame = (one) => one.range.every((end) => rate(end) === rate(shown(one).after));
   const said = asked.map((one) => `${KINDS[one.kind].toLowerCase()} of ${one.name}: ${span(...one.range)}`);
   target.textContent = !asked.length ? "" : asked.every(isSame) ? `Expect a file of ${whole(rows)} new rows to have the same rates, to three digits.`
     : `“After” is exact for the fit. Rows cannot be split, so the rates of a file of ${whole(rows)} new rows differ a little. Expect ${said.join("; ")}.`;

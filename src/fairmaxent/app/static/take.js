@@ -1,28 +1,15 @@
-// Take: the files, and the command and the Python that make them again.
+// Take: the files, the command and the Python that make them again, and whether new rows may be shared.
 
-import { h, refill } from "./dom.js";
-import { choose, flag, form, number } from "./form.js";
-import { size } from "./format.js";
+import { h, refill, table } from "./dom.js";
+import { form } from "./form.js";
+import { rate, size, span } from "./format.js";
 
 export function drawTake(section, { state, options, change, make, files }) {
-  const modes = [["rows", "New rows, to train on instead of yours"],
-    ["weights", "Your rows with weights, for learners that take sample weights"],
-    ["top-up", "Only the rows to add to yours, to train on both"]];
-  const mode = options.mode ?? "rows";
-  const isNew = options.release || options.epsilon; // then nobody's row may be handed on
   refill(section,
     h("h2", { id: "take-title" }, "Take"),
-    choose("What", mode, isNew ? modes.slice(0, 1) : modes,
-      (chosen) => change({ mode: chosen, ...(chosen === "rows" ? {} : { rows: null, iid: null }) }, { draw: true })),
-    mode === "rows" && number("How many rows (empty: as many as in the data)", options.rows, { min: 1, max: 1e9 }, (rows) => change({ rows })),
-    mode === "rows" && flag("Draw rows independently; their rates then vary by chance", options.iid ?? false, (iid) => change({ iid })),
-    form(state.forms.take.filter((one) => one.name === (mode === "weights" ? "weight_name" : mode === "rows" && !options.epsilon ? "evaluate" : "")), options, change),
-    h("details", { open: Boolean(options.pdf) }, h("summary", null, "The report"),
-      form(state.forms.report, options, change),
-      flag("Also as PDF, if Chromium, Chrome or Edge is installed", options.pdf ?? false, (pdf) => change({ pdf }))),
+    form(state.forms.take, options, change),
+    h("details", { open: Boolean(options.pdf) }, h("summary", null, "The report"), form(state.forms.report, options, change)),
     h("p", null, h("button", { type: "button", class: "main", id: "make", onclick: make }, "Make the files")),
-    mode !== "weights" && (options.keep_columns ?? []).length > 0 && h("p", { class: "warnings" }, `You keep ${options.keep_columns.join(", ")}. In new rows, its values ` +
-      "can be repeated, and can stand in the rows of people they do not belong to. If each must stay with its person, take “Your rows with weights”."),
     h("p", { id: "not-made", class: "warnings", hidden: true }),
     h("div", { id: "making" }),
     h("div", { id: "files" }),
@@ -49,10 +36,24 @@ function snippet(title, id) {
     } }, "Copy"), said);
 }
 
-export function drawFiles(files) {
-  const number = files[0]?.set;
-  refill(document.getElementById("files"), files.length > 0 && h("ul", { class: "files" }, files.map((file) =>
-    h("li", null, h("a", { href: `/files/${file.folder}/${encodeURIComponent(file.name)}`, download: "" },
-      `${file.what}: ${file.name}`), ` (${size(file.bytes)})`))),
-  number > 1 && h("p", { class: "soft" }, `You made other files from this table before, so the names of these end in -${number}.`));
+export const listFiles = (files) => files.length > 0 && h("ul", { class: "files" }, files.map((file) =>
+  h("li", null, h("a", { href: `/files/${file.folder}/${encodeURIComponent(file.name)}`, download: "" },
+    `${file.what}: ${file.name}`), ` (${size(file.bytes)})`)));
+export const drawFiles = (files) => refill(document.getElementById("files"), listFiles(files));
+
+// The options of the judgement are kept while the page is open.
+export function drawJudge(target, { forms, values, judge }) {
+  target.replaceChildren(h("details", null, h("summary", null, "Judge the new rows before sharing"),
+    h("p", { class: "soft" }, "How much they differ from yours, what a model learns from them, and what they give away about people."),
+    form(forms, values, (changed) => Object.assign(values, changed)),
+    h("p", null, h("button", { type: "button", id: "evaluate", onclick: () => judge({ options: { ...values } }) }, "Judge the new rows"))));
+}
+
+export function drawVerdict(target, result) {
+  const range = (one) => (one.low === null ? "" : span(one.low, one.high));
+  target.replaceChildren(h("h3", null, "May the new rows be shared?"), h("p", null, result.verdict),
+    table("What was measured", ["", "about", "value", "95 % interval"],
+      result.measures.map((one) => [one.measure, one.about, rate(one.value), range(one)]), [2, 3]),
+    h("p", { class: "soft" }, "The same on the command line, once the files are there; with --control and rows of other people, risks are measured and not only bounded:"),
+    h("pre", { tabindex: "0", "aria-label": "Command that judges the rows" }, result.command));
 }

@@ -269,8 +269,8 @@ def make_report(
     table: TableFile,
 ) -> None:
     """Write the report; the weighted table is there, so that its digest can be named."""
-    from fairmaxent.report.raking_report import write_raking_report
     from fairmaxent.report.source import written_file
+    from fairmaxent.report.writer import write_raking_report
 
     files = [written_file("Margins", path) for path in wanted.margins if os.path.isfile(path)]
     if wanted.output not in (None, "-"):
