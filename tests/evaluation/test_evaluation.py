@@ -8,7 +8,9 @@ from functools import cache
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from evaluation_tables import people, with_gaps
 
@@ -351,3 +353,17 @@ def test_the_command_line_tries_as_many_attacks():
     from fairmaxent.cli.commands.evaluate import command
 
     assert next(option for option in command.params if option.name == "attacks").default == ATTACKS
+
+
+def test_levels_and_numbers_that_the_real_table_does_not_have():
+    odd = NEW.with_columns(town=pl.lit("nowhere"), income=pl.col("income") + 1e6)
+    result = evaluated(odd)
+    assert result.fidelity.by_column["town"] == pytest.approx(1)
+    assert result.flagged == ()
+
+
+def test_pandas_objects_with_gaps():
+    frame = pd.DataFrame({"a": [1, None, "x", True] * 20, "b": [0.5, np.nan, 2.0, 3.0] * 20, "c": range(80)})
+    assert fairmaxent.evaluate(frame, frame).flagged == ("copies",)
+    table = pa.table({"b": frame["b"], "c": frame["c"]})
+    assert fairmaxent.evaluate(frame, table).flagged == ("copies",)

@@ -211,3 +211,16 @@ def test_columns_that_no_row_has_both_of_are_refused():
         metrics.statistical_rate(frame, "hired", "sex", within="team")
     with pytest.raises(LevelError, match="no row has a group of 'sex'"):
         metrics.representation_rate(frame[:2], "sex")
+
+
+def test_intersections_are_those_that_occur():
+    rate = statistical_rate(pd.DataFrame(COLUMNS), "hired", ["sex", "age"], favourable="yes", groups="joint")
+    assert rate.value == 0.0
+    assert rate.worst.columns == ("sex", "age")
+    assert len(rate.groups) == 6
+    assert ("missing", "old") in [group.group for group in rate.groups]
+
+
+def test_a_favourable_level_may_be_named_by_its_text():
+    frame = people()
+    assert float(statistical_rate(frame, "code", "sex", favourable="1")) == pytest.approx(0.5)

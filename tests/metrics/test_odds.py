@@ -171,3 +171,11 @@ def test_what_cannot_be_compared_says_so():
         equal_opportunity(women_only, "hired", "said", "sex", favourable="yes")
     with pytest.raises(LevelError, match=r"false positive rates cannot be compared: .* without the favourable"):
         equalised_odds(frame.assign(hired="yes"), "hired", "said", "sex", favourable="yes")
+
+
+def test_levels_of_a_domain_are_compared():
+    frame = predicted_frame(5)
+    domain = fairmaxent.Domain.infer(frame[["x1", "y"]], bins={"x1": [-10, 0, 10]})
+    rate = equal_opportunity(frame, "y", "said", "x1", favourable="o1", domain=domain)
+    expected = equal_opportunity(frame.assign(x1=frame["x1"] >= 0), "y", "said", "x1", favourable="o1")
+    assert rate.value == expected.value

@@ -240,3 +240,18 @@ def test_a_weight_beside_which_a_level_vanishes_is_refused():
     frame = FRAME.with_columns(pl.when(pl.int_range(pl.len()) == 0).then(1e300).otherwise(1.0).alias("design"))
     with pytest.raises(fairmaxent.errors.WeightError, match=r"nearly all weight is on other rows .*; check weight"):
         fairmaxent.rake(frame, MARGINS, weight="design")
+
+
+def test_rows_of_weight_zero_stay_at_zero():
+    frame = FRAME.with_columns(design=pl.when(pl.int_range(pl.len()) < 50).then(0.0).otherwise(1.0))
+    raking = fairmaxent.rake(frame, MARGINS, weight="design")
+    assert (raking.weights()[:50] == 0).all()
+    assert raking.certificate.largest_error < 1e-12
+    assert raking.weights().mean() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_the_scale_of_design_weights_does_not_matter(scale):
+    scaled = FRAME.with_columns(pl.col("design") * scale)
+    usual = fairmaxent.rake(FRAME, MARGINS, weight="design").weights()
+    assert fairmaxent.rake(scaled, MARGINS, weight="design").weights() == pytest.approx(usual, rel=1e-12)
