@@ -15,7 +15,7 @@ from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles, read_columns
 from fairmaxent.data.table import Counted
-from fairmaxent.engines.reading import read_domain
+from fairmaxent.engines.rows import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.fairness.weights import algorithm_1, reweigh
@@ -69,14 +69,14 @@ def fit(
     method = _solver(solver, share)
     opened = frames.open_frame(frame)
     kept = [outcome, protected, *read_columns("keep_columns", keep_columns or [])]
-    domain, codes = read_domain(opened, domain, weight=None, weights=None, keep=kept)
+    domain, encoded, _ = read_domain(opened, domain, weight=None, weights=None, keep=kept)
     left_out = tuple(name for name in opened.columns if name not in domain.names)
     roles = Roles.of(domain, outcome, [protected])
     _check_two_groups(roles)
     request = PaperRequest(
         outcome, protected, C=C, prior=prior, theta=theta, tau=tau, solver=str(solver), favourable=favourable
     )
-    problem = Problem.of_paper(roles, roles.compress(codes), request)
+    problem = Problem.of_paper(roles, roles.compress(encoded.codes), request)
     blocks, table = problem.blocks, problem.table
     _check_cells(problem)
     fair = algorithm_1(problem.empirical, tau)

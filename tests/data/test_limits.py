@@ -13,7 +13,7 @@ from fairmaxent.data.domain import count_text
 from fairmaxent.data.levels import MAX_LEVELS
 from fairmaxent.data.limits import max_memory
 from fairmaxent.data.roles import LARGEST_ROOT
-from fairmaxent.engines.lazy_values import MOST_VALUES
+from fairmaxent.engines.lazy_frame import MOST_VALUES
 from fairmaxent.errors import LimitError
 from fairmaxent.fairness.rates import LEAST_RATE
 from fairmaxent.fit.target import LEAST_SHARE

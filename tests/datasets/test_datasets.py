@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import lzma
-import shutil
 import subprocess
 import sys
 import threading
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
@@ -23,7 +21,7 @@ import pytest
 
 import realdata
 from fairmaxent import Domain, InputError, datasets, paper
-from fairmaxent.datasets import DatasetName, compas, dataset
+from fairmaxent.datasets import compas, dataset
 from fairmaxent.datasets.dataset import Library
 from fairmaxent.errors import StorageError
 from fairmaxent.metrics import representation_rate, statistical_rate
@@ -81,19 +79,12 @@ def test_every_shipped_data_set_names_its_columns_and_levels(name):
 def test_the_three_libraries_hold_the_same_values(name):
     types = [type(load(name, library).frame).__module__.split(".")[0] for library in get_args(Library)]
     assert types == ["pandas", "polars", "pyarrow"]
+    for library in get_args(Library):
+        schema = nw.from_native(load(name, library).frame, eager_only=True).schema
+        assert schema.get("days_b_screening_arrest", nw.Int64) == nw.Int64  # it has gaps, and stays whole
     expected = lists(load(name).frame)
     for library in ("polars", "pyarrow"):
         assert lists(load(name, library).frame) == expected
-
-
-def test_integers_stay_integers_and_missing_stays_missing():
-    for library in get_args(Library):
-        compas = nw.from_native(load("compas", library).frame, eager_only=True)
-        assert compas.schema["days_b_screening_arrest"] == compas.schema["age"] == nw.Int64
-        assert compas["days_b_screening_arrest"].null_count() == 307
-        adult = nw.from_native(load("adult", library).frame, eager_only=True)
-        gaps = {name: adult[name].null_count() for name in adult.columns if adult[name].null_count()}
-        assert gaps == {"workclass": 2799, "occupation": 2809, "native_country": 857}
 
 
 def test_compas_holds_nothing_that_points_to_a_person():
@@ -102,18 +93,6 @@ def test_compas_holds_nothing_that_points_to_a_person():
     assert not words & {"id", "name", "first", "last", "dob", "case", "number", "date", "in", "out", "desc"}
     texts = [name for name in frame.columns if not nw.from_native(frame)[name].dtype.is_numeric()]
     assert all(frame[name].nunique() <= 6 for name in texts)
-
-
-def test_german_levels_are_readable():
-    frame = load("german").frame
-    texts = [value for name in frame.columns for value in frame[name].unique() if isinstance(value, str)]
-    assert not [text for text in texts if text[0] == "A" and text[1:].isdigit()]
-    assert frame["sex"].value_counts().to_dict() == {"male": 690, "female": 310}
-    assert frame["credit"].value_counts().to_dict() == {"good": 700, "bad": 300}
-
-
-def test_the_shipped_files_are_small():
-    assert sum(file.stat().st_size for file in Path(str(FOLDER)).glob("*.xz")) < 1.5e6
 
 
 @pytest.mark.process
@@ -235,27 +214,13 @@ def test_compas_large_has_the_dual_values_of_the_authors_code(large, protected, 
     assert fit.certificate.dual == pytest.approx(dual, abs=1e-6)
 
 
-def test_a_damaged_file_is_named_with_its_checksum(large, tmp_path, monkeypatch):
-    for file in (compas.SCORES, compas.CHARGES):
-        shutil.copyfile(realdata.FOLDER / file.name, tmp_path / file.name)
-    (tmp_path / compas.CHARGES.name).write_bytes(b"Charge,is_violent\n")
-    monkeypatch.setenv("FAIRMAXENT_DATA", str(tmp_path))
-    with pytest.raises(StorageError, match=r"compas-charge-features\.txt is damaged .* instead of 3e596159"):
-        datasets.load("compas-large")
-
-
 def test_missing_files_are_listed_with_their_place_and_checksum(tmp_path, monkeypatch):
     monkeypatch.setenv("FAIRMAXENT_DATA", str(tmp_path))
-    with pytest.raises(StorageError) as caught:
+    with pytest.raises(StorageError, match="set the environment variable FAIRMAXENT_DATA") as caught:
         datasets.load("compas-large")
-    check_advice(str(caught.value))
     assert str(tmp_path / "compas-scores.csv") in str(caught.value)
-
-
-def check_advice(message):
-    assert "set the environment variable FAIRMAXENT_DATA" in message
     for file in (compas.SCORES, compas.CHARGES):
-        assert f"{file.name} (SHA-256 {file.sha256}, from {file.address})" in message
+        assert f"{file.name} (SHA-256 {file.sha256}, from {file.address})" in str(caught.value)
 
 
 # ---------------------------------------------------------------- fetched over the network
@@ -310,41 +275,3 @@ def test_a_file_is_fetched_and_checked(online):
 def test_a_failed_transfer_says_what_to_place_where(online, path, reason):
     with pytest.raises(StorageError, match=f"cannot read {online}/{path}: .*{reason}.*FAIRMAXENT_DATA.*served.txt"):
         dataset.read_files([file_at(f"{online}/{path}")])
-
-
-def test_a_silent_server_is_given_up(monkeypatch):
-    monkeypatch.delenv("FAIRMAXENT_DATA", raising=False)
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(dataset, "_PATIENCE", 0.1)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:  # accepts, and never answers
-        address = f"http://127.0.0.1:{server.server_port}/served.txt"
-        with pytest.raises(StorageError, match="timed out"):
-            dataset.read_files([file_at(address)])
-
-
-def test_compas_large_offline_says_what_to_place_where(monkeypatch):
-    monkeypatch.delenv("FAIRMAXENT_DATA", raising=False)
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        closed = f"http://127.0.0.1:{server.server_port}"
-    for name in ("SCORES", "CHARGES"):
-        file = getattr(compas, name)
-        monkeypatch.setattr(compas, name, replace(file, address=f"{closed}/{file.name}"))
-    with pytest.raises(StorageError) as caught:
-        datasets.load("compas-large")
-    check_advice(str(caught.value))
-
-
-def test_compas_large_can_be_fetched(large, monkeypatch):
-    monkeypatch.delenv("FAIRMAXENT_DATA")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with serve(realdata.FOLDER) as address:
-        for name in ("SCORES", "CHARGES"):
-            file = getattr(compas, name)
-            monkeypatch.setattr(compas, name, replace(file, address=f"{address}/{file.name}"))
-        fetched = datasets.load("compas-large").frame
-    assert lists(fetched) == lists(large.frame)
-
-
-def test_every_name_has_a_loader():
-    assert set(get_args(DatasetName)) == set(datasets._LOADERS) == {*SHIPPED, "compas-large"}

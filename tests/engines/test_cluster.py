@@ -1,12 +1,12 @@
 """A fit on a Dask cluster of two worker processes is the fit in memory, also when one of them is killed."""
 
-import importlib
 import json
 import os
 import signal
 import socket
 import sys
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 
@@ -24,13 +24,10 @@ from fairmaxent.cli import scheduler as command
 from fairmaxent.cli.group import group
 from fairmaxent.data.table import Table
 from fairmaxent.engines import cluster_tasks as workers
-from fairmaxent.engines.cluster_partitions import PartitionedRows, Partitions, attached
-from fairmaxent.engines.cluster_tasks import active_client, results
-from fairmaxent.errors import StorageError
+from fairmaxent.engines.cluster_partitions import PartitionedRows, Partitions
+from fairmaxent.engines.cluster_tasks import active_client
 from fairmaxent.maxent import optimum as maxent
-from fairmaxent.maxent.priors import tree_learning
 from fairmaxent.maxent.priors.mixture import Mixture
-from fairmaxent.maxent.priors.product import Product
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.solvers import Newton, Status, ThinnedNewton
 
@@ -150,27 +147,6 @@ def test_small_partitions_are_merged(both):
         np.testing.assert_array_equal(taken.squares, here.table.squares)
 
 
-@pytest.mark.slow
-def test_many_rows_are_thinned_into_the_client(cluster, monkeypatch):
-    """A Hessian from a part of the rows: where the iteration ends is decided by the gradient of all of them."""
-    monkeypatch.setattr(maxent, "_VISITS", 1)
-    monkeypatch.setattr(maxent, "_ROWS_PER_FEATURE", 4)
-    monkeypatch.setattr(tree_learning, "_VISITS", 1)
-    monkeypatch.setattr(tree_learning, "_ENOUGH_ROWS", 200)
-    table = frame().drop(columns="w")
-    there = debias(parted(table), **ROLES, **SHIFT)
-    assert there.certificate.method == "thinned-newton"
-    thinned = there.weighted.thinned(100)
-    assert isinstance(thinned, Table)
-    assert thinned.total == pytest.approx(1)
-    (exact,), (rough,) = there.weighted.tables([(0,)], [4]), thinned.tables([(0,)], [4])
-    np.testing.assert_allclose(rough, exact, atol=0.05)
-    monkeypatch.undo()
-    here = debias(table, **ROLES, **SHIFT, base="product")
-    same = fairmaxent.fit.pipeline.refit(there, replace(there.request, base="product"))
-    np.testing.assert_allclose(same.optimum.solution.multipliers, here.optimum.solution.multipliers, atol=1e-10)
-
-
 @pytest.fixture
 def skewed(both):
     """The rows of a fit as partitions of unequal size and weight, and the same rows as one table in memory."""
@@ -188,28 +164,18 @@ def skewed(both):
 
 def test_thinned_partitions_have_each_row_as_often_as_it_weighs(skewed):
     """At equal steps of each partition's weight: a row's number is off by one, and its partition's by another."""
-    there, here = skewed
-    share = here.counts / here.total
-    for rows in (100, 250):
-        thinned = there.thinned(rows)
-        assert isinstance(thinned, Table)
-        assert len(thinned.codes) == rows
-        np.testing.assert_allclose(thinned.counts, here.total / rows)
-        np.testing.assert_allclose(thinned.squares, (here.total / rows) ** 2)
-        number = {tuple(codes): 0 for codes in here.codes.tolist()}
-        for codes in thinned.codes.tolist():
-            number[tuple(codes)] += 1
-        assert (np.abs(np.array(list(number.values())) - rows * share) < 2).all()
-        for column in range(thinned.codes.shape[1]):
-            rough, exact = (np.bincount(of.codes[:, column], of.counts / of.total, 20) for of in (thinned, here))
-            np.testing.assert_allclose(rough, exact, atol=0.05)
+    (there, here), rows = skewed, 250
+    thinned = there.thinned(rows)
+    np.testing.assert_allclose(thinned.counts, here.total / rows)
+    np.testing.assert_allclose(thinned.squares, (here.total / rows) ** 2)
+    number = dict.fromkeys(map(tuple, here.codes.tolist()), 0) | Counter(map(tuple, thinned.codes.tolist()))
+    assert (np.abs(np.array(list(number.values())) - rows * here.counts / here.total) < 2).all()
     everything = there.thinned(here.distinct)
     np.testing.assert_array_equal(everything.codes, here.codes)
     np.testing.assert_allclose(everything.counts, here.counts, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("rows", "refresh"), [pytest.param(60, 2, marks=pytest.mark.slow), (250, 1000)])
-def test_newton_on_thinned_partitions_ends_where_newton_in_memory_does(both, skewed, rows, refresh):
+def test_newton_on_thinned_partitions_ends_where_newton_in_memory_does(both, skewed):
     known = both[1].optimum.dual
     base, blocks = known.prior.parts[0], known.features.blocks
     there, here = (
@@ -217,11 +183,11 @@ def test_newton_on_thinned_partitions_ends_where_newton_in_memory_does(both, ske
         for part in (PartitionedRows.of(blocks, skewed[0]), Rows.of(blocks, skewed[1]))
     )
     exact = Newton().solve(here)
-    solution = ThinnedNewton(rows=rows, refresh=refresh).solve(there)
+    solution = ThinnedNewton(rows=250, refresh=1000).solve(there)
     assert solution.status is Status.CONVERGED
     np.testing.assert_allclose(solution.multipliers, exact.multipliers, atol=1e-7)
     assert solution.value == pytest.approx(exact.value, abs=1e-10)
-    assert there.thinned(rows).prior.rows == rows
+    assert there.thinned(250).prior.rows == 250
     assert there.thinned(10**6) is there
 
 
@@ -238,15 +204,6 @@ def test_a_fit_whose_rows_are_thinned_is_the_fit_in_memory(cluster, monkeypatch)
     np.testing.assert_allclose(there.distribution.root_table, here.distribution.root_table, atol=1e-10)
     found, wanted = (fit.distribution.marginal(["a", "b", "n"]).probability for fit in (there, here))
     np.testing.assert_allclose(found, wanted, atol=1e-9)
-
-
-def test_progress_is_told_at_each_iteration(cluster):
-    seen = []
-    fit = debias(frame(), **ROLES, **SHIFT, weight="w", progress=lambda *told: seen.append(told))
-    shares = [share for stage, share in seen if stage == "solve"]
-    assert shares == sorted(shares)
-    assert (shares[0], shares[-1]) == (0.0, 1.0)
-    assert len(shares) == fit.certificate.iterations + 3  # before the first step and after the last, and both ends
 
 
 # ---------------------------------------------------------------- a killed worker
@@ -329,13 +286,6 @@ def test_a_write_that_fails_leaves_no_folder_even_while_other_workers_go_on(
         within_minutes(both[0].write_sample, 3000, tmp_path / "parts", size=100)
     assert len(killer.killed) == 1
     assert list(tmp_path.iterdir()) == []
-
-    def stop(*_):
-        raise RuntimeError("stopped")
-
-    with pytest.raises(RuntimeError, match="stopped"):
-        within_minutes(both[0].write_sample, 3000, tmp_path / "parts", size=100, progress=stop)
-    assert list(tmp_path.iterdir()) == []
     cluster.run(time.sleep, 0.5)  # whatever was under way is over
     assert list(tmp_path.iterdir()) == []
 
@@ -382,16 +332,6 @@ def test_parts_are_written_by_the_workers(both, tmp_path):
     there.write_sample(500, tmp_path / "women", given={"z": "f"}, iid=True)
     women = pd.read_parquet(tmp_path / "women")
     assert (len(women), set(women["z"])) == (500, {"f"})
-
-
-def test_a_folder_with_files_is_left_alone(both, tmp_path):
-    (tmp_path / "mine.txt").write_text("keep")
-    with pytest.raises(StorageError, match=r"is not empty: it contains mine\.txt; empty it"):
-        both[0].write_sample(10, tmp_path)
-    with pytest.raises(StorageError, match=r"cannot write in .*no: No such file or directory"):
-        both[1].write_sample(10, tmp_path / "no" / "such")
-    with pytest.raises(StorageError, match=r"cannot write into .*; name a new folder"):
-        both[1].write_sample(10, tmp_path / "mine.txt")
 
 
 def test_a_fit_in_memory_writes_the_same_parts(both, tmp_path):
@@ -444,37 +384,8 @@ def test_a_closed_client_is_named(cluster):
 def test_without_a_client_distinct_rows_come_into_memory(monkeypatch):
     monkeypatch.delitem(sys.modules, "distributed")
     assert active_client() is None
-    with importlib.import_module("dask").config.set(
-        scheduler="threads"
-    ):  # a client of another test may have named its own
+    with pytest.importorskip("dask").config.set(scheduler="threads"):  # another test may have named its own
         assert isinstance(debias(parted(frame()[["y", "z"]], 2), **ROLES).table, Table)
-
-
-def test_a_partition_that_kills_its_workers_is_named():
-    """What Dask says when several workers died over one task."""
-
-    class Failing:
-        status = "running"
-
-        def gather(self, _):
-            raise distributed.KilledWorker("a task", None, 3)
-
-    with pytest.raises(InputError, match=r"split the frame into more partitions \(frame\.repartition\)"):
-        results(Failing(), [])
-
-
-def test_a_partition_without_rows_leaves_the_base():
-    """Its share of the base is all that a partition with no row of positive weight has."""
-    here = debias(frame()[["y", "z", "a"]], **ROLES, base_share=0.5)
-    prior, blocks = here.distribution.prior, here.distribution.blocks
-    none = Product.of(blocks, np.ones(blocks.width))
-    empty = type(prior.parts[1])(blocks, here.table.codes[:0], np.empty(0))
-    assert attached(empty, empty) is None
-    own = attached(prior, empty, -np.log(4))
-    assert isinstance(own, Mixture)
-    assert len(own.parts) == 1
-    np.testing.assert_allclose(own.tilt(np.zeros(blocks.width)).log_partition, np.log(0.5 / 4))
-    assert attached(none, empty).parts == (none,)
 
 
 # ---------------------------------------------------------------- on the command line
@@ -533,9 +444,7 @@ def test_what_cannot_work_is_one_line(folder, monkeypatch, args):
 def test_a_missing_library_a_missing_file_and_no_workers(cluster, folder, monkeypatch):
     there = cluster.scheduler.address
     (folder / "census.parquet").write_bytes(b"PAR1 and no more")
-    result = typed("--scheduler", there)
-    assert result.exit_code == 5
-    assert "cannot read census.parquet as parquet (Error creating dataset" in result.stderr
+    assert "cannot read census.parquet as parquet (Error creating dataset" in typed("--scheduler", there).stderr
 
     def none_in_time(*_, **__):
         raise TimeoutError

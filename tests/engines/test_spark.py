@@ -11,7 +11,7 @@ from test_lazy import OPTIONS, collected, same_fit, table
 
 import fairmaxent
 from fairmaxent import debias
-from fairmaxent.errors import ColumnError, WeightError
+from fairmaxent.errors import ColumnError
 
 pytestmark = pytest.mark.slow
 
@@ -93,8 +93,3 @@ def test_names_that_spark_reads_in_its_own_way(spark):
     dotted = spark.createDataFrame(odd.rename({"Rows": "a.b"}).to_arrow())
     with pytest.raises(ColumnError, match=r"dot or backtick in a column name .*; rename the column 'a\.b'"):
         debias(dotted, "income", "sex")
-
-
-def test_weights_that_mean_nothing(frame):
-    with pytest.raises(WeightError, match="not numbers"):
-        debias(frame, "income", "sex", weight="city")

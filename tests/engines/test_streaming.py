@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import fairmaxent
 from clifiles import ROLES, ROWS, biased_table, listing
-from fairmaxent import InputError, debias
+from fairmaxent import debias
 from fairmaxent.cli.commands import debias as debias_command
 from fairmaxent.cli.group import group
 from fairmaxent.errors import StorageError
@@ -80,21 +80,6 @@ def test_batches_given_a_column_and_independent_ones(fit):
     assert 0 < np.abs(found - expected).max() < 0.02
 
 
-def test_batches_of_a_strange_size_are_refused_at_once(fit):
-    with pytest.raises(InputError, match="n is 0"):
-        fit.sample_batches(0)
-    with pytest.raises(InputError, match="n is -1"):
-        fit.sample_batches(5, size=-1)
-
-
-def test_design_weights_come_back_as_ones():
-    frame = biased_table().with_columns(weight=pl.int_range(ROWS) % 3)
-    fit = debias(frame.lazy(), "income", "sex", weight="weight")
-    rows = pl.concat(fit.sample_batches(50, size=20))
-    assert rows.columns == frame.columns
-    assert rows["weight"].to_list() == [1] * 50
-
-
 # ---------------------------------------------------------------- files
 
 
@@ -153,20 +138,6 @@ def test_parquet_is_streamed_to_the_same_rates(folder, source, mode):
         assert np.allclose(np.sort(ours["fair_weight"]), np.sort(twin["fair_weight"]))
 
 
-def test_options_about_columns_are_honoured_where_the_table_is_streamed(folder):
-    options = [*ROLES, "--bins", "age: 3", "--max-levels", 2, "--drop", "job", "--detail", "bins", "--json"]
-    streamed, whole = (json.loads(run("debias", name, *options).stdout) for name in ("data.parquet", "data.csv"))
-    assert streamed["notes"] == whole["notes"]
-    assert streamed["certificate"] == whole["certificate"]
-
-
-def test_a_model_of_a_streamed_table_is_drawn_from(folder):
-    run("debias", "data.parquet", *ROLES, "--model", "model.fme", "--seed", 1)
-    run("sample", "model.fme", "-n", 500, "-o", "drawn.parquet", "--seed", 1)
-    drawn = pl.read_parquet("drawn.parquet")
-    assert drawn.equals(fairmaxent.load("model.fme").sample(500))
-
-
 @pytest.mark.parametrize(("source", "part"), [("data.parquet", "data.parquet"), ("parts", "parts/a.parquet")])
 def test_a_file_that_is_changed_while_it_is_read_is_refused(folder, monkeypatch, source, part):
     plain = {"compression": "uncompressed", "statistics": False}  # the same bytes at the same places, in another order
@@ -185,17 +156,3 @@ def test_a_file_that_is_changed_while_it_is_read_is_refused(folder, monkeypatch,
     assert result.exit_code == 5
     assert result.stderr == f"Error: {source} was changed while it was read; run the command again\n"
     assert set(listing(folder)) == before
-
-
-def test_refusals_leave_nothing(folder):
-    before = listing(folder)
-    for arguments, code in (
-        (["parts", "--outcome", "incom", "--protected", "sex"], 3),
-        (["data.parquet", *ROLES, "--drop", "jobs"], 3),
-        (["data.parquet", *ROLES, "--mode", "weights", "--weight-name", "age"], 3),
-        (["nothing-*.parquet", *ROLES], 5),
-    ):
-        result = CliRunner().invoke(group, ["debias", *arguments, "-o", "fair.parquet"])
-        assert result.exit_code == code, result.output
-        assert result.stderr.count("\n") == 1
-    assert listing(folder) == before

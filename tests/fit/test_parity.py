@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from fairmaxent import Estimate, Relabel, debias
-from fairmaxent.engines.reading import ReadingRequest, read_rows
+from fairmaxent.engines.rows import ReadingRequest, read_rows
 from fairmaxent.fit.pipeline import fit_rows
 from fairmaxent.fit.relabel import Known
 from fairmaxent.relabelling import closed_loop

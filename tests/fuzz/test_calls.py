@@ -1,19 +1,63 @@
-"""Generated calls of debias: each ends in the library's own error, or in numbers that an independent group-by confirms.
+"""Generated calls: each ends in the library's own error, or in numbers that plain group-bys confirm.
 
-``FUZZ_CALLS=100000 pytest tests/fuzz/test_calls.py`` tries more of them.
+``FUZZ_CALLS=100000 pytest tests/fuzz/test_calls.py`` tries more of them. What is counted by hand shares no code with
+the library.
 """
 
+import math
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import narwhals as nw
 import numpy as np
-from by_hand import are_numbers, check_means, check_rates, is_plain
-from call_ends import SEED, ends_well, generated
-from frame_calls import calls, framed
+import pandas as pd
+import pytest
+from ends import SEED, ends_well, generated
+from frame_calls import LEVELS, LIBRARIES, calls, framed, mostly, plain_tables, tables
 from hypothesis import given, seed
+from hypothesis import strategies as st
 
-from fairmaxent import FairMaxEntError, debias, load
+from fairmaxent import FairMaxEntError, debias, evaluate, inspect, load, rake
+
+
+def is_plain(cells):
+    """Whether values are groups as they stand: a few texts, none of them missing."""
+    return bool(cells) and all(isinstance(cell, str) and len(cell) < 60 for cell in cells)
+
+
+def strata_by_hand(table, weights, within):
+    """The rows of each stratum, of which those without weight are left out."""
+    rows = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in table.items()}).assign(weight=weights)
+    rows = rows[rows["weight"] > 0]
+    return [stratum for _, stratum in rows.groupby([rows[name] for name in within])] if within else [rows]
+
+
+def rates_by_hand(stratum, outcome, levels):
+    """Smallest over largest share of a group z, and of each level of the outcome, the least, in a group z."""
+    sums = stratum.groupby(["z", outcome])["weight"].sum().unstack(fill_value=0.0)
+    sizes = sums.sum(axis=1)
+    shares = sums.div(sizes, axis=0).reindex(columns=list(levels), fill_value=0.0)
+    most = shares.max()
+    ratios = (shares.min() / most)[most > 0]
+    return sizes.min() / sizes.max(), ratios.min() if len(ratios) else 1.0
+
+
+def check_rates(fit, table, weights):
+    """Compare what a certificate says with the rates of weighted rows, or cells, in the worst stratum."""
+    request, achieved = fit.request, fit.certificate.achieved
+    outcomes, within = [request.outcome, *request.also_names], request.within_names
+    ending = f" within {' × '.join(within)}" if within else ""
+    for outcome in outcomes:
+        name = f"{outcome} by z{ending}" if len(outcomes) > 1 else f"z{ending}"
+        named = request.favourable.get(outcome) if isinstance(request.favourable, dict) else request.favourable
+        levels = list(dict.fromkeys(table[outcome])) if named is None else named if isinstance(named, list) else [named]
+        rates = [rates_by_hand(stratum, outcome, levels) for stratum in strata_by_hand(table, weights, within)]
+        shares, outcome_rates = np.min(rates, axis=0)
+        assert achieved["representation_rate"][name] == pytest.approx(shares, abs=1e-6), name
+        assert achieved["statistical_rate"][name] == pytest.approx(outcome_rates, abs=1e-6), name
+
+
+# ---------------------------------------------------------------- debias
 
 
 @seed(SEED)
@@ -27,43 +71,13 @@ def test_debias(call):
     with ends_well():
         fit = debias(frame, *roles, estimate=None, **asked)
         check_distribution(fit, asked)
-        check_rows(fit, frame)
         check_weights(fit, table, asked)
-        check_file(fit)
-
-
-def check_distribution(fit, asked):
-    """The distribution has the rates that the certificate names, and those that were asked for."""
-    names = [*outcomes_of(fit), "z", *fit.request.within_names]
-    if not compares_all_levels(fit) or any(fit.domain.attribute(name).missing is not None for name in names):
-        return
-    cells = nw.from_native(fit.distribution.marginal(names), eager_only=True).to_dict(as_series=False)
-    check_rates(fit, cells, cells.pop("probability"))
-    if "largest_weight" in asked:
-        return
-    certificate = fit.certificate
-    for kind, by_name in certificate.wanted.items():
-        for name, wanted in by_name.items():
-            assert wanted is None or certificate.achieved[kind][name] >= wanted - 1e-6, (kind, name)
-
-
-def check_weights(fit, table, asked):
-    """The rows have, with their weights, the rates that the certificate names."""
-    weights = fit.weights()
-    assert np.isfinite(weights).all()
-    assert (weights >= 0).all()
-    if weights.ndim > 1 or {"weight", "forbid"} & set(asked) or not compares_all_levels(fit):
-        return
-    strata = fit.request.within_names
-    groups = all(is_plain(table[name]) for name in ("z", *strata))
-    if groups and all(is_plain(table[name]) for name in outcomes_of(fit)):
-        check_rates(fit, table, weights)
-    if groups and fit.request.means is not None and "largest_weight" not in asked and are_numbers(table["y"]):
-        check_means(table, weights, strata)
-
-
-def outcomes_of(fit):
-    return [fit.request.outcome, *fit.request.also_names]
+        drawn = fit.sample(15, random_state=1)
+        assert isinstance(drawn, type(frame))
+        assert len(drawn) == 15
+        chances = fit.distribution.probability(drawn)
+        assert ((chances >= 0) & (chances <= 1 + 1e-9)).all()
+        assert str(fit.certificate) == str(stored(fit).certificate)
 
 
 def compares_all_levels(fit):
@@ -72,22 +86,162 @@ def compares_all_levels(fit):
     return fit.request.protected_names == ["z"] and not (isinstance(within, dict) and any(within.values()))
 
 
-def check_rows(fit, frame):
-    """Rows can be drawn and encoded again, the certificate can be read, and probabilities are probabilities."""
-    drawn = fit.sample(15, random_state=1)
-    assert isinstance(drawn, type(frame))
-    assert len(drawn) == 15
-    chances = fit.distribution.probability(drawn)
-    assert ((chances >= 0) & (chances <= 1 + 1e-9)).all()
-    assert str(fit.certificate)
+def check_distribution(fit, asked):
+    """The distribution has the rates that the certificate names, and those that were asked for."""
+    names = [fit.request.outcome, *fit.request.also_names, "z", *fit.request.within_names]
+    if not compares_all_levels(fit) or any(fit.domain.attribute(name).missing is not None for name in names):
+        return
+    cells = nw.from_native(fit.distribution.marginal(names), eager_only=True).to_dict(as_series=False)
+    check_rates(fit, cells, cells.pop("probability"))
+    for kind, by_name in fit.certificate.wanted.items() if "largest_weight" not in asked else ():
+        for name, wanted in by_name.items():
+            assert wanted is None or fit.certificate.achieved[kind][name] >= wanted - 1e-6, (kind, name)
 
 
-def check_file(fit):
-    """A fit comes back from a file; what cannot be stored is refused while it is saved, not when it is needed."""
+def check_weights(fit, table, asked):
+    """The rows have, with their weights, the rates that the certificate names."""
+    weights, strata = fit.weights(), fit.request.within_names
+    assert np.isfinite(weights).all()
+    assert (weights >= 0).all()
+    if weights.ndim > 1 or {"weight", "forbid"} & set(asked) or not compares_all_levels(fit):
+        return
+    if not all(is_plain(table[name]) for name in ("z", *strata)):
+        return
+    if all(is_plain(table[name]) for name in (fit.request.outcome, *fit.request.also_names)):
+        check_rates(fit, table, weights)
+    are_numbers = table["y"] and all(type(cell) is int and abs(cell) < 10 for cell in table["y"])
+    if fit.request.means is not None and "largest_weight" not in asked and are_numbers:
+        for stratum in strata_by_hand(table, weights, strata):
+            sums = (stratum["y"].astype(float) * stratum["weight"]).groupby(stratum["z"]).sum()
+            assert np.ptp((sums / stratum.groupby("z")["weight"].sum()).to_numpy()) < 1e-6
+
+
+def stored(fit):
+    """The fit from a file; what cannot be stored is refused while it is saved, not when it is needed."""
     with TemporaryDirectory() as folder:
         fit.save(Path(folder) / "fit")
         try:
-            restored = load(Path(folder) / "fit")
+            return load(Path(folder) / "fit")
         except FairMaxEntError as problem:
             raise AssertionError("an honest file is refused") from problem
-    assert str(restored.certificate) == str(fit.certificate)
+
+
+# ---------------------------------------------------------------- rake, evaluate, inspect
+
+TABLES = st.one_of(plain_tables(), plain_tables(), tables())
+SHARES = st.sampled_from([0.5, 0.3, 0.2, 0.1, 1.0, 0.0, 1e-9, -1, math.nan, "x", 40, 1000])
+RAKE = {
+    "bounds": mostly([None, None, (0.5, 2), (0.01, 100), (None, 3)], [(2, 1), (0, 0), "x", (1,)]),
+    "relax": mostly([None, None, None, "all"], [["z"], "nobody", 3]),
+    "replicates": mostly([0, 0, 0, 2], [-1, "x"]),
+    "weight": mostly([None], ["a", "w", "nobody"]),
+}
+EVALUATE = {
+    "secrets": mostly([None, None, "z", ["y", "z"]], ["nobody", 3]),
+    "parts": mostly([None, None, [["y"], ["z"]]], [[["y", "a"], ["z"]], [["y"], ["y"]], "yz", [[], []]]),
+    "attacks": mostly([20, 1], [0, "x"]),
+}
+INSPECT = {
+    "outcome": mostly([None, "y", "y"], ["a", "nobody", 3]),
+    "protected": mostly([None, "z", "z"], [["z", "z2"], "y", []]),
+    "favourable": mostly([None], ["yes", "p", 1, ["yes", "no"]]),
+    "groups": mostly(["each", "joint"], ["all"]),
+    "confidence": mostly([0.95, 0.5], [1.0, "x"]),
+}
+
+
+@st.composite
+def margins(draw, table):
+    """Shares of the levels of some columns: mostly those of other rows, sometimes any."""
+    names = draw(mostly([["z"], ["z", "y"], ["y", "z"]], [["z", "a"], ["nobody"]]))
+    if draw(st.integers(0, 4)) == 0:
+        return {name: draw(st.dictionaries(LEVELS, SHARES, min_size=1, max_size=3)) for name in names}
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    found = {name: list({repr(cell): cell for cell in table.get(name, ["p", "q"])}.values()) for name in names}
+    shares = {name: rng.dirichlet(np.ones(len(levels))) if levels else [] for name, levels in found.items()}
+    try:
+        return {name: dict(zip(levels, map(float, shares[name]), strict=True)) for name, levels in found.items()}
+    except TypeError:  # lists cannot be keys
+        return None
+
+
+@seed(SEED)
+@generated(0.1)
+@given(data=st.data(), table=TABLES, library=LIBRARIES, asked=st.fixed_dictionaries(RAKE))
+def test_rake(data, table, library, asked):
+    frame, wanted = framed(table, library), data.draw(margins(table))
+    if frame is None:
+        return
+    with ends_well():
+        raking = rake(frame, wanted, random_state=0, **asked)
+        weights = raking.weights()
+        assert str(raking.certificate)
+        assert len(raking.sample(5)) == 5
+        assert np.isfinite(weights).all()
+        assert (weights >= 0).all()
+        assert weights.sum() == pytest.approx(raking.certificate.total)
+        if asked["weight"] is None and asked["bounds"] is not None:
+            low, high = asked["bounds"]
+            factors = weights / weights.mean()
+            assert (low or 0.0) - 1e-7 <= factors.min() <= factors.max() <= high + 1e-7
+        is_exact = asked["relax"] is None and all(is_plain(table[name]) for name in wanted)
+        for name, shares in wanted.items() if is_exact else ():
+            by_hand = pd.Series(weights).groupby(pd.Series(table[name])).sum() / weights.sum()
+            exact = pd.Series(shares) / sum(shares.values())  # all may have been scaled together
+            assert by_hand.reindex(exact.index, fill_value=0.0).to_numpy() == pytest.approx(exact.to_numpy(), abs=1e-6)
+
+
+@st.composite
+def evaluations(draw):
+    """A table and new rows: some of its own, others, or of another table altogether."""
+    real = draw(TABLES)
+    order = np.random.default_rng(draw(st.integers(0, 2**32)))
+    rows = len(real["y"])
+    taken = order.integers(0, rows, draw(st.integers(1, 60))) if rows else []
+    copied = {name: [cells[row] for row in taken] for name, cells in real.items()}
+    shuffled = {name: [cells[row] for row in order.permutation(rows)] for name, cells in real.items()}
+    roles = draw(mostly([{}, {}, {"outcome": "y"}, {"outcome": "y", "protected": "z"}], [{"protected": "z"}]))
+    return (
+        real,
+        draw(st.one_of(st.just(copied), st.just(shuffled), tables())),
+        draw(st.sampled_from([None, copied])),
+        roles,
+    )
+
+
+@seed(SEED)
+@generated(0.1)
+@given(rows=evaluations(), library=LIBRARIES, asked=st.fixed_dictionaries(EVALUATE))
+def test_evaluate(rows, library, asked):
+    real, new, control, roles = rows
+    frames = [framed(table, library) for table in (real, new)]
+    if any(frame is None for frame in frames):
+        return
+    with ends_well():
+        result = evaluate(*frames, control=control and framed(control, library), **asked, **roles)
+        assert str(result)
+        assert len(result.to_frame())
+        copies = result.to_dict()["risks"]["copies"]["copies"]
+        if all(is_plain(cells) for table in (real, new) for cells in table.values()):
+            shared = [name for name in real if name in new]
+            people = set(zip(*(real[name] for name in shared), strict=True))
+            assert copies == sum(row in people for row in zip(*(new[name] for name in shared), strict=True))
+
+
+@seed(SEED)
+@generated(0.1)
+@given(table=TABLES, library=LIBRARIES, asked=st.fixed_dictionaries(INSPECT))
+def test_inspect(table, library, asked):
+    frame = framed(table, library)
+    if frame is None:
+        return
+    with ends_well():
+        look = inspect(frame, **asked)
+        assert str(look)
+        assert look.to_dict()["rows"] == len(table["y"])
+        assert len(look.to_frame()) == len(table)
+        if look.outcome == "y" and look.protected == ("z",) and is_plain(table["y"]) and is_plain(table["z"]):
+            rows = pd.DataFrame({"y": table["y"], "z": table["z"], "weight": 1.0})
+            shares, rate = rates_by_hand(rows, "y", look.favourable or sorted(set(table["y"])))
+            assert look.groupings[0].representation.value == pytest.approx(shares)
+            assert look.groupings[0].statistical.value == pytest.approx(rate)

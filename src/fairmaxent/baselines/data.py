@@ -19,7 +19,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, cells_of, check_count, check_seed, generator
 from fairmaxent.data.roles import Roles, check_roles, read_columns
 from fairmaxent.data.table import Table, tally
-from fairmaxent.engines.reading import read_domain
+from fairmaxent.engines.rows import read_domain
 from fairmaxent.errors import InfeasibleError, InputError, Option, TargetError
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.distribution import Distribution
@@ -49,9 +49,9 @@ class CodedData:
         names = read_columns("protected", protected)
         check_roles(outcome, names, None)
         opened = frames.open_frame(frame)
-        domain, codes = read_domain(opened, domain, weight=None, weights=None)
+        domain, encoded, _ = read_domain(opened, domain, weight=None, weights=None)
         roles = Roles.of(domain, outcome, names)
-        return cls(opened, roles, roles.compress(codes), random_state)
+        return cls(opened, roles, roles.compress(encoded.codes), random_state)
 
     @property
     def blocks(self) -> Blocks:

@@ -154,8 +154,7 @@ class DomainOptions:
         from fairmaxent.data.frames import open_frame
         from fairmaxent.data.weights import read_weights
         from fairmaxent.engines.lazy_counts import lazy_weight_scale, with_shifted_weights
-        from fairmaxent.engines.lazy_frame import collect, open_lazy
-        from fairmaxent.engines.lazy_values import learn_domain
+        from fairmaxent.engines.lazy_frame import collect, learn_domain, open_lazy
 
         declaration = self.declaration
         if not self.given and declaration is None:

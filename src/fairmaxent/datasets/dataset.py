@@ -55,7 +55,9 @@ class DataFile:
 def read_files(files: Sequence[DataFile]) -> list[bytes]:
     """Return the verified contents of the files; the error otherwise says which files to save where."""
     folder = os.environ.get(FOLDER_VARIABLE)
-    return [_checked(file, folder, advice=_advice(files)) for file in files]
+    listed = ", ".join(f"{file.name} (SHA-256 {file.sha256}, from {file.address})" for file in files)
+    advice = f"save these files in one folder and set the environment variable {FOLDER_VARIABLE} to it: {listed}"
+    return [_checked(file, folder, advice=advice) for file in files]
 
 
 def _checked(file: DataFile, folder: str | None, *, advice: str) -> bytes:
@@ -84,11 +86,6 @@ def _fetch(address: str) -> bytes:
     except HTTPException as error:
         raise OSError(f"the download broke off ({error})") from error
     return content
-
-
-def _advice(files: Sequence[DataFile]) -> str:
-    listed = ", ".join(f"{file.name} (SHA-256 {file.sha256}, from {file.address})" for file in files)
-    return f"save these files in one folder and set the environment variable {FOLDER_VARIABLE} to it: {listed}"
 
 
 Column = Sequence[Any]
@@ -129,10 +126,8 @@ def build_frame(columns: Columns, library: Library) -> Any:
         return namespace.DataFrame(dict(columns))
     # Without a dtype, pandas would turn integers with gaps into floats.
     gaps = {
-        name: namespace.array(cells, dtype="Int64") for name, cells in columns.items() if _is_integer_with_gaps(cells)
+        name: namespace.array(cells, dtype="Int64")
+        for name, cells in columns.items()
+        if None in cells and any(isinstance(cell, int) for cell in cells)
     }
     return namespace.DataFrame(dict(columns) | gaps)
-
-
-def _is_integer_with_gaps(cells: Column) -> bool:
-    return None in cells and any(isinstance(cell, int) for cell in cells)

@@ -11,7 +11,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -26,8 +26,8 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.weights import WeightScale
 from fairmaxent.engines.cluster_partitions import Partitions, attached, detached
 from fairmaxent.engines.cluster_tasks import gathered, results, spread
-from fairmaxent.engines.lazy_counts import key_parts, unpacked, with_keys
-from fairmaxent.engines.lazy_frame import Lazy, fresh_name, names_of
+from fairmaxent.engines.lazy_counts import fresh_keys, unpacked, with_keys
+from fairmaxent.engines.lazy_frame import Lazy, names_of
 from fairmaxent.errors import InputError
 from fairmaxent.files.write import remove_unfinished, write_whole
 from fairmaxent.maxent.forbidden import Rule, break_any
@@ -35,9 +35,6 @@ from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.progress import Progress
-
-if TYPE_CHECKING:
-    from distributed import Future
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +82,8 @@ def write_on_workers(
     progress: Progress,
 ) -> None:
     """Draw ``cells[i]`` rows of each cell i into files of a folder; the rows depend only on ``rng``."""
+    from distributed import as_completed
+
     client = table.client
     travelling, rows = detached(prior, table.parts)
     shared = {"prior": travelling, "potentials": potentials, "log_share": -float(np.log(len(table.parts)))}
@@ -98,7 +97,8 @@ def write_on_workers(
     )
     sources = [tilted[part] for part, _ in tasks]
     written = spread(client, _write, sources, beside=arguments, delivery=delivery)
-    _wait(written, progress)
+    for done, _ in enumerate(as_completed(written), start=1):
+        progress("rows", done / len(written))
     results(client, written)
     remove_unfinished(folder)
 
@@ -124,13 +124,6 @@ def _files(wanted: NDArray[np.intp], size: int) -> list[tuple[int, NDArray[np.in
             files.append((part, now))
             left = left - now
     return files
-
-
-def _wait(written: Sequence[Future], progress: Progress) -> None:
-    from distributed import as_completed
-
-    for done, _ in enumerate(as_completed(written), start=1):
-        progress("rows", done / len(written))
 
 
 # ---------------------------------------------------------------- on the workers
@@ -175,7 +168,7 @@ def weigh_rows(
             "frame use fit.collect().weigh(frame)"
         )
     blocks = roles.blocks
-    keys = [fresh_name(f"key{number}", [*names_of(lazy), name]) for number, _ in enumerate(key_parts(blocks.levels))]
+    keys = fresh_keys(blocks, [*names_of(lazy), name])
     coded = with_keys(lazy, roles.domain, blocks, keys).to_native()
     shared = (keys, blocks, log_levels, tuple(rules), weight, scale, name)
     return coded.map_partitions(_weighed, *shared, meta=_weighed(coded._meta, *shared))

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter, methodcaller
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -88,10 +88,8 @@ class Partitions:
 
     def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
         """Sum the rows by the levels of a few columns at a time, on the workers."""
-        tables: list[Reals] = merged(
-            self.client, Table.tables, _added, self.parts, wanted=list(wanted), sizes=list(sizes), of=of
-        )
-        return tables
+        asked = {"wanted": list(wanted), "sizes": list(sizes), "of": of}
+        return cast(list[Reals], merged(self.client, Table.tables, _added, self.parts, **asked))
 
     def without(self, broken: Broken) -> Partitions:
         """Set the count of the broken rows to zero."""
@@ -131,8 +129,7 @@ class Partitions:
     def spread(self, tilted: TiltedPartitions) -> Spread:
         """Spread the weights of tilted rows over the input rows, partition by partition."""
         shared = {"potentials": tilted.potentials, "log_partition": tilted.log_partition}
-        over_rows: Spread = merged(self.client, _spread, joined, self.parts, beside=[tilted.rows.parts], **shared)
-        return over_rows
+        return cast(Spread, merged(self.client, _spread, joined, self.parts, beside=[tilted.rows.parts], **shared))
 
 
 def _sizes(table: Table) -> list[float]:
@@ -159,14 +156,12 @@ def _joined(tables: Sequence[Table], blocks: Blocks) -> Table:
 
 def _steps(table: Table, rows: int) -> Table:
     """Take ``rows`` rows at equal steps of the running weight, with repetition if the partition has fewer."""
-    chosen = equal_steps(table.counts, rows)
-    one = np.ones(rows)
-    return Table(table.codes[chosen], one, one, one)
+    ones = np.ones(rows)
+    return Table(table.codes[equal_steps(table.counts, rows)], ones, ones, ones)
 
 
-# Distinct rows that are worth a task of their own in each iteration, and a number of partitions that is always fine.
-_ROWS = 1 << 16
-_FEWEST = 8
+_ROWS = 1 << 16  # distinct rows that are worth a task of their own in each iteration
+_FEWEST = 8  # partitions, a number that is always fine
 
 
 def count_on_workers(client: Client, lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> Partitions:
@@ -180,9 +175,7 @@ def count_on_workers(client: Client, lazy: Lazy, domain: Domain, blocks: Blocks,
 
     coded, columns = keyed(lazy, domain, blocks, weight)
     frame = coded.to_native().assign(**{columns.rows: 1})
-    totals = dict.fromkeys([columns.rows, *columns.added], "sum")
-    if columns.peak is not None:
-        totals[columns.peak] = "max"
+    totals = {columns.rows: "sum"} | columns.weights
     counted = frame.groupby(columns.keys, sort=False).agg(totals, split_out=frame.npartitions, shuffle_method="tasks")
     parts = [delayed(_table)(part, columns, blocks) for part in counted.reset_index().to_delayed()]
     partitions = Partitions.of(client, blocks, client.compute(parts))
@@ -226,13 +219,11 @@ class PartitionedRows:
 
     def tilted(self, potentials: Reals, take: Callable[[TiltedRows], Reals]) -> Weighed:
         """Apply ``take`` to each tilted partition, and mix the results by the partitions' shares on the workers."""
-        mixed: Weighed = merged(self.client, _tilted, _mixed, self.parts, potentials=potentials, take=take)
-        return mixed
+        return cast(Weighed, merged(self.client, _tilted, _mixed, self.parts, potentials=potentials, take=take))
 
     def log_probability(self, codes: Codes) -> Reals:
         """log w(α), −∞ off the rows; no row is in two partitions."""
-        log_probability: Reals = merged(self.client, _log_probability, _largest, self.parts, codes=codes)
-        return log_probability
+        return np.asarray(merged(self.client, _log_probability, partial(np.max, axis=0), self.parts, codes=codes))
 
     def thinned(self, rows: int) -> Prior:
         """Bring rows at equal steps of the running weight into memory."""
@@ -359,10 +350,6 @@ def _mixed(weighed: list[Weighed | None]) -> Weighed | None:
 
 def _log_probability(rows: Rows, codes: Codes) -> Reals:
     return rows.log_probability(codes) if rows.rows else np.full(len(codes), -np.inf)
-
-
-def _largest(log_probabilities: list[Reals]) -> Reals:
-    return np.asarray(np.max(log_probabilities, axis=0))
 
 
 def _kept_tilt(rows: Rows, potentials: Reals) -> TiltedRows | None:

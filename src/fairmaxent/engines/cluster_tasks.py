@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 
-# How many results one task merges.
-_MERGED = 8
-# Bytes up to which a value is sent along with each task.
-_SMALL = 1 << 12
+_MERGED = 8  # results, by one task
+_SMALL = 1 << 12  # bytes that are sent along with each task
 
 
 def active_client() -> Client | None:
@@ -46,43 +44,35 @@ def spread(
 ) -> list[Future]:
     """Compute ``function(part, *beside, **shared)`` for each partition, and leave the results on the workers.
 
-    Each sequence in ``beside`` has one value for each partition.
+    Each sequence in ``beside`` has one value for each partition. What all share is sent along with each task if it is
+    small, or else once, as the result of a task, which Dask can repeat; scattered data would be lost with its worker.
     """
     check_running(client)
-    small = {name: value for name, value in shared.items() if _is_small(value)}
-    large = [name for name in shared if name not in small]
-    held = ([_send(client, shared[name])] * len(parts) for name in large)
-    task = partial(_with_shared, function, small, large)
-    return list(client.map(task, parts, *beside, *held, pure=False, key=_key(function)))
+    is_large = len(pickle.dumps(shared)) > _SMALL
+    sent = client.submit(dict, shared, pure=False) if is_large else shared
+    name = f"fairmaxent-{function.__name__.strip('_')}"  # that Dask shows for the tasks
+    return list(client.map(partial(_call, function), parts, *beside, [sent] * len(parts), pure=False, key=name))
+
+
+def _call(function: Callable[..., Any], *values: Any) -> Any:
+    *positional, shared = values
+    return function(*positional, **shared)
 
 
 def merged(
-    client: Client,
-    function: Callable[..., Any],
-    merge: Callable[[list[Any]], Any],
-    parts: Sequence[Future],
-    *,
-    beside: Sequence[Sequence[Any]] = (),
-    **shared: Any,
+    client: Client, function: Callable[..., Any], merge: Callable[[list[Any]], Any], parts: Sequence[Future], **how: Any
 ) -> Any:
     """Merge the results of `spread` on the workers; only the final one is brought into this process."""
-    futures = spread(client, function, parts, beside=beside, **shared)
+    futures = spread(client, function, parts, **how)
     while len(futures) > 1:
         groups = [futures[first : first + _MERGED] for first in range(0, len(futures), _MERGED)]
         futures = [client.submit(merge, group, pure=False) for group in groups]
     return results(client, futures)[0]
 
 
-def gathered(
-    client: Client,
-    function: Callable[..., Any],
-    parts: Sequence[Future],
-    *,
-    beside: Sequence[Sequence[Any]] = (),
-    **shared: Any,
-) -> list[Any]:
+def gathered(client: Client, function: Callable[..., Any], parts: Sequence[Future], **how: Any) -> list[Any]:
     """Bring the results of `spread` into this process."""
-    return results(client, spread(client, function, parts, beside=beside, **shared))
+    return results(client, spread(client, function, parts, **how))
 
 
 def results(client: Client, futures: Sequence[Future]) -> list[Any]:
@@ -117,28 +107,3 @@ def check_running(client: Client) -> None:
             "the rows of this fit were on a Dask cluster, and its client is closed; fit again, and call fit.collect() "
             "or fit.save(path) before you close the client"
         )
-
-
-def _key(function: Callable[..., Any]) -> str:
-    """The name that Dask shows for the tasks."""
-    return f"fairmaxent-{function.__name__.strip('_')}"
-
-
-def _is_small(value: Any) -> bool:
-    """Whether a value is sent along with each task; a larger one is sent to the cluster once."""
-    return len(pickle.dumps(value)) <= _SMALL
-
-
-def _send(client: Client, value: Any) -> Future:
-    """Send a value as the result of a task, which Dask can repeat; scattered data would be lost with its worker."""
-    return client.submit(_itself, value, pure=False)
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _with_shared(function: Callable[..., Any], small: dict[str, Any], large: list[str], *values: Any) -> Any:
-    """Call the function with its small values, and with the large ones, which come last in ``values``."""
-    positional = len(values) - len(large)
-    return function(*values[:positional], **small, **dict(zip(large, values[positional:], strict=True)))

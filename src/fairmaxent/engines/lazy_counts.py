@@ -22,7 +22,7 @@ from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.table import Table
+from fairmaxent.data.table import Table, row_keys
 from fairmaxent.data.weights import UNSCALED, WeightScale
 from fairmaxent.engines.lazy_frame import (
     Lazy,
@@ -63,32 +63,27 @@ def with_keys(lazy: Lazy, domain: Domain, blocks: Blocks, names: Sequence[str]) 
     polars gets native expressions, because only these look names up without holding the column in memory.
     """
     api: Any = frames.load_library("polars") if lazy.implementation.is_polars() else nw
-    schema = lazy.collect_schema()
-    parts = key_parts(blocks.levels)
-    keys = [
-        _key_expression(domain, blocks, part, schema, api).alias(name) for part, name in zip(parts, names, strict=True)
-    ]
+    schema, keys = lazy.collect_schema(), []
+    for part, name in zip(key_parts(blocks.levels), names, strict=True):
+        key: Any = None
+        for attribute in (domain.attributes[index] for block in part for index in blocks.members[block]):
+            level = level_expression(attribute, schema[attribute.name], api)
+            key = level if key is None else key * attribute.size + level
+        keys.append(key.alias(name))
     if api is nw:
         return lazy.with_columns(*keys)
     coded: Lazy = nw.from_native(lazy.to_native().with_columns(keys))
     return coded
 
 
-def _key_expression(domain: Domain, blocks: Blocks, part: range, schema: nw.Schema, api: Any) -> Any:
-    key: Any = None
-    for index in (index for block in part for index in blocks.members[block]):
-        attribute = domain.attributes[index]
-        level = level_expression(attribute, schema[attribute.name], api)
-        key = level if key is None else key * attribute.size + level
-    return key
-
-
 def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
     """Return the level of each row as a 64-bit integer; the attribute is assumed to know every value."""
     column = api.col(attribute.name)
+    # What narwhals does not know, such as DuckDB's times of day, holds values; polars' null does not.
+    may_be_empty = dtype != nw.Object and (dtype != nw.Unknown or api is not nw)
     if attribute.kind in ("numeric", "date") and (dtype.is_numeric() or dtype.is_temporal()):
         level = _by_cut_points(attribute, column, dtype, api)
-    elif attribute.edges is not None and attribute.missing is not None and _may_be_empty(dtype, api):
+    elif attribute.edges is not None and attribute.missing is not None and may_be_empty:
         level = api.lit(None).cast(api.Int64)  # a column without any number or time may be of another type
     elif attribute.edges is not None:
         raise LevelError(
@@ -102,30 +97,17 @@ def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
     return api.when(is_missing(column, dtype)).then(api.lit(attribute.missing).cast(api.Int64)).otherwise(level)
 
 
-def _may_be_empty(dtype: Any, api: Any) -> bool:
-    """Whether a column of another type may hold no value; what narwhals does not know, but for polars' null, has some.
-
-    DuckDB's times of day are such a type.
-    """
-    return bool(dtype != nw.Object and (dtype != nw.Unknown or api is not nw))
-
-
 def _by_cut_points(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
-    """Count the cut points that a number or time reaches."""
+    """Count the cut points that a number or time reaches: the edges of bins, or the values themselves, which ascend."""
+    cuts = attribute.edges
+    if cuts is None:
+        present = attribute.size - (attribute.missing is not None)
+        cuts = frames.to_numbers(frames.take(attribute.values, attribute.level_starts[1:present]))
     numbers = column.cast(api.Float64) if dtype.is_numeric() else column
     total = api.lit(0).cast(api.Int16)
-    for cut in _cuts(attribute):
-        total = total + (numbers >= _literal(cut, dtype)).cast(api.Int16)
+    for cut in cuts:
+        total = total + (numbers >= _literal(float(cut), dtype)).cast(api.Int16)
     return total.cast(api.Int64)
-
-
-def _cuts(attribute: Attribute) -> list[float]:
-    """The start of each level but the first: the edges of bins, or the values themselves, which ascend."""
-    if attribute.edges is not None:
-        return [float(edge) for edge in attribute.edges]
-    present = attribute.size - (attribute.missing is not None)
-    firsts = frames.take(attribute.values, attribute.level_starts[1:present])
-    return [float(number) for number in frames.to_numbers(firsts)]
 
 
 def _literal(cut: float, dtype: Any) -> Any:
@@ -155,21 +137,17 @@ def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
     values = frames.take(attribute.values, attribute.level_starts[:listed])
     if not listed:
         return api.lit(0).cast(api.Int64)
-    if api is not nw:
-        return _by_polars_name(values.to_native(), column, api)
+    if api is not nw:  # by their text, as categories; adding 0.0 turns -0.0 into 0.0, which is the same number
+        texts = values.to_native()
+        if texts.dtype.is_float():
+            texts, column = texts + 0.0, column + 0.0
+        categories = api.Enum(texts.cast(api.String))
+        codes = column.cast(api.String).cast(categories, strict=False).to_physical()
+        return codes.cast(api.Int64).fill_null(listed)
     names = values.to_list()
     if dtype == nw.Categorical or dtype == nw.Enum:
         column, names = column.cast(nw.String), [str(name) for name in names]
     return column.replace_strict(names, list(range(listed)), default=listed, return_dtype=nw.Int64)
-
-
-def _by_polars_name(values: Any, column: Any, polars: Any) -> Any:
-    """Look values up by their text, as categories; adding 0.0 turns -0.0 into 0.0, which is the same number."""
-    if values.dtype.is_float():
-        values, column = values + 0.0, column + 0.0
-    categories = polars.Enum(values.cast(polars.String))
-    codes = column.cast(polars.String).cast(categories, strict=False).to_physical()
-    return codes.cast(polars.Int64).fill_null(len(values))
 
 
 def lazy_weight_scale(lazy: Lazy, weight: str) -> WeightScale:
@@ -208,48 +186,36 @@ def with_shifted_weights(lazy: Lazy, weight: str, scale: WeightScale) -> Lazy:
 
 @dataclass(frozen=True)
 class CountColumns:
-    """Names of the columns that hold keys and counts; those for design weights are None if there are none."""
+    """Names of the columns that hold keys and counts, and how design weights are summed up, if there are any."""
 
     keys: list[str]
     rows: str
-    mass: str | None
-    squares: str | None
-    peak: str | None
-
-    @property
-    def added(self) -> list[str]:
-        """The columns of design weights that are added up."""
-        return [name for name in (self.mass, self.squares) if name is not None]
-
-    @property
-    def weights(self) -> list[str]:
-        """The columns of design weights."""
-        return [*self.added, *([] if self.peak is None else [self.peak])]
+    weights: dict[str, str]  # the weights and their squares, to be added up, and the weights, to find the largest
 
 
 def keyed(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> tuple[Lazy, CountColumns]:
-    """Encode the rows: integers that identify each distinct row, and design weights with their squares.
-
-    The weights come twice: to be added up, and to find the largest.
-    """
+    """Encode the rows: integers that identify each distinct row, and design weights with their squares."""
     names = names_of(lazy)
-    keys = [fresh_name(f"key{number}", names) for number, _ in enumerate(key_parts(blocks.levels))]
+    keys = fresh_keys(blocks, names)
     rows, mass, squares, peak = (fresh_name(name, [*keys, *names]) for name in ("rows", "mass", "squares", "peak"))
     coded = with_keys(lazy, domain, blocks, keys)
     if weight is None:
-        return coded.select(*keys), CountColumns(keys, rows, None, None, None)
+        return coded.select(*keys), CountColumns(keys, rows, {})
     design = nw.col(weight).cast(nw.Float64)
     weighted = coded.select(*keys, design.alias(mass), (design * design).alias(squares), design.alias(peak))
-    return weighted, CountColumns(keys, rows, mass, squares, peak)
+    return weighted, CountColumns(keys, rows, {mass: "sum", squares: "sum", peak: "max"})
+
+
+def fresh_keys(blocks: Blocks, taken: Sequence[str]) -> list[str]:
+    """Names for the keys of rows, one per part, that no column of the user has."""
+    return [fresh_name(f"key{number}", taken) for number, _ in enumerate(key_parts(blocks.levels))]
 
 
 def count_rows(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> Table:
     """Encode the rows, merge equal ones and count them inside the engine; only distinct rows come back."""
     coded, columns = keyed(lazy, domain, blocks, weight)
-    totals = [nw.len().alias(columns.rows), *(nw.col(name).sum() for name in columns.added)]
-    if columns.peak is not None:
-        totals.append(nw.col(columns.peak).max())
-    counts = collect(coded.group_by(*columns.keys).agg(*totals))
+    totals = [getattr(nw.col(name), how)() for name, how in columns.weights.items()]
+    counts = collect(coded.group_by(*columns.keys).agg(nw.len().alias(columns.rows), *totals))
     if not len(counts):
         raise InputError("the table has no rows; pass at least one")
     return table_of(counts, columns, blocks)
@@ -290,26 +256,19 @@ def join_weights(
     name: str,
 ) -> Any:
     """Return the native lazy frame with a column ``name``: the weight of each row, times its scaled design weight."""
-    parts = key_parts(blocks.levels)
-    keys = [fresh_name(f"key{number}", [*names_of(lazy), name]) for number, _ in enumerate(parts)]
+    keys = fresh_keys(blocks, [*names_of(lazy), name])
     coded = with_keys(lazy, domain, blocks, keys)
-    known = {key: _row_keys(table.codes, blocks, part) for key, part in zip(keys, parts, strict=True)}
-    joined = _left_join(coded, into_engine({**known, name: weights}, lazy), keys).drop(*keys)
+    packed = {
+        key: row_keys(table.codes[:, part.start : part.stop], [blocks.levels[block] for block in part])[0]
+        for key, part in zip(keys, key_parts(blocks.levels), strict=True)
+    }
+    by_key = into_engine({**packed, name: weights}, lazy)
+    if lazy.implementation.is_polars():  # which keeps the rows in their order if it is told to
+        native = coded.to_native().join(by_key.to_native(), on=keys, how="left", maintain_order="left")
+        joined: Lazy = nw.from_native(native)
+    else:
+        joined = coded.join(by_key, on=keys, how="left")
+    joined = joined.drop(*keys)
     if weight is not None:
         joined = joined.with_columns((nw.col(name) * scale.scaled(nw.col(weight).cast(nw.Float64))).alias(name))
     return joined.to_native()
-
-
-def _left_join(lazy: Lazy, known: Lazy, keys: list[str]) -> Lazy:
-    """Join by keys; polars keeps the rows in their order if it is told to."""
-    if not lazy.implementation.is_polars():
-        return lazy.join(known, on=keys, how="left")
-    joined: Lazy = nw.from_native(lazy.to_native().join(known.to_native(), on=keys, how="left", maintain_order="left"))
-    return joined
-
-
-def _row_keys(codes: Codes, blocks: Blocks, part: range) -> NDArray[np.int64]:
-    keys = np.zeros(len(codes), dtype=np.int64)
-    for block in part:
-        keys = keys * blocks.levels[block] + codes[:, block]
-    return keys

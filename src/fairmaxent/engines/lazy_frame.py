@@ -1,18 +1,32 @@
-"""A lazy frame: its columns and dtypes are known; its rows stay with the engine until a query is collected."""
+"""A lazy frame: its columns and dtypes are known; its rows stay with the engine until a query is collected.
+
+A domain depends on which values a column has and how often, not on the order of the rows, so a list of values with
+weights gives the same domain as the table itself. A column with more than `MOST_VALUES` values is thinned inside the
+engine: the frequent values stay, and of the others every k-th, in ascending order.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.arrays import Reals
+from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.distinct_values import factorize
+from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import library_errors
+from fairmaxent.data.identifiers import looks_like_identifier
+from fairmaxent.data.levels import ColumnOptions
+from fairmaxent.data.limits import check_columns
 from fairmaxent.errors import ColumnError, InputError, StorageError, did_you_mean
+from fairmaxent.progress import Progress, silent
 
 # Row groups that polars reads ahead. Its default takes far more memory and saves no CPU time.
 READ_AHEAD, FEW = "POLARS_ROW_GROUP_PREFETCH_SIZE", "4"
@@ -31,18 +45,14 @@ def open_lazy(frame: Any) -> Lazy | None:
     names = opened.collect_schema().names()
     if not names:
         raise InputError("the table has no columns; pass at least one")
-    _refuse_syntax(opened, names)
-    return opened
-
-
-def _refuse_syntax(lazy: Lazy, names: list[str]) -> None:
-    """Refuse names that an engine takes for more than a name."""
-    kind = lazy.implementation
+    kind = opened.implementation
     marks = ".`" if kind.is_spark_like() else "." if kind.is_duckdb() else ""
-    name = next((name for name in names for mark in marks if mark in name), None)
-    if name is not None:
-        engine = "Spark" if kind.is_spark_like() else "DuckDB"
-        raise ColumnError(f"{engine} takes a dot or backtick in a column name for syntax; rename the column {name!r}")
+    for name in names:
+        if any(mark in name for mark in marks):
+            engine = "Spark" if kind.is_spark_like() else "DuckDB"
+            what = f"{engine} takes a dot or backtick in a column name for syntax"
+            raise ColumnError(f"{what}; rename the column {name!r}")
+    return opened
 
 
 def names_of(lazy: Lazy) -> list[str]:
@@ -89,7 +99,7 @@ def _little_read_ahead() -> Iterator[None]:
         os.environ.pop(READ_AHEAD, None)
 
 
-def fresh_name(wanted: str, taken: list[str]) -> str:
+def fresh_name(wanted: str, taken: Sequence[str]) -> str:
     """Return a name that no column of the user has, in upper or lower case: DuckDB and Spark ignore the case."""
     lowered = {name.lower() for name in taken}
     while wanted in lowered:
@@ -125,3 +135,152 @@ def numbers(frame: nw.DataFrame[Any], name: str) -> Reals:
 def is_missing(column: Any, dtype: Any) -> Any:
     """Return an expression for whether a value is missing; NaN is missing too."""
     return column.is_null() | column.is_nan() if dtype.is_float() else column.is_null()
+
+
+MOST_VALUES = 100_000
+_HEAD = 1 << 20  # rows to check first for too many values
+_AT_ONCE = 1_000_000  # values that polars may hold in memory
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Some or all of the distinct values of a column."""
+
+    column: nw.DataFrame[Any]  # one column of an ordinary frame, each value once
+    rows: int  # input rows that are not missing
+    distinct: int  # distinct values of the column
+    weights: Reals
+
+
+def learn_domain(lazy: Lazy, *, weight: str | None = None, progress: Progress = silent, **options: Any) -> Domain:
+    """Learn the domain of a lazy frame, with the options of `Domain.infer`; ``weight`` names a column."""
+    names = [name for name in names_of(lazy) if name != weight]
+    check_columns(len(names))
+    asked = ColumnOptions(names, **options)
+    attributes: list[Attribute] = []
+    notes: list[str] = []
+    identifiers: list[str] = []
+    for done, name in enumerate(names):
+        progress("read", done / len(names))
+        learned = _learn_column(count_values(lazy, name, weight), asked)
+        attributes += learned.attributes
+        notes += learned.notes
+        identifiers += learned.identifiers
+    progress("read", 1.0)
+    return Domain(tuple(attributes), tuple(notes), tuple(identifiers))
+
+
+def _learn_column(values: Values, options: ColumnOptions) -> Domain:
+    """Learn one column from its values, each of which it has once."""
+    column, weights = values.column, values.weights
+    name = column.columns[0]
+    alone = replace(
+        options,
+        names=[name],
+        **{part: _only(name, getattr(options, part)) for part in ("kinds", "bins", "order", "features")},
+    )
+    learned, _ = Domain.learn_rows(column, alone, weights=weights)
+    (attribute,) = learned.attributes
+    distinct = values.distinct - (attribute.missing is not None)
+    is_identifier = looks_like_identifier(attribute, values.rows, distinct=distinct)
+    learned = replace(learned, identifiers=(name,) if is_identifier else ())
+    if values.distinct <= len(values.column):
+        return learned
+    note = (
+        f"column {name!r} has {values.distinct:,} values, too many to keep all: "
+        f"{len(values.column):,} of them were kept to make the bins, and only these can be drawn"
+    )
+    return replace(learned, notes=(*learned.notes, note))
+
+
+def _only(name: str, given: Any) -> Any:
+    return {key: value for key, value in given.items() if key == name} if isinstance(given, Mapping) else given
+
+
+def check_known(lazy: Lazy, domain: Domain, progress: Progress = silent) -> None:
+    """Refuse values that a domain learned elsewhere does not know."""
+    for done, attribute in enumerate(domain.attributes):
+        progress("read", done / len(domain.attributes))
+        column = count_values(lazy, attribute.name).column.get_column(attribute.name)
+        codes, values = factorize(column)
+        attribute.levels_of(values)
+        if codes.min() < 0:
+            attribute.level(None)
+
+
+# ---------------------------------------------------------------- in the engine
+
+
+def count_values(lazy: Lazy, name: str, weight: str | None = None) -> Values:
+    """List the distinct values of a column, missing ones too, with their weights: all, or `MOST_VALUES` of them."""
+    rows, mass = fresh_name("rows", [name]), fresh_name("mass", [name])
+    counted = [_grouped(part, name, weight, rows, mass) for part in _parts(lazy, name)]
+    if len(counted) == 1:
+        counts = collect(counted[0].head(MOST_VALUES + 1))
+        if not len(counts):
+            raise InputError("the table has no rows; pass at least one")
+        if len(counts) <= MOST_VALUES:
+            return _values(counts, name, rows, mass)
+    return _thinned(counted, name, rows, mass)
+
+
+def _parts(lazy: Lazy, name: str) -> list[Lazy]:
+    """Split the rows by a hash of their value, if the first rows show that there are too many values to count at once.
+
+    Only for polars, which holds all values in memory; DuckDB uses the disk, and Dask and Spark use several machines.
+    """
+    if not lazy.implementation.is_polars():
+        return [lazy]
+    polars, native = frames.load_library("polars"), lazy.to_native()
+    column = polars.col(name)
+    head = collect(nw.from_native(native.head(_HEAD).select(column.n_unique())))
+    if numbers(head, name)[0] <= MOST_VALUES:
+        return [lazy]
+    estimate = numbers(collect(nw.from_native(native.select(column.approx_n_unique()))), name)[0]
+    parts = int(np.ceil(estimate / _AT_ONCE))
+    return [nw.from_native(native.filter(column.hash(0) % parts == part)) for part in range(parts)]
+
+
+def _grouped(lazy: Lazy, name: str, weight: str | None, rows: str, mass: str) -> Lazy:
+    """Let the engine count and weigh the values of a column."""
+    column = nw.col(name)
+    if weight is None:
+        return lazy.select(column).group_by(name).agg(nw.len().alias(rows)).with_columns(nw.col(rows).alias(mass))
+    both = lazy.select(column, nw.col(weight).cast(nw.Float64).alias(mass))
+    return both.group_by(name).agg(nw.len().alias(rows), nw.col(mass).sum())
+
+
+def _values(counts: nw.DataFrame[Any], name: str, rows: str, mass: str) -> Values:
+    missing = counts.select(is_missing(nw.col(name), counts.schema[name])).get_column(name).to_numpy().astype(bool)
+    present = numbers(counts, rows)[~missing]
+    return Values(counts.select(name), int(present.sum()), len(counts), numbers(counts, mass))
+
+
+def _thinned(counted: Sequence[Lazy], name: str, rows: str, mass: str) -> Values:
+    """Keep the frequent values, the first and last, and every k-th of the others in ascending order.
+
+    A number that was kept also gets the weight of those it stands for; a text keeps its weight, since rare texts end up
+    in one level anyway.
+    """
+    dtype = counted[0].collect_schema()[name]
+    missing = is_missing(nw.col(name), dtype)
+    present = [part.filter(~missing) for part in counted]
+    sums = [collect(part.select(nw.len().alias(name), nw.col(rows).sum(), nw.col(mass).sum())) for part in present]
+    sizes, seen, total = (np.concatenate([numbers(part, column) for part in sums]) for column in (name, rows, mass))
+    every, frequent = -(-2 * int(sizes.sum()) // MOST_VALUES), 2 * total.sum() / MOST_VALUES
+    kept = [_pick(part, size, every, frequent, mass) for part, size in zip(present, sizes, strict=True)]
+    values = nw.concat([collect(part) for part in kept])
+    weights = numbers(values, mass)
+    if dtype.is_numeric() or dtype.is_temporal():
+        weights = np.where(weights >= frequent, weights, every * weights)
+    gaps = [gap for gap in (collect(part.filter(missing)) for part in counted) if len(gap)]
+    column = nw.concat([values.select(name), *(gap.select(name) for gap in gaps)])
+    weights = np.concatenate([weights, *(numbers(gap, mass) for gap in gaps)])
+    return Values(column, int(seen.sum()), int(sizes.sum()) + len(gaps), weights)
+
+
+def _pick(values: Lazy, size: float, every: int, frequent: float, mass: str) -> Lazy:
+    """The frequent values, the last one, and every k-th starting with the first, where k is ``every``."""
+    name, rank = names_of(values)[0], fresh_name("rank", names_of(values))
+    picked = (nw.col(rank) % every == 0) | (nw.col(rank) == int(size) - 1) | (nw.col(mass) >= frequent)
+    return values.with_row_index(rank, order_by=name).filter(picked).drop(rank)

@@ -1,31 +1,172 @@
-"""What a fit asks of its rows, answered where they are: in memory, or on the workers of a cluster."""
+"""From a table to distinct rows in codes, and what a fit asks of them, answered where they are.
+
+In memory, one pass over each column gives its levels and its raw values. The engine of a lazy frame finds the values of
+each column, then counts the rows; none of them is kept. Those of a cluster stay on its workers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+import narwhals as nw
+
+from fairmaxent.data import frames
+from fairmaxent.data.arrays import Reals
 from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.domain import Domain, bound, check_domain
+from fairmaxent.data.encoding import Encoded
+from fairmaxent.data.levels import ColumnOptions
+from fairmaxent.data.roles import DetailOption, Reading, Roles, per_average, redrawn_values, without_identifiers
 from fairmaxent.data.table import Counted, Spread, Table
+from fairmaxent.data.weights import UNSCALED, WeightScale, read_weights
+from fairmaxent.engines.lazy_counts import count_rows, lazy_weight_scale, with_shifted_weights
+from fairmaxent.engines.lazy_frame import (
+    Lazy,
+    check_column,
+    check_known,
+    collect,
+    engine_errors,
+    learn_domain,
+    names_of,
+    open_lazy,
+)
 from fairmaxent.errors import InputError
 from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import Density, Prior, Tilted, divergence_in_memory
 from fairmaxent.maxent.priors.rows import Rows, TiltedRows
+from fairmaxent.progress import Progress, silent
 
 
-class RowsElsewhere(Counted, Protocol):
-    """Rows that are not in memory: what needs all of them is computed where they are."""
+@dataclass(frozen=True, eq=False)
+class ReadingRequest:
+    """How a table is to be read."""
 
-    def prior(self, blocks: Blocks) -> Prior:
-        """Return w as a prior."""
-        ...
+    outcome: str
+    protected: Sequence[str]
+    within: Sequence[str] = ()
+    also: Sequence[str] = ()  # further outcomes
+    weight: str | None = None
+    domain: Domain | Declaration | None = None  # None: it is learned from the table
+    detail: DetailOption | None = None
+    keep: Collection[str] | None = None  # columns that stay although they look like identifiers; None: all do
+    progress: Progress = silent
 
-    def divergence(self, density: Density) -> float:
-        """Return KL(rows‖p)."""
-        ...
+    def roles(self, domain: Domain) -> Roles:
+        """Look the columns up."""
+        return Roles.of(domain, self.outcome, self.protected, self.within, self.also)
 
-    def spread(self, tilted: Any) -> Spread:
-        """Spread the weights of the prior, tilted, over the input rows, by the levels of the first column."""
-        ...
+
+def read_rows(frame: Any, request: ReadingRequest) -> Reading:
+    """Read a table where its rows are."""
+    lazy = open_lazy(frame)
+    if lazy is None:
+        return _read_in_memory(frames.open_frame(frame), request)
+    with engine_errors(lazy):
+        return _read_lazily(lazy, request)
+
+
+# ---------------------------------------------------------------- in memory
+
+
+def _read_in_memory(frame: nw.DataFrame[Any], request: ReadingRequest) -> Reading:
+    """Encode the rows, and merge equal ones."""
+    request.progress("read", 0.0)
+    weight, detail = request.weight, request.detail
+    raw = read_weights(frame, weight)
+    scale = UNSCALED if raw is None else WeightScale.of(raw)
+    weights = None if raw is None else scale.shifted(raw)
+    domain, encoded, left_out = read_domain(frame, request.domain, weight=weight, weights=weights, keep=request.keep)
+    roles = request.roles(domain)
+    redrawn = redrawn_values(detail, domain, encoded.unknown or None)
+    request.progress("count", 0.0)
+    return Reading(
+        columns=tuple(name for name in frame.columns if name not in left_out),
+        roles=roles,
+        table=per_average(Table.compress(roles.blocks.pool(encoded.codes), roles.blocks.levels, weights), roles, scale),
+        design=None if raw is None else scale.scaled(raw),
+        weight_column=None if weight is None else frames.one_like(frames.column(frame, weight)),
+        positions=None if detail == "bins" else encoded.positions,
+        redrawn=redrawn,
+        weight_scale=scale,
+        left_out=left_out,
+    )
+
+
+def read_domain(
+    frame: nw.DataFrame[Any],
+    domain: Domain | Declaration | None,
+    *,
+    weight: str | None,
+    weights: Reals | None,
+    keep: Collection[str] | None = None,
+) -> tuple[Domain, Encoded, tuple[str, ...]]:
+    """Encode the frame by the given domain, or by one learned from it, without identifiers; these are named last.
+
+    The weight column is no attribute.
+    """
+    attributes = frame if weight is None else frame.drop(weight)
+    if domain is None:
+        whole, encoded = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
+        domain, left_out = without_identifiers(whole, keep)
+        return domain, encoded.without([whole.index(name) for name in left_out]), left_out
+    domain = bound(domain, attributes)
+    check_domain(domain, attributes, weight)
+    domain, left_out = without_identifiers(domain, keep)
+    return domain, domain.encode_rows(attributes), left_out
+
+
+# ---------------------------------------------------------------- in the engine of a lazy frame
+
+
+def _read_lazily(lazy: Lazy, request: ReadingRequest) -> Reading:
+    """Count the distinct rows."""
+    for name in (request.outcome, *request.also, *request.protected, *request.within):
+        check_column(lazy, name)
+    weight = request.weight
+    scale = UNSCALED if weight is None else lazy_weight_scale(lazy, weight)
+    shifted = lazy if weight is None else with_shifted_weights(lazy, weight, scale)
+    domain, left_out = _lazy_domain(shifted, request)
+    roles = request.roles(domain)
+    request.progress("count", 0.0)
+    return Reading(
+        columns=tuple(name for name in names_of(lazy) if name not in left_out),
+        roles=roles,
+        table=per_average(_count_lazily(shifted, roles, weight), roles, scale),
+        design=None,
+        weight_column=None if weight is None else frames.one_like(collect(lazy.select(weight).head(1))[weight]),
+        redrawn=redrawn_values(request.detail, domain, "the rows are not kept in memory"),
+        weight_scale=scale,
+        left_out=left_out,
+    )
+
+
+def _lazy_domain(lazy: Lazy, request: ReadingRequest) -> tuple[Domain, tuple[str, ...]]:
+    """Learn the domain, or check the one that is given, and take identifiers out; the weight column is no attribute."""
+    weight, keep = request.weight, request.keep
+    if request.domain is None:
+        return without_identifiers(learn_domain(lazy, weight=weight, progress=request.progress), keep)
+    first = collect(lazy.head(1))
+    head = first if weight is None else first.drop(weight)
+    domain = bound(request.domain, head)
+    check_domain(domain, head, weight)
+    domain, left_out = without_identifiers(domain, keep)
+    check_known(lazy, domain, request.progress)
+    return domain, left_out
+
+
+def _count_lazily(lazy: Lazy, roles: Roles, weight: str | None) -> Counted:
+    """Count inside the engine; the rows of a Dask frame stay on the workers of the cluster that is at hand."""
+    if lazy.implementation.is_dask():
+        from fairmaxent.engines.cluster_partitions import count_on_workers
+        from fairmaxent.engines.cluster_tasks import active_client
+
+        client = active_client()
+        if client is not None:
+            return count_on_workers(client, lazy, roles.domain, roles.blocks, weight)
+    return count_rows(lazy, roles.domain, roles.blocks, weight)
 
 
 class RowWeights(Tilted, Protocol):
@@ -39,12 +180,15 @@ class RowWeights(Tilted, Protocol):
 
 def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
     """Return w as a prior."""
-    return Rows.of(blocks, weighted) if isinstance(weighted, Table) else _elsewhere(weighted).prior(blocks)
+    elsewhere: Any = weighted
+    prior: Prior = Rows.of(blocks, weighted) if isinstance(weighted, Table) else elsewhere.prior(blocks)
+    return prior
 
 
 def divergence(rows: Counted, density: Density) -> float:
     """Return KL(rows‖p)."""
-    return divergence_in_memory(rows, density) if isinstance(rows, Table) else _elsewhere(rows).divergence(density)
+    elsewhere: Any = rows
+    return float(divergence_in_memory(rows, density) if isinstance(rows, Table) else elsewhere.divergence(density))
 
 
 def tilted_rows(tilted: Tilted) -> tuple[float, RowWeights] | None:
@@ -56,8 +200,9 @@ def tilted_rows(tilted: Tilted) -> tuple[float, RowWeights] | None:
 
 def row_spread(table: Counted, tilted: Tilted) -> Spread:
     """Spread the weights of tilted rows over the input rows of a table, by the levels of its first column."""
+    elsewhere: Any = table
     if not isinstance(tilted, TiltedRows):
-        return _elsewhere(table).spread(tilted)
+        return cast(Spread, elsewhere.spread(tilted))
     rows = table.collect()
     return Spread.of(rows, tilted.on(rows.codes), tilted.rows.blocks.levels[0])
 
@@ -70,7 +215,3 @@ def in_memory(rows: Counted) -> Table:
             "distinct rows in memory, or for weights use fit.weigh(dask_frame)"
         )
     return rows
-
-
-def _elsewhere(rows: Counted) -> RowsElsewhere:
-    return cast(RowsElsewhere, rows)

@@ -21,8 +21,18 @@ from fairmaxent.data.frames import is_foreign, load_library
 from fairmaxent.data.limits import LONGEST_CELL, need_memory
 from fairmaxent.errors import ColumnError, InputError, LimitError, Option, StorageError
 from fairmaxent.files.cells import Conventions, typed_table
-from fairmaxent.files.header import column_names, remarks_around, some_names, title_count, title_remark
-from fairmaxent.files.reading import MISSING, Reading, Remark, TableFile, TableForm
+from fairmaxent.files.reading import (
+    MISSING,
+    Reading,
+    Remark,
+    TableFile,
+    TableForm,
+    column_names,
+    remarks_around,
+    some_names,
+    title_count,
+    title_remark,
+)
 
 DELIMITERS = ",;\t|"
 

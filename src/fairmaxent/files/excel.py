@@ -23,8 +23,18 @@ from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import need_memory
 from fairmaxent.errors import ColumnError, InputError, Option, StorageError, cut, did_you_mean
 from fairmaxent.files.cells import Conventions, Typed, missing_remarks, typed_table
-from fairmaxent.files.header import column_names, remarks_around, title_count, title_remark
-from fairmaxent.files.reading import MISSING, Reading, Remark, TableFile, TableForm, check_inflated
+from fairmaxent.files.reading import (
+    MISSING,
+    Reading,
+    Remark,
+    TableFile,
+    TableForm,
+    check_inflated,
+    column_names,
+    remarks_around,
+    title_count,
+    title_remark,
+)
 
 _LOOKED_AT, _SHOWN = 50, 5  # rows, and names of sheets
 _XML_MEMORY, _CELL_MEMORY = 8, 100  # bytes of memory for each byte of XML, and for each cell

@@ -15,8 +15,7 @@ from fairmaxent.data.draws import generator
 from fairmaxent.data.roles import Reading
 from fairmaxent.data.shareable import shareable
 from fairmaxent.engines.lazy_frame import open_lazy
-from fairmaxent.engines.reading import ReadingRequest, read_rows
-from fairmaxent.engines.rows import row_prior
+from fairmaxent.engines.rows import ReadingRequest, read_rows, row_prior
 from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, did_you_mean
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import certify

@@ -15,7 +15,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
 from fairmaxent.data.table import tally
 from fairmaxent.data.weights import in_range, read_weights
-from fairmaxent.engines.reading import read_domain
+from fairmaxent.engines.rows import read_domain
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection, cost
 from fairmaxent.inspection.hints import column_hints, proxies, role_hints
 from fairmaxent.inspection.proposals import Proposal, Role, propose_favourable, propose_outcome, propose_protected
@@ -53,7 +53,8 @@ def inspect(
     opened = frames.open_frame(frame)
     raw = read_weights(opened, weight)
     design = None if raw is None else in_range(raw)
-    domain, codes = read_domain(opened, domain, weight=weight, weights=design)
+    domain, encoded, _ = read_domain(opened, domain, weight=weight, weights=design)
+    codes = encoded.codes
     proposals = _propose(domain, outcome, given, favourable, len(opened))
     outcome = outcome or next((str(one.value) for one in _chosen(proposals, "outcome")), None)
     names = given or [str(one.value) for one in _chosen(proposals, "protected")]

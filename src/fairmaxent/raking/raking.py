@@ -21,8 +21,15 @@ from fairmaxent.data.roles import LARGEST_ROOT, without_identifiers
 from fairmaxent.data.table import Table, match_rows
 from fairmaxent.data.weights import read_weights
 from fairmaxent.engines.lazy_counts import count_rows, join_weights
-from fairmaxent.engines.lazy_frame import Lazy, check_column, engine_errors, fresh_name, names_of, open_lazy
-from fairmaxent.engines.lazy_values import learn_domain
+from fairmaxent.engines.lazy_frame import (
+    Lazy,
+    check_column,
+    engine_errors,
+    fresh_name,
+    learn_domain,
+    names_of,
+    open_lazy,
+)
 from fairmaxent.errors import ColumnError, InputError, Option, WeightError, did_you_mean
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.maxent.priors.rows import Rows
