@@ -62,7 +62,7 @@ def measure(sizes: Sizes) -> Outcome:
 
 def solve(rows: int, attributes: int, levels: int) -> dict[str, Any]:
     """Solve for the averages that the rows have under multipliers drawn at random."""
-    from fairmaxent.data.blocks import Blocks
+    from fairmaxent.data.table import Blocks
     from fairmaxent.maxent.features import cell_features
     from fairmaxent.maxent.optimum import maximise_entropy
     from fairmaxent.maxent.priors.rows import Rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -106,7 +105,7 @@ def _app_in_this_process(request, monkeypatch):
     if request.path.parent.name != "app" or request.node.get_closest_marker("process") is not None:
         return
     upload = pytest.importorskip("fairmaxent.app.upload", reason="the app needs starlette")
-    monkeypatch.setattr(upload, "_run", lambda asked, *_: upload.reply(json.loads(asked)))
+    monkeypatch.setattr(upload, "_run", upload.reply)
     monkeypatch.setattr(upload, "warm_up", lambda: None)
     if "trade_off" not in request.node.name:
         monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.data.arrays import Codes, Mask, Reals
-from fairmaxent.data.table import tally
+from fairmaxent.data.table import Codes, Mask, Reals, tally
 from fairmaxent.fairness.rates import smallest_over_largest
 from fairmaxent.metrics.group_calibration import quantile_bins
 from fairmaxent.metrics.trial import predict_outcomes

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.table import Blocks
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.product import Product
 from fairmaxent.maxent.priors.rows import Rows

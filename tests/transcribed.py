@@ -9,8 +9,7 @@ from math import e, log
 
 import numpy as np
 
-from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.table import Table, tally
+from fairmaxent.data.table import Blocks, Table, tally
 from fairmaxent.fairness.weights import algorithm_1, reweigh
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import attribute_features

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import ColumnError, InputError, check_choice, did_you_mean
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import debias

@@ -13,9 +13,9 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.distinct_values import factorize
+from fairmaxent.data.columns import factorize
 from fairmaxent.data.draws import RandomState
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import ColumnError, DependencyError, InfeasibleError, InputError, LevelError
 from fairmaxent.fit.distribution import Evidence
 from fairmaxent.fit.fit import Fit

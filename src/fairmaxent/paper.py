@@ -11,10 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles, read_columns
-from fairmaxent.data.table import Counted
+from fairmaxent.data.table import Counted, Reals
 from fairmaxent.engines.rows import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
 from fairmaxent.fairness.rates import check_rate

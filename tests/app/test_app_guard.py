@@ -4,7 +4,9 @@ import errno
 import json
 import os
 import re
+import socket
 import sys
+import time
 import urllib.parse
 
 import pytest
@@ -234,6 +236,20 @@ def test_a_full_disk_is_said_and_nothing_stays(client, monkeypatch):
     status, _, body = client.send("POST", "/api/upload?name=a.csv", b"a,b\n1,2\n")
     assert status == 422
     assert "No space left on device" in json.loads(body)["error"]
+    assert sorted(client.session.folder.rglob("*")) == before
+
+
+def test_a_client_that_leaves_in_the_middle_leaves_nothing(client):
+    before = sorted(client.session.folder.rglob("*"))
+    host = f"127.0.0.1:{client.port}"
+    head = f"POST /api/upload?name=half.csv HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nContent-Length: 90000"
+    with socket.create_connection(("127.0.0.1", client.port), timeout=20) as raw:
+        raw.sendall(f"{head}\r\nCookie: {client.cookie}\r\n\r\nsex,hired\nf,yes\n".encode())
+        while sorted(client.session.folder.rglob("*")) == before:
+            time.sleep(0.02)
+    end = time.monotonic() + 10
+    while sorted(client.session.folder.rglob("*")) != before and time.monotonic() < end:
+        time.sleep(0.02)
     assert sorted(client.session.folder.rglob("*")) == before
 
 

@@ -7,6 +7,7 @@ import pytest
 import fairmaxent
 from appserver import downloaded, opened, people, staff
 from fairmaxent.cli.group import group as commands
+from fairmaxent.report.evaluated import evaluated
 
 SEX = {"sex": {"f": 0.51, "m": 0.49}}
 REGION = {"region": {"n": 0.2, "s": 0.3, "w": 0.5}}
@@ -76,17 +77,15 @@ def test_margins_that_make_no_sense_are_refused(client, values, said):
     assert "bug" not in job["error"]
 
 
-def test_the_new_rows_are_judged_as_evaluate_does(client):
+def test_the_new_rows_are_judged_as_in_the_report(client):
     state, _ = opened(client)
     client.fit(state, representation_rate=None)
-    job = client.work("evaluate", options={"secrets": "hired", "attacks": 150, "random_state": 3})
+    job = client.work("evaluate")
     assert job["state"] == "done", job
     fit = fairmaxent.debias(people(), "hired", ["sex"], favourable="yes", random_state=0, estimate=None)
-    roles = {"outcome": "hired", "protected": ["sex"], "favourable": "yes"}
-    judged = fairmaxent.evaluate(people(), fit.sample(600), secrets=["hired"], attacks=150, random_state=3, **roles)
-    assert job["result"]["verdict"] == judged.verdict
-    assert [one["value"] for one in job["result"]["measures"]] == judged.to_frame()["value"].to_list()
-    assert job["result"]["command"].startswith("fairmaxent evaluate people.csv people-fair.csv --outcome hired")
-    assert "--secrets hired" in job["result"]["command"]
+    judged = evaluated(fit, people(), mode="rows", iid=False)
+    note, *others = job["result"]["blocks"]
+    assert [note["lead"], *note["items"]] == list(judged.verdict)
+    assert {"Table", "Paragraph"} == {block["kind"] for block in others}
     client.fit(state, representation_rate=None, mode="weights")
     assert "new rows" in client.work("evaluate")["error"]

@@ -73,24 +73,6 @@ def test_an_estimate_lasts_while_only_the_files_change(client):
     assert client.fit(state, statistical_rate=0.9)["see"]["estimate"] is None
 
 
-def test_the_rates_of_new_rows_are_foreseen(client):
-    state, _ = opened(client)
-    client.fit(state, rows=90)
-    values = client.done("/api/expected", {})
-    fit = client.session._fitted.fit
-    ranges = fit.certificate.interval(90)
-    assert values["rows"] == 90
-    assert {(one["kind"], one["name"]): tuple(one["range"]) for one in values["rates"]} == {
-        (kind, name): span for kind, by in ranges.items() for name, span in by.items()
-    }
-    made = polars.read_csv(next(iter(downloaded(client, client.work("take")["result"]["files"]).values()))[2])
-    rates = made.group_by("sex").agg((polars.col("hired") == "yes").mean())["hired"]
-    low, high = ranges["statistical_rate"]["sex"]
-    assert low - 1e-9 <= rates.min() / rates.max() <= high + 1e-9
-    client.fit(state, mode="weights")
-    assert client.done("/api/expected", {})["rates"] == []  # weights have them exactly
-
-
 def test_relabelling_has_its_price_and_a_model_its_warnings(client):
     state, _ = opened(client, frame=staff().with_columns(twin=polars.col("hired")))
     assert client.fit(state, **OPTIONS)["see"]["changed_people"] == 0
@@ -147,22 +129,3 @@ def test_a_pinned_scenario_is_put_back_with_its_estimate_and_without_another_fit
     answer = client.done("/api/fit", values)["answer"]
     for name in ("scenario", "see", "command", "python"):
         assert answer[name] == pin["answer"][name]
-
-
-def test_pins_line_up_whatever_groups_they_compare(client):
-    frame = staff()
-    state, _ = opened(client, frame=frame)
-    for more in ({}, {"within": {"region": ["n", "s"]}}, {"protected": ["sex", "region"], "groups": "joint"}):
-        for also in ({}, {"also": {"promoted": ["yes"]}}):
-            answer = client.fit(state, **{**OPTIONS, "statistical_rate": 0.8, "mode": "weights", **more, **also})
-            overall = {(one["kind"], one["name"], one["outcome"]): one["after"] for one in answer["see"]["overall"]}
-            content = client.work("take")["result"]["files"][0]
-            rows = polars.read_csv(next(iter(downloaded(client, [content]).values()))[2])
-            weight = polars.col("fair_weight")
-            sizes = rows.group_by("sex").agg(weight.sum())["fair_weight"]
-            assert overall.pop(("representation_rate", "sex", None)) == pytest.approx(sizes.min() / sizes.max())
-            for outcome in ("hired", *also.get("also", ())):
-                rate = (weight * (polars.col(outcome) == "yes")).sum() / weight.sum()
-                rates = rows.group_by("sex").agg(rate.alias("rate"))["rate"]
-                assert overall.pop(("statistical_rate", "sex", outcome)) == pytest.approx(rates.min() / rates.max())
-            assert {name for _, name, _ in overall} == ({"region"} if "protected" in more else set())

@@ -70,19 +70,22 @@ WAITS = "import sys, time; sys.stdin.read(); time.sleep(60)"
 )
 def test_a_child_that_dies_or_takes_too_long_is_an_error(program, seconds, problem, says, put, monkeypatch):
     monkeypatch.setattr(upload, "COMMAND", ["-c", program])
+    monkeypatch.setattr(upload, "SECONDS", seconds)
     path = put(b"a,b\n1,2\n")
     with pytest.raises(problem, match=says):
-        read_upload(path, Reading(), seconds=seconds)
+        read_upload(path, Reading())
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_child_that_takes_too_much_memory_is_an_error(tmp_path):
+def test_a_child_that_takes_too_much_memory_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(upload, "memory_limit", lambda: 0)
+    monkeypatch.setattr(upload, "LEAST_MEMORY", 2**30)
     pytest.importorskip("resource")
     path = tmp_path / "table.arrow"  # a few kilobytes that stand for gigabytes
     pl.select(a=pl.repeat(random.Random(0).random(), 200_000_000)).write_ipc(path, compression="zstd")
     assert path.stat().st_size < 10_000_000
     with pytest.raises((StorageError, LimitError), match="memory"):
-        read_upload(path, Reading(), memory=2**30)
+        read_upload(path, Reading())
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -41,7 +41,6 @@ def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
             assert (int(count), int(before)) == (everybody, with_it)
             assert int(after) - int(before) == int(change.replace("−", "-"))
             assert cells[f"sex = {sex}"][2][0] == ("▲" if sex == "f" else "▼")
-        page.wait_for_function("() => document.getElementById('expected').innerText.includes('file of 400 new rows')")
         ticks = see.locator(".axis").first.locator("text").all_text_contents()
         assert ticks[0] == "0 %"
         assert len(ticks) > 2
@@ -131,7 +130,6 @@ def test_ask_and_see_stand_side_by_side_as_in_the_documentation(page, tmp_path):
         page.get_by_role("slider", name="Share of sex = Female").press("PageUp")
         asked(page, representation_rate=None)
         answered(page)
-        page.wait_for_function("() => document.getElementById('expected').innerText.includes('new rows')")
         page.evaluate("document.activeElement.blur(); document.getElementById('ask').style.maxHeight = 'none'")
         page.set_viewport_size({"width": 1280, "height": 1180})
         page.evaluate("document.getElementById('live').scrollIntoView()")
@@ -168,7 +166,6 @@ def test_a_pin_is_named_and_put_back_whole(page, tmp_path):
         answered(page)
         cells = page.locator("#pins tbody tr")
         lines = {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in cells.all()}
-        assert all("–" not in lines[f"Equal {what}: sex"] for what in ("outcomes", "group sizes"))
         assert lines["Equal outcomes: sex within region"][1] == "–"
         assert lines["Compare only within"] == ["region", "–"]
         shot(page, "pins")
@@ -191,28 +188,3 @@ def test_a_pin_is_named_and_put_back_whole(page, tmp_path):
         page.get_by_role("button", name="Remove within").click()
         page.wait_for_selector("#pins table", state="detached")
         assert page.problems == []
-
-
-@pytest.mark.slow
-def test_a_range_has_a_width_or_is_one_number(page, tmp_path):
-    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
-        enter(page, client)
-        answered(page)
-        said = page.evaluate(
-            """async () => {
-              const { drawExpected } = await import("/static/see.js");
-              const { span } = await import("/static/format.js");
-              const rate = (name) => ({ kind: "statistical_rate", name, wanted: 1, after: 1 });
-              const see = { rates: [rate("a"), rate("b")] };
-              const said = (ranges) => {
-                const target = document.createElement("p");
-                drawExpected(target, see, { rows: 50, rates: ranges.map((range, at) =>
-                  ({ kind: "statistical_rate", name: "ab"[at], range })) });
-                return target.textContent;
-              };
-              return [span(0.5, 0.75), span(0.99995, 1), said([[1, 1], [0.98, 1]]), said([[1, 1], [0.9999, 1]])];
-            }"""
-        )
-        assert said[:2] == ["0.500 to 0.750", "1.000"]
-        assert said[2].endswith("Expect equal outcomes of a: 1.000; equal outcomes of b: 0.980 to 1.000.")
-        assert said[3] == "Expect a file of 50 new rows to have the same rates, to three digits."

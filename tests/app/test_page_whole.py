@@ -41,7 +41,7 @@ def test_axe_finds_nothing_and_nothing_is_cut(page, tmp_path, width, dark):
         page.set_viewport_size({"width": WIDTHS[width], "height": 800})  # nothing is lost by that
         page.wait_for_timeout(400)
         assert page.locator("#curves svg").count() > 0
-        assert page.locator("#verdict table").count() == 1
+        assert page.locator("#verdict table").count() > 0
         check(page, f"all-{width}-{'dark' if dark else 'light'}")
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from fairmaxent.data.column_storage import check_stream
+from fairmaxent.data.columns import check_stream
 
 COLUMNS = {
     "numbers": pa.array(range(50)),

@@ -250,8 +250,8 @@ def test_draws_are_one_array_per_column_that_needs_them():
 
 def test_column_of_shows_values_or_labels(table):
     domain = Domain.infer(table)
-    assert domain.column_of("rank", np.array([2, 0])).to_list() == ["high", "low"]
-    shown = domain.column_of("age", np.array([0, 1], dtype=np.uint8))
+    assert domain.attribute("rank").column_of(np.array([2, 0])).to_list() == ["high", "low"]
+    shown = domain.attribute("age").column_of(np.array([0, 1], dtype=np.uint8))
     assert shown.to_list() == list(domain.attribute("age").labels[:2])
     assert shown.name == "age"
 

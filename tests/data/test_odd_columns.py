@@ -1,6 +1,5 @@
 """Columns of kinds that few people have: read rightly, or refused with an error that names the column."""
 
-import datetime as dt
 import decimal
 import uuid
 
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import fairmaxent
-from fairmaxent import Domain, FairMaxEntError, InfeasibleError, InputError, debias
+from fairmaxent import Domain, FairMaxEntError, InfeasibleError, debias
 from fairmaxent.errors import ColumnError
 
 ROWS = 60
@@ -123,21 +122,6 @@ def test_groups_of_a_repeating_dictionary_are_those_of_its_values():
     rates = (drawn["y"] == "a").groupby(drawn["z"]).mean()
     assert list(rates.index) == ["m", "z"]
     assert rates.min() / rates.max() > 0.98
-
-
-def test_objects_of_numpy_come_back_as_such(tmp_path):
-    days = [np.datetime64("2020-01-01") + number % 3 for number in range(ROWS)]
-    fit = debias(pandas(pd.Series(days, dtype=object)), "y", "z", estimate=None, random_state=0)
-    fit.save(tmp_path / "fit.fme")
-    for drawn in (fit.sample(20), fairmaxent.load(tmp_path / "fit.fme").sample(20)):
-        assert {type(value) for value in drawn["x"]} == {np.datetime64}
-        assert set(drawn["x"]) <= set(days)
-
-
-def test_a_date_and_its_midnight_are_not_taken_for_each_other():
-    both = pd.Series([dt.date(2020, 1, 1), dt.datetime(2020, 1, 1)] * 30, dtype=object)
-    with pytest.raises(InputError, match="same moment"):
-        debias(pandas(both), "y", "z")
 
 
 def test_a_dot_in_a_name_is_syntax_for_duckdb():

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from fairmaxent.data import frames
-from fairmaxent.data.shareable import shareable
+from fairmaxent.data.domain import shareable
 
 ROWS = 400
 

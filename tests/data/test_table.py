@@ -5,8 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.table import Table, grouped_rows, match_rows
+from fairmaxent.data.table import Blocks, Table, grouped_rows, match_rows
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.maxent.forbidden import Rule, break_any
 

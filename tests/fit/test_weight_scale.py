@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import fairmaxent
 from fairmaxent import Domain, Estimate, Relabel, debias
-from fairmaxent.data.weights import WeightScale, in_range
+from fairmaxent.data.frames import WeightScale, in_range
 from fairmaxent.inspection import inspect
 from fairmaxent.report.delivered import deliver
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.table import Table
+from fairmaxent.data.table import Blocks, Table
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import build_base, reachable_roots
 from fairmaxent.maxent.priors.tree_learning import spanning_parents

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.table import Blocks
 from fairmaxent.errors import InfeasibleError
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import attribute_features, cell_features

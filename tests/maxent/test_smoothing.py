@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.table import Table
+from fairmaxent.data.table import Blocks, Table
 from fairmaxent.maxent.logspace import log_gamma
 from fairmaxent.maxent.priors.bases import build_base
 from fairmaxent.maxent.priors.tree_learning import OUTCOME_STRENGTH, STRENGTHS, best_strength, smoothed

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from fairmaxent import datasets, debias
-from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.table import Table
+from fairmaxent.data.table import Blocks, Table
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import default_solver, maximise_entropy

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 _MOST_BYTES = 1 << 30  # of an upload
-_HOST = "127.0.0.1"
 _MARK = "-app-"  # in the name of its folder, before the number of its process
 
 
@@ -37,8 +36,10 @@ def serve(data: str | None, *, port: int, browser: bool, say: Callable[[str], No
         raise DependencyError(
             f"the app needs {problem.name}, which is not installed; pip install 'fairmaxent[app]'"
         ) from problem
-    if data is not None:
-        _check_exists(data)
+    from fairmaxent.files.parquet import is_pattern
+
+    if data is not None and not is_pattern(data) and not Path(data).exists():  # before a browser opens
+        raise StorageError(f"{data} does not exist; check the path")
     parent = Path(tempfile.gettempdir())
     _remove_left(parent)
     with listening(port) as listener, private_folder(parent, f"{_MARK}{os.getpid()}") as folder:
@@ -61,18 +62,13 @@ def _remove_left(parent: Path) -> None:
     """Remove the folders of apps that were killed: they hold what people uploaded."""
     for folder in parent.glob(f".fairmaxent-*{_MARK}*") if os.name == "posix" else ():
         process = folder.name.rpartition(_MARK)[2]
-        if process.isdigit() and folder.stat().st_uid == os.getuid() and not _is_running(int(process)):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # of another user
-        return True
-    return True
+        if process.isdigit() and folder.stat().st_uid == os.getuid():
+            try:
+                os.kill(int(process), 0)
+            except ProcessLookupError:
+                shutil.rmtree(folder, ignore_errors=True)
+            except OSError:  # of another user
+                pass
 
 
 def start_session(folder: Path, data: str | None) -> Future[Session]:
@@ -96,19 +92,11 @@ def start_session(folder: Path, data: str | None) -> Future[Session]:
     return starting
 
 
-def _check_exists(data: str) -> None:
-    """Refuse a file that is not there before a browser opens."""
-    from fairmaxent.files.parquet import is_pattern
-
-    if not is_pattern(data) and not Path(data).exists():
-        raise StorageError(f"{data} does not exist; check the path")
-
-
 def listening(port: int) -> socket.socket:
     """A socket that only this computer can reach."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        listener.bind((_HOST, port))
+        listener.bind(("127.0.0.1", port))
     except OSError as problem:
         listener.close()
         raise InputError(

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from fairmaxent.errors import FairMaxEntError, InputError
 from fairmaxent.plain_text import visible
@@ -48,24 +48,21 @@ def status_of(problem: BaseException) -> int:
 
 def problem_text(problem: BaseException, *, hide: str) -> str:
     """Say what went wrong; ``hide`` is the folder of the session, whose path means nothing to the reader."""
-    text = re.sub(rf"{re.escape(hide + os.sep)}(\d+{re.escape(os.sep)})?", "", _text(problem))
-    return visible(f"{text[:1].upper()}{text[1:]}")
-
-
-def _text(problem: BaseException) -> str:
     from click import ClickException
 
     from fairmaxent.app.page_options import as_labelled, labelled
 
+    text = f"This is a bug in fairmaxent, not in your data ({type(problem).__name__}: {problem}). Please report it."
     if isinstance(problem, FairMaxEntError):
-        return labelled(problem.spelled(as_labelled))
-    if isinstance(problem, ClickException):
-        return labelled(problem.format_message())
-    if isinstance(problem, MemoryError):
-        return "There is not enough memory for this; leave out columns, or take a part of the rows."
-    if isinstance(problem, OSError) and problem.strerror:
-        return f"The file could not be read or written: {problem.strerror}. Check the free space on this computer."
-    return f"This is a bug in fairmaxent, not in your data ({type(problem).__name__}: {problem}). Please report it."
+        text = labelled(problem.spelled(as_labelled))
+    elif isinstance(problem, ClickException):
+        text = labelled(problem.format_message())
+    elif isinstance(problem, MemoryError):
+        text = "There is not enough memory for this; leave out columns, or take a part of the rows."
+    elif isinstance(problem, OSError) and problem.strerror:
+        text = f"The file could not be read or written: {problem.strerror}. Check the free space on this computer."
+    text = re.sub(rf"{re.escape(hide + os.sep)}(\d+{re.escape(os.sep)})?", "", text)
+    return visible(f"{text[:1].upper()}{text[1:]}")
 
 
 class LatestOnly:
@@ -104,7 +101,7 @@ class Job:
     kind: str
     stage: str = ""
     share: float = 0.0
-    state: Literal["running", "done", "failed", "stopped"] = "running"
+    state: str = "running"  # or done, failed, stopped
     result: Any = None
     error: str | None = None
 
@@ -129,8 +126,7 @@ class Jobs:
             self.stop_all([kind])
             job = Job(next(self._numbers), kind)
             self._jobs[job.number] = job
-            for number in list(self._jobs)[:-_REMEMBERED]:
-                del self._jobs[number]
+            self._jobs.pop(job.number - _REMEMBERED, None)
         threading.Thread(target=self._run, args=(job, work), name=f"job-{kind}", daemon=True).start()
         return job
 
@@ -158,12 +154,8 @@ class Jobs:
             job.stage, job.share = stage, share
 
         try:
-            result, error = work(progress), None
+            result, state, error = work(progress), "done", None
         except Exception as problem:
-            result, error = None, problem_text(problem, hide=self._hide)
-        if job.state != "running":  # it was stopped
-            return
-        if error is None:
-            job.result, job.share, job.state = result, 1.0, "done"
-        else:
-            job.error, job.state = error, "failed"
+            result, state, error = None, "failed", problem_text(problem, hide=self._hide)
+        if job.state == "running":  # it was not stopped
+            job.result, job.error, job.state = result, error, state

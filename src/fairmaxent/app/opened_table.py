@@ -11,16 +11,15 @@ from typing import Any
 
 import narwhals
 
-from fairmaxent.app.page_options import READING_NAMES, page_options
+from fairmaxent.app.page_options import READING_NAMES, PageOptions, page_options
 from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.commands.inspect import command as inspect
 from fairmaxent.cli.next_step import outputs
 from fairmaxent.cli.reading_options import DomainOptions, ReadingOptions
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import load_library, open_frame
-from fairmaxent.data.weights import read_weights
+from fairmaxent.data.frames import load_library, open_frame, read_weights
 from fairmaxent.engines.lazy_frame import collect
-from fairmaxent.files.reading import Remark, TableFile
+from fairmaxent.files.reading import TableFile
 
 _LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows
 _SLICES = 20  # from all over the file
@@ -37,20 +36,20 @@ class OpenedTable:
     can_be_taken: bool = False  # whether the page offers the table itself, because it came with the package
     asked: Mapping[str, Any] = field(default_factory=dict)  # how the page wants it to be read
     is_upload: bool = False  # and may come from anywhere
+    _levels: dict[str, Domain] = field(default_factory=dict, init=False)
 
     @cached_property
-    def _reading_and_typed(self) -> tuple[ReadingOptions, tuple[str | None, ...]]:
-        options = page_options(inspect, ["-"], self.asked, names=READING_NAMES)
-        return options.record(ReadingOptions), options.typed
+    def _options(self) -> PageOptions:
+        return page_options(inspect, ["-"], self.asked, names=READING_NAMES)
 
     def reading(self, drop: Sequence[str] = ()) -> ReadingOptions:
         """How it is read, without some columns."""
-        return replace(self._reading_and_typed[0], drop=list(drop) or None)
+        return replace(self._options.record(ReadingOptions), drop=list(drop) or None)
 
     @property
     def reading_typed(self) -> tuple[str | None, ...]:
         """How that is typed."""
-        return self._reading_and_typed[1]
+        return self._options.typed
 
     @cached_property
     def _received(self) -> TableFile | None:
@@ -72,11 +71,12 @@ class OpenedTable:
             table = self.reading().read(str(self.path), texts=texts)
         elif texts:
             table = read_upload(self.path, self.reading(), texts) or table
-        return replace(table, remarks=tuple(map(self._with_name, table.remarks)))
-
-    def _with_name(self, remark: Remark) -> Remark:
-        parts = (remark,) if isinstance(remark, str) else remark
-        return tuple(part.replace(str(self.path), self.typed) if isinstance(part, str) else part for part in parts)
+        parts = [(remark,) if isinstance(remark, str) else remark for remark in table.remarks]
+        named = [
+            [part.replace(str(self.path), self.typed) if isinstance(part, str) else part for part in each]
+            for each in parts
+        ]
+        return replace(table, remarks=tuple(map(tuple, named)))
 
     @property
     def is_lazy(self) -> bool:
@@ -133,10 +133,6 @@ class OpenedTable:
             self._levels.clear()
             self._levels[key] = domain
         return self._levels[key]
-
-    @cached_property
-    def _levels(self) -> dict[str, Domain]:
-        return {}
 
     def file_names(self) -> tuple[str, str, str, bool]:
         """Names for table, model and report beside the data, and whether the table is written in the form of the data.

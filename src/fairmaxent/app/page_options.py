@@ -13,7 +13,6 @@ from click.core import ParameterSource
 
 from fairmaxent.cli.commands.debias import command as debias
 from fairmaxent.cli.commands.evaluate import EvaluateOptions
-from fairmaxent.cli.commands.evaluate import command as evaluate
 from fairmaxent.cli.commands.rake import RakeOptions
 from fairmaxent.cli.commands.rake import command as rake
 from fairmaxent.cli.config import option_values
@@ -175,7 +174,6 @@ def meaningful(command: click.Command, values: Mapping[str, Any]) -> dict[str, A
 KEPT = "keep_columns"
 READING_NAMES = tuple(field.name for field in fields(ReadingOptions) if field.name != "drop")
 FILING_NAMES = tuple(field.name for field in fields(FilingOptions))
-JUDGING_NAMES = ("secrets", "attacks", "random_state")
 
 
 @cache
@@ -193,7 +191,6 @@ def forms() -> dict[str, list[dict[str, Any]]]:
         "privacy": _drawn(debias, ("release", "epsilon", "delta")),
         "take": _drawn(debias, ("mode", "rows", "iid", "weight_name", "evaluate")),
         "report": _drawn(debias, (*FILING_NAMES, "pdf")),
-        "judging": _drawn(evaluate, JUDGING_NAMES),
         "raking": _drawn(rake, ("replicates", "random_state", "weight_name", *FILING_NAMES)),
     }
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.scenario import Scenario
-from fairmaxent.cli import option_types
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import Request
 from fairmaxent.options import as_python, python_lines
@@ -50,14 +49,6 @@ class FileNames:
 def command_text(scenario: Scenario, names: FileNames, estimated: str | None) -> str:
     """The command, on one line, or why there is none."""
     return typed_text(list(command_tokens(scenario, names, estimated)))
-
-
-def evaluation_command(scenario: Scenario, names: FileNames, typed: Sequence[str | None]) -> str:
-    """The command that judges the rows that the other command writes."""
-    table = scenario.table
-    tokens: list[str | None] = ["fairmaxent", "evaluate", table.typed, names.table, *typed, *table.reading_typed]
-    tokens += ["--drop", option_types.NAMES.written(list(scenario.drop))] if scenario.drop else []
-    return typed_text(tokens)
 
 
 def typed_text(tokens: Sequence[str | None]) -> str:

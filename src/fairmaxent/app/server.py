@@ -18,7 +18,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fairmaxent.app.guard import Guard
 from fairmaxent.app.jobs import SupersededError, TooLargeError, problem_text, status_of
@@ -38,6 +37,7 @@ _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".
 _MOST_JSON = 1 << 20  # bytes of a request
 
 Values = dict[str, Any]
+Act = Callable[["Session", Values], Values]
 Answer = Callable[["Session", Request], Awaitable[Values]]
 
 
@@ -76,26 +76,21 @@ def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
             text = problem_text(problem, hide=str(session.folder))
             return JSONResponse({"error": text}, status_code=status_of(problem))
 
-    gets: dict[str, Answer] = {"state": _state, "job/{number:int}": _job}
-    posts: dict[str, Answer] = {"upload": partial(_upload, most_bytes), "fit": _fit}
+    posts: dict[str, Answer] = {"upload": partial(_upload, most_bytes)}
     posts |= {name: partial(_posted, post) for name, post in _POSTS.items()}
     routes = [
         Route("/", page),
         Route("/static/{name}", page),
         Route("/files/{folder:int}/{name}", file),
         Route("/api/first", first),
-        *(Route(f"/api/{path}", partial(answered, get)) for path, get in gets.items()),
+        *(Route(f"/api/{path}", partial(answered, partial(_got, get))) for path, get in _GETS.items()),
         *(Route(f"/api/{path}", partial(answered, post), methods=["POST"]) for path, post in posts.items()),
     ]
     return Guard(Starlette(routes=routes), port=port)
 
 
-async def _state(session: Session, request: Request) -> Values:
-    return session.state()
-
-
-async def _job(session: Session, request: Request) -> Values:
-    return vars(session.jobs.get(request.path_params["number"]))
+async def _got(get: Act, session: Session, request: Request) -> Values:
+    return get(session, request.path_params)
 
 
 async def _upload(most_bytes: int, session: Session, request: Request) -> Values:
@@ -126,14 +121,7 @@ async def _parts(request: Request, most: int, refusal: str) -> AsyncIterator[byt
         yield part
 
 
-async def _fit(session: Session, request: Request) -> Values:
-    """Fit the newest wish, in the thread of the live fits."""
-    values = await _values(request)
-    work = partial(session.fit, values.get("table"), _options(values), spend=values.get("spend") is True)
-    return await asyncio.wrap_future(session.live.submit(work))
-
-
-async def _posted(post: Callable[[Session, Values], Values], session: Session, request: Request) -> Values:
+async def _posted(post: Act, session: Session, request: Request) -> Values:
     return await run_in_threadpool(post, session, await _values(request))
 
 
@@ -166,7 +154,7 @@ def _start(session: Session, values: Values) -> Values:
     """Begin slow work."""
     works: dict[object, Callable[[Progress], Values]] = {
         "estimate": session.estimate,
-        "evaluate": partial(session.evaluate, values),
+        "evaluate": session.evaluate,
         "rake": partial(session.rake, values),
         "take": session.take,
         "trade-off": session.trade_off,
@@ -183,13 +171,23 @@ def _stop(session: Session, values: Values) -> Values:
     return vars(job)
 
 
-# What the page posts, and what is done with it in a thread.
-_POSTS: dict[str, Callable[[Session, Values], Values]] = {
+def _fit(session: Session, values: Values) -> Values:
+    """Fit the newest wish, in the thread of the live fits."""
+    work = partial(session.fit, values.get("table"), _options(values), spend=values.get("spend") is True)
+    return session.live.submit(work).result()
+
+
+# What the page gets, what it posts, and what is done with it; posts in a thread.
+_GETS: dict[str, Act] = {
+    "state": lambda session, values: session.state(),
+    "job/{number:int}": lambda session, values: vars(session.jobs.get(values["number"])),
+}
+_POSTS: dict[str, Act] = {
     "demo": _demo,
+    "fit": _fit,
     "read": lambda session, values: session.read_again(values.get("table"), _options(values)),
     "draft": lambda session, values: session.draft(values.get("table"), _options(values)),
     "look": lambda session, values: session.look(values.get("table"), _options(values)),
-    "expected": lambda session, values: session.expected(),
     "pin": lambda session, values: session.pin(),
     "rename": lambda session, values: session.rename(values.get("number"), values.get("name")),
     "unpin": lambda session, values: session.unpin(values.get("number")),
@@ -197,14 +195,12 @@ _POSTS: dict[str, Callable[[Session, Values], Values]] = {
     "stop": _stop,
 }
 
-PATIENCE = 10.0  # seconds until a connection must have asked for something; a browser asks at once
-
 
 def make_server(app: Guard) -> uvicorn.Server:
     """The server of the page, which says nothing about itself."""
     config = uvicorn.Config(
         app,
-        http=ImpatientProtocol,
+        http="h11",
         lifespan="off",
         log_level="critical",
         access_log=False,
@@ -214,28 +210,3 @@ def make_server(app: Guard) -> uvicorn.Server:
         timeout_graceful_shutdown=2,
     )
     return uvicorn.Server(config)
-
-
-class ImpatientProtocol(H11Protocol):
-    """Ends connections that ask for nothing: each takes a file descriptor, of which a process has about a thousand."""
-
-    _deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
-        super().connection_made(transport)
-        self._wait()
-
-    def on_response_complete(self) -> None:
-        """Begin to wait for the next request; what is left of this one is nothing new."""
-        super().on_response_complete()
-        self._wait()
-
-    def _wait(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self._deadline = self.loop.call_later(PATIENCE, self._end_if_silent)
-
-    def _end_if_silent(self) -> None:
-        if self.cycle is None or self.cycle.response_complete:
-            self.transport.abort()

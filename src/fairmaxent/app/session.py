@@ -12,18 +12,18 @@ from time import perf_counter
 from typing import Any
 
 from fairmaxent.app.jobs import Jobs, LatestOnly, StaleError, problem_text
-from fairmaxent.app.looked import drafted, look_at
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.page_options import as_labelled, forms
 from fairmaxent.app.repeat import FileNames, command_text, python_text
 from fairmaxent.app.scenario import Fitted, Readings, Scenario
-from fairmaxent.app.seen import expected, seen
-from fairmaxent.app.taking import judge, take, weigh
+from fairmaxent.app.shown import drafted, drawn_blocks, look_at, seen
+from fairmaxent.app.taking import take, weigh
 from fairmaxent.app.upload import cool_down
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fit.pipeline import fit_rows, with_estimate
 from fairmaxent.plain_text import plain_json, visible
 from fairmaxent.progress import Progress
+from fairmaxent.report.evaluated import evaluated, evaluation_blocks
 from fairmaxent.report.trade_off import trade_off
 
 Values = dict[str, Any]
@@ -188,15 +188,6 @@ class Session:
             self._fitted, self._answer, self._files = fitted, answer, []
         return {"answer": answer}
 
-    def expected(self) -> Values:
-        """What rates new rows will have, which takes longer than a slider may."""
-        fitted = self._fitted
-        if fitted is None or self._is_outdated() or fitted.scenario.mode != "rows":
-            return {"rows": 0, "rates": []}  # the page asks again when the newest result is there
-        wanted = fitted.scenario.wanted
-        rates = plain_json(expected(fitted.fit, wanted.rows, iid=wanted.iid))
-        return {"rows": wanted.rows or fitted.fit.table.size, "rates": rates}
-
     def _current_table(self, number: object) -> OpenedTable:
         if self.opened is None or number != self.opened.number:
             raise StaleError
@@ -226,13 +217,14 @@ class Session:
         names = {kind: "the rate asked for" if kind == "rates" else as_labelled(Option(kind)) for kind in sorted(kinds)}
         return {"points": plain_json(curve.points), "names": names, "skipped": curve.skipped}
 
-    def evaluate(self, values: Mapping[str, Any], progress: Progress) -> Values:
-        """Judge the new rows before they are shared."""
+    def evaluate(self, progress: Progress) -> Values:
+        """Judge the new rows before they are shared, as the report does if asked."""
         _, fitted = self._current()
-        names = FileNames.of(fitted.scenario)
-        result = judge(fitted.scenario, fitted.fit, names, values.get("options"), progress)
+        scenario, frame = fitted.scenario, fitted.scenario.table.file(fitted.scenario.drop, in_memory=True).frame
+        progress("judging the rows", 0.1)
+        judged = evaluated(fitted.fit, frame, mode=scenario.wanted.mode, iid=scenario.wanted.iid, spell=as_labelled)
         self._check_current(fitted)
-        return result
+        return {"blocks": drawn_blocks(evaluation_blocks(judged))}
 
     def take(self, progress: Progress) -> Values:
         """Write the files to take."""

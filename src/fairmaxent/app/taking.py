@@ -1,4 +1,4 @@
-"""What Take makes, by the same functions as the command line: the files, a judgement of new rows, and known margins."""
+"""What Take makes, by the same functions as the command line: the files, and weights for known margins."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from fairmaxent.app.opened_table import OpenedTable
-from fairmaxent.app.page_options import FILING_NAMES, IN_APP, JUDGING_NAMES, page_options
-from fairmaxent.app.repeat import FileNames, evaluation_command, typed_text
-from fairmaxent.app.scenario import Fitted, Scenario
+from fairmaxent.app.page_options import FILING_NAMES, IN_APP, page_options
+from fairmaxent.app.repeat import FileNames, typed_text
+from fairmaxent.app.scenario import Fitted
 from fairmaxent.cli.before_after import measure, measure_data
 from fairmaxent.cli.commands.debias import make_report, make_result, stream_table, write_files
-from fairmaxent.cli.commands.evaluate import EvaluateOptions
-from fairmaxent.cli.commands.evaluate import command as evaluate_command
 from fairmaxent.cli.commands.rake import RakeOptions
 from fairmaxent.cli.commands.rake import command as rake_command
 from fairmaxent.cli.commands.rake import make_report as make_raking_report
@@ -24,11 +22,10 @@ from fairmaxent.cli.output_options import FilingOptions, OutputOptions
 from fairmaxent.cli.reading_options import DomainOptions, source_of
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError
-from fairmaxent.evaluation.evaluation import evaluate
-from fairmaxent.files.formats import as_polars, read_table
+from fairmaxent.files.formats import read_table
 from fairmaxent.files.write import Staging, write_table
 from fairmaxent.fit.fit import Fit
-from fairmaxent.plain_text import plain_json, visible
+from fairmaxent.plain_text import plain_json
 from fairmaxent.progress import Progress
 from fairmaxent.raking.certificate import few_rows_warnings
 from fairmaxent.raking.raking import rake
@@ -101,35 +98,6 @@ def _result(fit: Fit, source: Any, wanted: OutputOptions, staging: Staging, prog
     streamed = stream_table(fit, source, wanted, staging, part)
     rows = fit.table.size if wanted.mode == "weights" else streamed.rows
     return Result(fit, source, rows, None, measure_data(fit), measure(fit, streamed.table), streamed)
-
-
-# ---------------------------------------------------------------- judging new rows
-
-
-def judge(scenario: Scenario, fit: Fit, names: FileNames, values: object, progress: Progress) -> dict[str, Any]:
-    """Draw the rows, and judge them; ``names`` are those of the files that they will be in."""
-    if scenario.mode != "rows":
-        raise InputError("Only new rows can be judged; choose “new rows” under Take.")
-    roles = {name: scenario.given.get(name) for name in ("outcome", "protected", "favourable")}
-    given = {**(values if isinstance(values, dict) else {}), **roles}
-    options = page_options(evaluate_command, ["-", "-"], given, names=(*roles, *JUDGING_NAMES))
-    rows, wanted = scenario.wanted.rows, options.record(EvaluateOptions)
-    judged = evaluate(
-        scenario.table.file(scenario.drop, in_memory=True).frame,
-        as_polars(fit.sample(fit.table.size if rows is None else rows, iid=scenario.wanted.iid)),
-        outcome=scenario.roles.outcome,
-        protected=list(scenario.roles.protected),
-        favourable=scenario.roles.favoured,
-        secrets=wanted.secrets,
-        attacks=wanted.attacks,
-        random_state=wanted.random_state,
-        progress=progress,
-    )
-    return {
-        "verdict": visible(judged.verdict),
-        "measures": plain_json(list(judged.to_frame().iter_rows(named=True))),
-        "command": evaluation_command(scenario, names, options.typed),
-    }
 
 
 # ---------------------------------------------------------------- known margins

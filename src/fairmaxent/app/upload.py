@@ -18,7 +18,7 @@ from typing import Any
 from fairmaxent import errors
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.limits import memory_limit, memory_text
-from fairmaxent.errors import FairMaxEntError, InputError, LimitError, Option, StorageError
+from fairmaxent.errors import FairMaxEntError, LimitError, Option, StorageError
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import scan_table
 from fairmaxent.files.reading import Reading, TableFile, TableForm
@@ -30,30 +30,24 @@ LEAST_MEMORY = 3 * 2**30  # that libraries reserve, though they use little of it
 _TABLE, _ANSWER = "table.arrow", "answer.json"
 
 
-def read_upload(
-    path: Path, reading: Reading, texts: Sequence[str] = (), *, seconds: float = SECONDS, memory: float | None = None
-) -> TableFile | None:
+def read_upload(path: Path, reading: Reading, texts: Sequence[str] = ()) -> TableFile | None:
     """Read a table in a child process; None for Parquet, which stays where it is, and was found to be readable."""
-    most = int(max(memory_limit(), LEAST_MEMORY) if memory is None else memory)
+    most = int(max(memory_limit(), LEAST_MEMORY))
     how = {field.name: getattr(reading, field.name) for field in fields(Reading)}
     with private_folder(path.parent) as folder:
-        asked = json.dumps(
-            {"path": str(path), "folder": str(folder), "reading": how, "texts": list(texts), "most": most}
-        )
-        _run(asked.encode(), path.name, seconds)
-        answer = folder / _ANSWER
-        if not answer.exists():
+        _run({"path": str(path), "folder": str(folder), "reading": how, "texts": list(texts), "most": most})
+        if not (folder / _ANSWER).exists():
             raise StorageError(
                 f"{path.name} could not be read: reading it ended without an answer, perhaps because it takes more "
                 f"than {memory_text(most)} of memory; save it again, or take a part of the rows"
             )
-        said = json.loads(answer.read_bytes())
-        if "error" in said:
-            raise _error(said)
-        if said["stays"]:
+        answer = json.loads((folder / _ANSWER).read_bytes())
+        if "error" in answer:
+            raise getattr(errors, answer["error"])(*_unpacked(answer["parts"]))
+        if answer["stays"]:
             return None
         frame = load_library("polars").read_ipc(folder / _TABLE)
-        return TableFile(frame, tuple(map(_unpacked, said["remarks"])), form=TableForm(**said["form"]))
+        return TableFile(frame, tuple(map(_unpacked, answer["remarks"])), form=TableForm(**answer["form"]))
 
 
 # ---------------------------------------------------------------- children
@@ -83,29 +77,22 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     child.communicate()
 
 
-def _run(asked: bytes, name: str, seconds: float) -> None:
+def _run(asked: dict[str, Any]) -> None:
     try:
         child, was_warm = _spare.pop(), True
     except IndexError:
         child, was_warm = _start(), False
     try:
-        child.communicate(asked, timeout=seconds)
+        child.communicate(json.dumps(asked).encode(), timeout=SECONDS)
     except subprocess.TimeoutExpired as problem:
         raise LimitError(
-            f"reading {name} took longer than {seconds:.0f} seconds, and was stopped; take a part of the rows, or use "
-            "the command line"
+            f"reading {Path(asked['path']).name} took longer than {SECONDS:.0f} seconds, and was stopped; take a part "
+            "of the rows, or use the command line"
         ) from problem
     finally:
         _end(child)
     if was_warm:
         warm_up()
-
-
-def _error(said: dict[str, Any]) -> FairMaxEntError:
-    kind = getattr(errors, said["error"], InputError)
-    parts = _unpacked(said["parts"])
-    error: FairMaxEntError = kind(*parts)
-    return error
 
 
 # ---------------------------------------------------------------- messages as JSON
@@ -149,20 +136,16 @@ def _answer(path: str, folder: Path, reading: Reading, texts: Sequence[str]) -> 
 def reply(asked: dict[str, Any]) -> None:
     """Read the file that is asked for, and leave the answer in the folder for it."""
     folder = Path(asked["folder"])
-    said = _answer(asked["path"], folder, Reading(**asked["reading"]), asked["texts"])
-    (folder / _ANSWER).write_text(json.dumps(said))
-
-
-def _main() -> None:
-    load_library("polars")
-    load_library("fairmaxent.files.csv")
-    asked = json.load(sys.stdin)  # for which a child may wait a while
-    with contextlib.suppress(ImportError, ValueError):  # Windows has no such limits
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (asked["most"], asked["most"]))
-    reply(asked)
+    answer = _answer(asked["path"], folder, Reading(**asked["reading"]), asked["texts"])
+    (folder / _ANSWER).write_text(json.dumps(answer))
 
 
 if __name__ == "__main__":
-    _main()
+    load_library("polars")
+    load_library("fairmaxent.files.csv")
+    given = json.load(sys.stdin)  # for which a child may wait a while
+    with contextlib.suppress(ImportError, ValueError):  # Windows has no such limits
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (given["most"], given["most"]))
+    reply(given)

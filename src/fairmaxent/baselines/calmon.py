@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.baselines.data import CodedData, NewRows
-from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Table, match_rows, tally
+from fairmaxent.data.table import Codes, Reals, Table, match_rows, tally
 from fairmaxent.errors import InfeasibleError, InputError, SolverError
 from fairmaxent.fairness.rates import statistical_pair
 from fairmaxent.fit.distribution import Distribution

@@ -12,9 +12,9 @@ import numpy as np
 from fairmaxent.baselines.cross_validation import RAW, ClassifierName, Compared, CrossValidation, Scores
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain, bound
-from fairmaxent.data.levels import value_text
+from fairmaxent.data.levels import cell_text, value_text
 from fairmaxent.data.roles import GroupsOption, without_identifiers
-from fairmaxent.data.text_table import cell_text, text_table
+from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, check_choice
 from fairmaxent.fit.option_values import RateOption
@@ -252,7 +252,7 @@ def methods_table(results: Sequence[Compared]) -> str:
         for one in results
         if (scores := one.scores) is not None
     ]
-    return text_table(_HEAD, rows) if rows else ""
+    return "\n".join(table_lines(_HEAD, rows)) if rows else ""
 
 
 def _reading_aid(comparison: Comparison) -> Iterator[str]:

@@ -135,7 +135,7 @@ class CrossValidation:
             outcome, table = self.request.outcome, self.frame.to_native()
             accuracy = float((decided == self.domain.encode(table)[:, self.domain.index(outcome)]).mean())
             # A name of its own, or the domain's levels of the outcome would be looked up once more.
-            column = self.domain.column_of(outcome, decided).alias("\0predicted").to_native()
+            column = self.domain.attribute(outcome).column_of(decided).alias("\0predicted").to_native()
             with contextlib.suppress(LevelError):  # nobody is given the favourable outcome: there is no ratio to take
                 rate = self._statistical_rate(table, column, None)
         value, interval = (None, None) if rate is None else (float(rate), rate.interval)

@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, cells_of, check_count, check_seed, generator
 from fairmaxent.data.roles import Roles, check_roles, read_columns
-from fairmaxent.data.table import Table, tally
+from fairmaxent.data.table import Blocks, Reals, Table, tally
 from fairmaxent.engines.rows import read_domain
 from fairmaxent.errors import InfeasibleError, InputError, Option, TargetError
 from fairmaxent.fairness.weights import reweigh

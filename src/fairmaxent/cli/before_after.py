@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import Reals
 from fairmaxent.document import Table
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import group_shares, outcome_axis, outcome_rates, worst_ratio

@@ -65,9 +65,9 @@ class Result:
     @cached_property
     def costs(self) -> DeliveredCosts:
         """What the table that is written costs each group."""
-        from fairmaxent.report.delivered import delivered_costs
+        from fairmaxent.report.delivered import costs_of
 
-        return delivered_costs(self.fit, self.delivered, None if self.private else self.source.frame)
+        return costs_of(self.fit, self.delivered, None if self.private else self.source.frame)
 
     @property
     def alerts(self) -> tuple[str, ...]:
@@ -186,13 +186,11 @@ def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) 
 
 def _written(result: Result, wanted: OutputOptions) -> Iterator[str]:
     """Say which files were written, and which rows of people a model holds."""
-    from fairmaxent.fit.storage import contents
-
     if not wanted.targets:
         yield "Nothing was written."
     targets = [target for target in wanted.targets if target != "-"]
     for number, target in enumerate(targets):
-        holds = f" (it holds {contents(result.fit)})" if target == wanted.model else ""
+        holds = f" (it holds {result.fit.contents})" if target == wanted.model else ""
         rows = (
             f" ({counted(result.rows, 'row')})"
             if number == 0 and result.rows is not None and wanted.output != "-"
@@ -203,14 +201,12 @@ def _written(result: Result, wanted: OutputOptions) -> Iterator[str]:
 
 def result_record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
     """The same for programs; of a private fit, nothing that reading the file showed."""
-    from fairmaxent.fit.storage import contents
-
     return {
         "mode": wanted.mode,
         "rows": result.rows,
         "files": wanted.targets,
         "seed": None if wanted.mode == "weights" else result.fit.request.random_state,
-        "model_holds": None if wanted.model is None else contents(result.fit),
+        "model_holds": None if wanted.model is None else result.fit.contents,
         "costs": asdict(result.costs),
         "before": result.before.rates,
         "after": result.after.rates,

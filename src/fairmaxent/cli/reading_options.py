@@ -151,8 +151,7 @@ class DomainOptions:
     def domain(self, frame: Any, weight: str | None) -> Domain | None:
         """Learn the domain as asked, or take it from the file that declares it."""
         from fairmaxent.data.domain import Domain, bound
-        from fairmaxent.data.frames import open_frame
-        from fairmaxent.data.weights import read_weights
+        from fairmaxent.data.frames import open_frame, read_weights
         from fairmaxent.engines.lazy_counts import lazy_weight_scale, with_shifted_weights
         from fairmaxent.engines.lazy_frame import collect, learn_domain, open_lazy
 

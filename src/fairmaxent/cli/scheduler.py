@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.frames import load_library
+from fairmaxent.data.table import Reals
 from fairmaxent.engines.cluster_tasks import cluster_errors
 from fairmaxent.errors import InputError, StorageError, first_line
 from fairmaxent.files.reading import TableFile

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from fairmaxent.cli.streams import echo
+from fairmaxent.data.levels import cell_text as cell_text
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.text_table import cell_text as cell_text
-from fairmaxent.data.text_table import text_table as text_table
 from fairmaxent.document.words import counted as counted
 from fairmaxent.plain_text import json_text
 from fairmaxent.progress import Progress, silent

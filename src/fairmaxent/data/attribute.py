@@ -1,18 +1,34 @@
-"""One column of the domain: its levels, and the raw values that each of them stands for."""
+"""One column of the domain: its levels, the raw values that each of them stands for, and rows in their terms.
+
+One pass over a column of a table learns its attribute, or uses one that was learned before, and encodes its rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
+from fairmaxent.data.columns import (
+    DistinctValues,
+    distinct_values,
+)
 from fairmaxent.data.draws import Choice
-from fairmaxent.data.levels import FeatureKind, Kind, is_hashable, value_key
-from fairmaxent.errors import InputError, LevelError, Option, did_you_mean_level, shown
+from fairmaxent.data.levels import (
+    ColumnOptions,
+    FeatureKind,
+    Kind,
+    group_values,
+    unique_labels,
+    value_key,
+)
+from fairmaxent.data.table import Codes, Positions, Reals
+from fairmaxent.errors import InputError, LevelError, Option, cut, did_you_mean_level, shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,23 +67,22 @@ class Attribute:
 
     def level(self, value: object) -> int:
         """Return the level of a raw value, of a number or date inside a bin, of None/NaN, or of a label's text."""
-        if frames.is_missing(value):
-            return self._missing_level()
-        level = self._known_level(value)
-        if level is None and isinstance(value, str) and value in self.labels:
-            level = self.labels.index(value)
-        if level is None:
-            raise LevelError(
-                f"column {self.name!r} has no level {shown(value)}; {did_you_mean_level(value, self.labels)}"
-            )
-        return level
+        if self.edges is None or frames.is_missing(value):
+            position = self._find(value)
+            if position is not None:
+                return self._level_at(position)
+        elif (number := frames.number_of(value)) is not None:
+            return int(np.searchsorted(self.edges, number, side="right"))
+        if isinstance(value, str) and value in self.labels:
+            return self.labels.index(value)
+        raise LevelError(f"column {self.name!r} has no level {shown(value)}; {did_you_mean_level(value, self.labels)}")
 
     def exact_level(self, value: object) -> int:
         """Return the level of a raw value that does not share its level, or of a label's text."""
         position = self._find(value)
         if position is None:
             return self._label_level(value)
-        level = int(np.searchsorted(self.level_starts, position, side="right")) - 1
+        level = self._level_at(position)
         if level != self.missing and self.level_starts[level + 1] - self.level_starts[level] > 1:
             raise LevelError(
                 f"column {self.name!r}: {shown(value)} shares its level with other values; "
@@ -96,19 +111,18 @@ class Attribute:
 
     def _in_range(self, span: slice) -> NDArray[np.bool_]:
         """Say which raw values lie in a range; refuse one that makes no sense, or that no value lies in."""
-        given = [end for end in (span.start, span.stop) if end is not None]
-        low, high = (None if end is None else frames.number_of(end) for end in (span.start, span.stop))
         text = f"slice({span.start!r}, {span.stop!r})"
         if self.kind not in ("numeric", "date"):
             raise InputError(
                 f"column {self.name!r} is {self.kind}, so {text} says nothing of it; name levels, or a column of "
                 "numbers or dates"
             )
-        if span.step is not None or any(frames.number_of(end) is None for end in given):
+        low = -np.inf if span.start is None else frames.number_of(span.start)
+        high = np.inf if span.stop is None else frames.number_of(span.stop)
+        if span.step is not None or low is None or high is None:
             raise InputError(f"column {self.name!r}: {text} is not a range; use e.g. slice(18, 65), without a step")
         numbers = frames.to_numbers(self.values)
-        inside = ~np.isnan(numbers)
-        inside &= (numbers >= (-np.inf if low is None else low)) & (numbers < (np.inf if high is None else high))
+        inside = (numbers >= low) & (numbers < high)  # NaN is neither
         if not (inside & (self.counts > 0)).any():
             raise LevelError(f"column {self.name!r} has no value in {text}; name a range that has some")
         return np.asarray(inside)
@@ -119,26 +133,22 @@ class Attribute:
 
     def can_draw(self, values: frames.Column) -> NDArray[np.bool_]:
         """Say which of a column's distinct values can be drawn; the last entry says whether missing can."""
-        positions = [self._find(value) for value in values.to_list()]
+        positions = self._look_up(values)
         missing = self.missing is not None and self.counts[-1] > 0
-        return np.array([*(at is not None and self.counts[at] > 0 for at in positions), missing], dtype=bool)
+        return np.append((positions >= 0) & (self.counts[positions] > 0), missing)
 
     def positions_of(self, values: frames.Column) -> NDArray[np.unsignedinteger]:
         """Return the position of each of a column's distinct values in `values`; the last entry is that of missing."""
-        known = len(self.counts) - (self.missing is not None)
-        numbers = frames.to_numbers(self.values)[:known] if self.edges is not None else np.empty(0)
+        present = len(self.counts) - (self.missing is not None)
+        numbers = frames.to_numbers(self.values)[:present] if self.edges is not None else np.empty(0)
         if len(numbers) and np.all(np.diff(numbers) > 0):  # false if large numbers or times are equal as floats
             wanted = self._numbers(values)
-            positions = np.minimum(np.searchsorted(numbers, wanted), known - 1)
+            positions = np.minimum(np.searchsorted(numbers, wanted), present - 1)
             positions[numbers[positions] != wanted] = -1
         else:
-            by_key = self._positions_by_key
-            positions = np.array([by_key.get(value_key(value), -1) for value in values.to_list()], dtype=np.intp)
+            positions = self._look_up(values)
         if (positions < 0).any():
-            value = values.to_list()[int(np.argmax(positions < 0))]
-            raise LevelError(
-                f"column {self.name!r} holds {shown(value)}, which was not in the data that the domain was learned from"
-            )
+            raise LevelError(self._is_unknown(values.to_list()[int(np.argmax(positions < 0))]))
         return np.append(positions, len(self.counts) - 1).astype(np.min_scalar_type(len(self.counts)))
 
     def scores(self) -> NDArray[np.float64]:
@@ -156,15 +166,23 @@ class Attribute:
         """Return the level of each of a column's distinct, non-missing values."""
         if self.edges is not None:
             return np.searchsorted(self.edges, self._numbers(values), side="right")
-        levels = [self._levels_by_key.get(value_key(value)) for value in values.to_list()]
-        if None in levels:
-            value = values.to_list()[levels.index(None)]
+        positions = self._look_up(values)
+        if (positions < 0).any():
+            value = values.to_list()[int(np.argmax(positions < 0))]
+            hint = did_you_mean_level(value, self.labels)
             raise LevelError(
-                f"column {self.name!r} holds {shown(value)}, which was not in the data that the domain was learned "
-                f"from, nor declared; {did_you_mean_level(value, self.labels)}; replace it, or add it to the domain",
+                f"{self._is_unknown(value)}, nor declared; {hint}; replace it, or add it to the domain",
                 column=self.name,
             )
-        return np.array(levels, dtype=np.intp)
+        return np.searchsorted(self.level_starts, positions, side="right") - 1
+
+    def _look_up(self, values: frames.Column) -> NDArray[np.intp]:
+        """The position of each value in `values`, -1 if it is not there."""
+        by_key = self._positions_by_key
+        return np.array([by_key.get(value_key(value), -1) for value in values.to_list()], dtype=np.intp)
+
+    def _is_unknown(self, value: object) -> str:
+        return f"column {self.name!r} holds {shown(value)}, which was not in the data that the domain was learned from"
 
     def _numbers(self, values: frames.Column) -> NDArray[np.float64]:
         """Return the numbers or times of a column; its type is not always theirs, e.g. if it holds none."""
@@ -182,7 +200,8 @@ class Attribute:
         """Return codes as raw values if each level is one value, otherwise as labels."""
         if self.is_value_coded:
             return frames.take(self.values, codes)
-        return frames.text_column(self.name, [self.labels[code] for code in codes], self.values)
+        labels = [self.labels[code] for code in codes]
+        return nw.new_series(self.name, labels, nw.String, backend=self.values.implementation)
 
     def draw(self, codes: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.integer]:
         """Draw the position of one raw value per code; uses ``rng.random(len(codes))`` unless each level is one."""
@@ -190,26 +209,20 @@ class Attribute:
             return codes
         return np.asarray(self.level_starts[:-1].take(codes) + self._choice.draw(codes, rng))
 
-    def _missing_level(self) -> int:
+    def _find(self, value: object) -> int | None:
+        """Return the position of a raw value in `values`; None if it is not there."""
+        if not frames.is_missing(value):
+            return self._positions_by_key.get(value_key(value)) if isinstance(value, Hashable) else None
         if self.missing is None:
             raise LevelError(
                 f"column {self.name!r} had no missing values when the domain was learned, or none were declared; "
                 "fill them in, or learn or declare the domain with them",
                 column=self.name,
             )
-        return self.missing
+        return int(self.level_starts[self.missing])
 
-    def _known_level(self, value: object) -> int | None:
-        if self.edges is None:
-            return self._levels_by_key.get(value_key(value)) if is_hashable(value) else None
-        number = frames.number_of(value)
-        return None if number is None else int(np.searchsorted(self.edges, number, side="right"))
-
-    def _find(self, value: object) -> int | None:
-        """Return the position of a raw value in `values`; None if it is not there."""
-        if frames.is_missing(value):
-            return int(self.level_starts[self._missing_level()])
-        return self._positions_by_key.get(value_key(value)) if is_hashable(value) else None
+    def _level_at(self, position: int) -> int:
+        return int(np.searchsorted(self.level_starts, position, side="right")) - 1
 
     def _label_level(self, value: object) -> int:
         """Return the level with this label, or explain what is wrong with a value that was never seen."""
@@ -230,11 +243,117 @@ class Attribute:
         stop = len(self.counts) if self.missing is None else int(self.level_starts[self.missing])
         return {value_key(value): position for position, value in enumerate(self.values.to_list()[:stop])}
 
-    @cached_property
-    def _levels_by_key(self) -> dict[Hashable, int]:
-        levels = np.repeat(np.arange(self.size), np.diff(self.level_starts)).tolist()
-        return {
-            value_key(value): level
-            for value, level in zip(self.values.to_list(), levels, strict=True)
-            if level != self.missing
-        }
+
+@dataclass(frozen=True, eq=False)
+class EncodedColumn:
+    """One column of a table."""
+
+    levels: Codes  # the level of each row
+    positions: NDArray[np.unsignedinteger] | None = None
+    """Where the raw value of each row stands in `Attribute.values`; None: each level is one value, or nobody asked."""
+    unknown: str = ""  # why there are no positions although they were wanted: which value the attribute does not know
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """All columns of a table."""
+
+    codes: Codes  # the level of each row in each column, shape (rows, columns), in Fortran order
+    positions: Positions | None  # of the columns whose levels stand for several values; None: some value is unknown
+    unknown: str = ""  # which value that is
+
+    def without(self, dropped: Collection[int]) -> Encoded:
+        """Return the table without some columns, by position."""
+        if not dropped:
+            return self
+        kept = [index for index in range(self.codes.shape[1]) if index not in dropped]
+        positions = None
+        if self.positions is not None:
+            positions = {kept.index(old): column for old, column in self.positions.items() if old not in dropped}
+        return Encoded(np.asfortranarray(self.codes[:, kept]), positions, self.unknown)
+
+    @classmethod
+    def stacked(cls, columns: Sequence[EncodedColumn], sizes: Sequence[int]) -> Encoded:
+        """Put columns side by side; ``sizes`` are their numbers of levels."""
+        codes = np.empty((len(columns[0].levels), len(columns)), np.min_scalar_type(max(sizes) - 1), order="F")
+        for index, column in enumerate(columns):
+            codes[:, index] = column.levels
+        positions = {index: column.positions for index, column in enumerate(columns) if column.positions is not None}
+        unknown = next((column.unknown for column in columns if column.unknown), "")
+        return cls(codes, None if unknown else positions, unknown)
+
+
+def encode_column(attribute: Attribute, series: frames.Column, *, positions: bool) -> EncodedColumn:
+    """Encode a column by an attribute that was learned before; ``positions``: look up raw values, too.
+
+    Raises :class:`fairmaxent.errors.LevelError` for a value that has no level.
+    """
+    with frames.column_errors(series):
+        distinct = distinct_values(series)
+        missing = attribute.level(None) if distinct.missing else 0
+        levels = np.append(attribute.levels_of(distinct.values), missing).take(distinct.codes)
+        if attribute.is_value_coded or not positions:
+            return EncodedColumn(levels)
+        try:
+            return EncodedColumn(levels, attribute.positions_of(distinct.values).take(distinct.codes))
+        except LevelError as problem:  # a number in a bin that was not seen there
+            return EncodedColumn(levels, unknown=str(problem))
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedColumn:
+    """An attribute, the column that it was learned from in its terms, and notes on that column."""
+
+    attribute: Attribute
+    encoded: EncodedColumn
+    notes: tuple[str, ...]
+    present: int  # how many rows have a value
+
+
+def learn_column(series: frames.Column, options: ColumnOptions, weights: Reals | None) -> LearnedColumn:
+    """Learn a column from its distinct values; ``weights`` are design weights, one per row."""
+    with frames.column_errors(series):
+        distinct = distinct_values(series)
+        values, rows = distinct.values, distinct.rows
+        kind = options.kind_of(series, values)
+        counts = _counts(distinct, weights)
+        grouping = group_values(values, counts[: len(values)], kind, options)
+        levels, labels, missing = grouping.levels, [*map(cut, grouping.labels)], None
+        if distinct.missing:
+            missing = len(labels)
+            labels.append("missing")
+            levels, rows = np.append(levels, missing), np.append(rows, distinct.codes.argmin())
+        by_level = np.argsort(levels, kind="stable")
+        if distinct.missing or np.any(np.diff(by_level) < 0):
+            values = frames.take(series, rows[by_level])
+        starts = np.searchsorted(levels[by_level], np.arange(len(labels) + 1))
+        counts = counts[by_level]
+        empty = np.repeat(np.add.reduceat(counts, starts[:-1]) == 0, np.diff(starts))
+        attribute = Attribute(
+            name=series.name,
+            kind=kind,
+            labels=unique_labels(labels),
+            features=options.features_of(series.name, kind),
+            values=values,
+            level_starts=starts,
+            counts=np.where(empty, 1.0, counts),  # so that a level without weight can be decoded
+            edges=grouping.edges,
+            missing=missing,
+        )
+        positions = None
+        if not attribute.is_value_coded:
+            positions = np.empty(len(by_level), np.min_scalar_type(len(by_level)))
+            positions[by_level] = np.arange(len(by_level))
+            positions = positions.take(distinct.codes)
+        notes = [grouping.note] if grouping.note else []
+        if attribute.size == 1:
+            notes.append(f"column {series.name!r} is constant ({attribute.labels[0]!r}) and carries no information")
+        encoded = EncodedColumn(levels.take(distinct.codes), positions)
+        return LearnedColumn(attribute, encoded, tuple(notes), int(distinct.counts.sum()))
+
+
+def _counts(distinct: DistinctValues, weights: Reals | None) -> Reals:
+    """Total weight of the rows with each value, and last, of those without one."""
+    if weights is None:
+        return np.append(distinct.counts, distinct.missing).astype(np.float64)
+    return np.roll(np.bincount(distinct.codes + 1, weights, minlength=len(distinct.counts) + 1), -1)

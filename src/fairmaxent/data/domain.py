@@ -17,14 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.attribute import Attribute, Encoded, encode_column, learn_column
+from fairmaxent.data.columns import DistinctValues, distinct_values
 from fairmaxent.data.declaration import Declaration, drafted
-from fairmaxent.data.encoding import Encoded, encode_column, learn_column
+from fairmaxent.data.frames import check_weights, in_range
+from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import DEFAULT_BINS, MAX_LEVELS, Bins, ColumnOptions, FeatureKind, Kind
 from fairmaxent.data.limits import check_columns
-from fairmaxent.data.weights import check_weights, in_range
-from fairmaxent.errors import ColumnError, InputError, LevelError, did_you_mean
+from fairmaxent.data.table import Codes, Reals
+from fairmaxent.errors import ColumnError, InputError, LevelError, Option, did_you_mean, shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +105,9 @@ class Domain:
         check_columns(len(table.columns))
         columns = [learn_column(table.get_column(name), options, weights) for name in table.columns]
         notes = tuple(note for column in columns for note in column.notes)
-        identifiers = tuple(column.attribute.name for column in columns if column.identifier)
+        identifiers = tuple(
+            column.attribute.name for column in columns if looks_like_identifier(column.attribute, column.present)
+        )
         domain = cls(tuple(column.attribute for column in columns), notes, identifiers)
         return domain, Encoded.stacked([column.encoded for column in columns], domain.sizes)
 
@@ -159,19 +162,12 @@ class Domain:
         """Return the attribute of a column."""
         return self.attributes[self.index(name)]
 
-    def column_of(self, name: str, codes: NDArray[np.integer]) -> frames.Column:
-        """Return the codes of one column as raw values if each level is one value, otherwise as labels."""
-        return self.attribute(name).column_of(codes)
-
     def encode(self, frame: Any) -> Codes:
         """Return the level of each row in each column, shape (rows, columns), in Fortran order."""
-        return self._encode(frame, positions=False).codes
+        return self.encode_rows(frame, positions=False).codes
 
-    def encode_rows(self, frame: Any) -> Encoded:
-        """Encode a table, including raw values, in one pass over each column."""
-        return self._encode(frame, positions=True)
-
-    def _encode(self, frame: Any, *, positions: bool) -> Encoded:
+    def encode_rows(self, frame: Any, *, positions: bool = True) -> Encoded:
+        """Encode a table, including raw values if ``positions``, in one pass over each column."""
         table = frames.open_frame(frame)
         columns = [
             encode_column(attribute, frames.column(table, attribute.name), positions=positions)
@@ -191,21 +187,17 @@ class Domain:
         Columns are drawn from left to right; each one with a level of several raw values takes ``rng.random(rows)``.
         ``known`` holds, for some columns, positions of raw values to use instead of drawn ones; -1: draw this one.
         """
-        self._check_codes(codes)
+        if codes.ndim != 2 or codes.shape[1] != len(self.attributes) or codes.dtype.kind not in "iu":
+            raise InputError(f"codes must be integers of shape (rows, {len(self.attributes)})")
         drawn = {}
         for index, (attribute, column) in enumerate(zip(self.attributes, codes.T, strict=True)):
+            if len(column) and not 0 <= column.min() <= column.max() < attribute.size:
+                raise LevelError(f"codes of column {attribute.name!r} must lie in 0 … {attribute.size - 1}")
             positions = attribute.draw(column, rng)
             if known and index in known:
                 positions = np.where(known[index] >= 0, known[index], positions)
             drawn[attribute.name] = (attribute.values, positions)
         return frames.gather(drawn)
-
-    def _check_codes(self, codes: NDArray[np.integer]) -> None:
-        if codes.ndim != 2 or codes.shape[1] != len(self.attributes) or codes.dtype.kind not in "iu":
-            raise InputError(f"codes must be integers of shape (rows, {len(self.attributes)})")
-        for attribute, column in zip(self.attributes, codes.T, strict=True):
-            if len(column) and not 0 <= column.min() <= column.max() < attribute.size:
-                raise LevelError(f"codes of column {attribute.name!r} must lie in 0 … {attribute.size - 1}")
 
 
 def count_text(count: int) -> str:
@@ -239,3 +231,108 @@ def check_domain(domain: Domain, frame: nw.DataFrame[Any], weight: str | None) -
             f"the Domain was learned from a {learned_from} table, but the frame is a {now} table; infer it from the "
             "same kind"
         )
+
+
+# ---------------------------------------------------------------- a table without rare values
+
+FEWEST_ROWS = 10  # that a value needs, to be one that many people have
+OTHER = "other"
+
+
+def shareable(
+    frame: nw.DataFrame[Any], roles: Collection[str], keep: Collection[str], weight: str | None
+) -> tuple[nw.DataFrame[Any], tuple[str, ...]]:
+    """Return a table without rare values and without identifiers, and the names of these.
+
+    Rare values may point to a person. This is no guarantee, as a private fit gives one; it takes out what people would
+    recognise at first sight. Rare texts become "other". A column of many numbers is cut into bins, and each number
+    becomes the mean of its bin; in a column of few numbers, a rare one becomes the nearest that is not rare.
+    """
+    columns = frame if weight is None else frame.drop(frames.column(frame, weight).name)
+    identifiers = Domain.infer(columns.to_native()).identifiers
+    for name in identifiers:
+        if name in (*roles, *keep):
+            raise ColumnError(
+                f"column {name!r} looks like an identifier, which cannot be in rows to share; take it out, or do "
+                "without ",
+                Option("release"),
+            )
+    kept = columns.drop(list(identifiers))
+    changed = [_common(kept.get_column(name), has_role=name in roles) for name in kept.columns]
+    return frame.drop(list(identifiers)).with_columns(*changed), identifiers
+
+
+def _common(series: frames.Column, *, has_role: bool) -> frames.Column:
+    """The column without rare values."""
+    distinct = distinct_values(series)
+    rare = distinct.counts < FEWEST_ROWS
+    if not rare.any():
+        return _without_unused(series, distinct)
+    if has_role:
+        value = distinct.values.to_list()[int(np.argmax(rare))]
+        raise LevelError(
+            f"column {series.name!r} has fewer than {FEWEST_ROWS} rows with {shown(value)}; merge it with another "
+            "level, or take those rows out, before you share rows"
+        )
+    if series.dtype.is_numeric() and not series.dtype.is_decimal():
+        return _replaced(series, distinct, _common_numbers(distinct, rare))
+    if series.dtype.is_temporal() or series.dtype == nw.Boolean:
+        raise LevelError(
+            f"column {series.name!r} has values that fewer than {FEWEST_ROWS} rows have; round them, e.g. dates to "
+            "years, or leave the column out, before you share rows"
+        )
+    texts = [OTHER if few else str(value) for value, few in zip(distinct.values.to_list(), rare, strict=True)]
+    listed = [None if code < 0 else texts[code] for code in distinct.codes]
+    return nw.new_series(series.name, listed, nw.String, backend=series.implementation)
+
+
+def _without_unused(series: frames.Column, distinct: DistinctValues) -> frames.Column:
+    """The column without categories that no row has: its type would list them, in rows and in the model."""
+    if series.dtype not in (nw.Categorical, nw.Enum):
+        return series
+    native = series.to_native()
+    if hasattr(native, "cat") and hasattr(native.cat, "remove_unused_categories"):  # pandas' own categories
+        return nw.from_native(native.cat.remove_unused_categories(), series_only=True)
+    if isinstance(series.dtype, nw.Enum):
+        used = set(distinct.values.to_list())
+        return series.cast(nw.Enum([name for name in series.dtype.categories if name in used]))
+    return series.cast(nw.String).cast(nw.Categorical)
+
+
+def _common_numbers(distinct: DistinctValues, rare: NDArray[np.bool_]) -> Reals:
+    """For each distinct number, the one that takes its place."""
+    numbers, counts = frames.to_numbers(distinct.values), distinct.counts.astype(np.float64)
+    if len(numbers) <= DEFAULT_BINS and not rare.all():
+        usual = numbers[~rare]
+        nearest = np.abs(numbers[:, None] - usual[None, :]).argmin(axis=1)
+        return np.asarray(np.where(rare, usual[nearest], numbers))
+    bins = max(1, min(DEFAULT_BINS, int(counts.sum()) // (2 * FEWEST_ROWS)))
+    middle = np.cumsum(counts) - counts / 2  # the numbers ascend
+    bin_of = np.minimum((middle / counts.sum() * bins).astype(np.intp), bins - 1)
+    rows = np.bincount(bin_of, counts, minlength=bins)
+    means = np.bincount(bin_of, counts * numbers, minlength=bins) / np.maximum(rows, 1)
+    rounded = np.array([_few_digits(float(mean), float(np.ptp(numbers))) for mean in means], dtype=np.float64)
+    return np.asarray(rounded[bin_of])
+
+
+def _few_digits(mean: float, span: float) -> float:
+    """Three digits of a mean, or more if the numbers of its column differ only in later ones, as years do.
+
+    >>> _few_digits(1987.3, span=60.0), _few_digits(51234.5, span=90000.0)
+    (1987.3, 51200.0)
+    """
+    if not mean or not 0 < span < math.inf:
+        return mean
+    equal = math.floor(math.log10(abs(mean))) - math.floor(math.log10(span))  # leading digits that say nothing
+    return float(f"{mean:.{min(3 + max(equal, 0), 17)}g}")
+
+
+def _replaced(series: frames.Column, distinct: DistinctValues, numbers: Reals) -> frames.Column:
+    """The column with other numbers, of the type that it has; whole numbers stay whole, and in its range."""
+    values: list[float | None] = [*numbers.tolist(), None]
+    if series.dtype.is_integer():
+        name = str(series.dtype)  # e.g. Int8 or UInt64
+        size = 2 ** int(name.lstrip("UInt"))
+        least, most = (0, size - 1) if name.startswith("U") else (-size // 2, size // 2 - 1)
+        values = [*(min(max(round(number), least), most) for number in numbers), None]
+    return frames.column_like(series, [values[code] for code in distinct.codes])  # missing is -1, the last

@@ -33,8 +33,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.table import tally
+from fairmaxent.data.table import Reals, tally
 from fairmaxent.errors import InputError, Option
 
 RandomState = int | np.random.Generator | None

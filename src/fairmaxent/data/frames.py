@@ -1,8 +1,7 @@
-"""DataFrame libraries (pandas, polars, pyarrow), through narwhals: frames in and out, and single values.
+"""DataFrame libraries (pandas, polars, pyarrow), through narwhals: frames in and out, single values, design weights.
 
-Only this file, distinct_values and column_storage know the libraries. Where narwhals has no fast way, the native
-library is used; it is loaded already, because the user's frame came from it. Only reading a stored column may import
-one.
+Only this file and columns know the libraries. Where narwhals has no fast way, the native library is used; it is loaded
+already, because the user's frame came from it. Only reading a stored column may import one.
 """
 
 from __future__ import annotations
@@ -11,8 +10,10 @@ import contextlib
 import datetime
 import importlib
 import importlib.util
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -20,7 +21,15 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.errors import ColumnError, DependencyError, FairMaxEntError, InputError, did_you_mean, first_line
+from fairmaxent.errors import (
+    ColumnError,
+    DependencyError,
+    FairMaxEntError,
+    InputError,
+    WeightError,
+    did_you_mean,
+    first_line,
+)
 
 Column = nw.Series[Any]
 
@@ -43,22 +52,18 @@ def open_frame(frame: Any) -> nw.DataFrame[Any]:
         raise InputError(
             f"{type(native).__name__} is not a table; pass a pandas DataFrame, a polars DataFrame or a pyarrow Table"
         )
-    _check_names(names)
-    if not len(native):
-        raise InputError("the table has no rows; pass at least one")
-    return frame if isinstance(frame, nw.DataFrame) else nw.from_native(native, eager_only=True)
-
-
-def _check_names(names: list[Any]) -> None:
     if not names:
         raise InputError("the table has no columns; pass at least one")
     strange = [name for name in names if not isinstance(name, str)]
     if strange:
-        shown = ", ".join(repr(name) for name in strange[:5])
-        raise ColumnError(f"column names must be text, but these are not: {shown}; rename them, e.g. with str(name)")
+        listed = ", ".join(repr(name) for name in strange[:5])
+        raise ColumnError(f"column names must be text, but these are not: {listed}; rename them, e.g. with str(name)")
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         raise ColumnError(f"column names appear more than once: {', '.join(map(repr, repeated))}; rename them")
+    if not len(native):
+        raise InputError("the table has no rows; pass at least one")
+    return frame if isinstance(frame, nw.DataFrame) else nw.from_native(native, eager_only=True)
 
 
 def column(frame: nw.DataFrame[Any], name: str) -> Column:
@@ -123,11 +128,6 @@ def arrange(frame: Any, order: Sequence[str], ones: Column | None) -> Any:
     if ones is not None:
         columns[ones.name] = take(ones, np.zeros(len(opened), dtype=np.intp))
     return build({name: columns[name] for name in order})
-
-
-def text_column(name: str, texts: Sequence[str], like: Column) -> Column:
-    """Return a text column in the library of ``like``."""
-    return nw.new_series(name, list(texts), nw.String, backend=like.implementation)
 
 
 def number_column(name: str, numbers: NDArray[np.float64], like: Column) -> Column:
@@ -237,17 +237,13 @@ def to_numbers(series: Column) -> NDArray[np.float64]:
     if dtype == nw.Date or dtype == nw.Datetime:
         return _floats(series.dt.timestamp("us")) / _MICROSECONDS
     if dtype == nw.Duration:
-        return _duration_microseconds(series) / _MICROSECONDS
+        if library_of(series) != "pandas":
+            return _floats(series.dt.total_microseconds()) / _MICROSECONDS
+        # narwhals takes pandas' by way of seconds, and loses a microsecond at times
+        durations = series.to_native().astype("timedelta64[us]").to_numpy()
+        return np.where(np.isnat(durations), np.nan, durations.astype(np.int64)) / _MICROSECONDS
     numbers = [number_of(value) for value in series.to_list()]
     return np.array([np.nan if number is None else number for number in numbers])
-
-
-def _duration_microseconds(series: Column) -> NDArray[np.float64]:
-    """Return durations as whole microseconds; narwhals takes pandas' by way of seconds, and loses one at times."""
-    if library_of(series) != "pandas":
-        return _floats(series.dt.total_microseconds())
-    durations = series.to_native().astype("timedelta64[us]").to_numpy()
-    return np.where(np.isnat(durations), np.nan, durations.astype(np.int64))
 
 
 def _floats(series: Column) -> NDArray[np.float64]:
@@ -301,3 +297,90 @@ def column_errors(series: Any) -> Iterator[None]:
 
     with library_errors(explain, ValueError, OverflowError, NotImplementedError):
         yield
+
+
+@dataclass(frozen=True)
+class WeightScale:
+    """What brings design weights to an average of 1, which is done before anything is computed from them.
+
+    A power of two comes first, because raw weights may be as large or as small as float64 allows, and their sum is not.
+    It rounds nothing, so sums of whole weights are exact, and the same in every engine, until they are divided.
+    """
+
+    exponent: int = 0  # the largest weight times 2^-exponent is from 1 to 2
+    average: float = 1.0  # of the weights times 2^-exponent
+
+    @classmethod
+    def of(cls, weights: NDArray[np.float64]) -> WeightScale:
+        """Find the scale of weights that are not all zero."""
+        scale = cls.of_largest(float(weights.max()))
+        return replace(scale, average=float(scale.shifted(weights).mean()))
+
+    @classmethod
+    def of_largest(cls, largest: float) -> WeightScale:
+        """Find the power of two alone."""
+        return cls(math.frexp(largest)[1] - 1)
+
+    @property
+    def mean(self) -> float:
+        """The average of the raw weights."""
+        return math.ldexp(self.average, self.exponent)
+
+    def shifted(self, weights: Any) -> Any:
+        """Multiply raw weights, an array or an expression of an engine, by the power of two."""
+        half = self.exponent // 2  # in two steps, because 2^1074 is beyond float64
+        return weights * 2.0**-half * 2.0 ** (half - self.exponent)
+
+    def scaled(self, weights: Any) -> Any:
+        """Bring raw weights, an array or an expression of an engine, to an average of 1."""
+        return self.shifted(weights) / self.average
+
+
+UNSCALED = WeightScale()
+
+
+def in_range(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Multiply weights by a power of two, so that sums of them and of their squares are within float64.
+
+    This is for what depends on their ratios alone.
+
+    >>> in_range(np.array([5e-324, 1e-323, 1.5e-323]))
+    array([0.5, 1. , 1.5])
+    """
+    return np.asarray(WeightScale.of_largest(float(weights.max())).shifted(weights))
+
+
+def check_weights(weights: Any, rows: int, *, what: str = "weight") -> NDArray[np.float64]:
+    """Refuse weights that make no sense."""
+    try:
+        numbers = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise WeightError(f"{what} must be a column, or numbers, one per row") from problem
+    if numbers.shape != (rows,):
+        raise WeightError(f"{what} has shape {numbers.shape}; give one number for each of the {rows} rows")
+    bad = ~(np.isfinite(numbers) & (numbers >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise WeightError(
+            f"{what} holds {numbers[row]} in row {row}, and {int(bad.sum())} such values in all; "
+            "weights must be finite and not negative. Repair or drop those rows."
+        )
+    if not numbers.any():
+        raise WeightError(f"{what} is zero everywhere; at least one row must count")
+    return numbers
+
+
+def read_weights(frame: nw.DataFrame[Any], weight: str | None) -> NDArray[np.float64] | None:
+    """Read a column of design weights, as it is."""
+    if weight is None:
+        return None
+    series = column(frame, weight)
+    kind = series.dtype
+    refusal = WeightError(f"weight column {weight!r} holds {kind}, not numbers; convert it, or name another column")
+    if not (kind.is_numeric() or kind == nw.Boolean or kind == nw.Object):
+        raise refusal
+    try:
+        numbers = to_numbers(series)
+    except (TypeError, ValueError) as problem:  # objects may be anything
+        raise refusal from problem
+    return check_weights(numbers, len(frame), what=f"weight column {weight!r}")

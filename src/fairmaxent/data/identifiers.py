@@ -2,7 +2,8 @@
 
 A column is taken for one by what it holds, or by its name together with many different values. Measured numbers, such
 as incomes, often differ in every row and name nobody, so numbers are suspected only if they look as if they had been
-handed out: each once, from a range in which numbers that were measured would have repeated.
+handed out: each once, from a range in which numbers that were measured would have repeated. The words that names are
+made of are in vocabulary.toml.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
 
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.table import Reals
 
 FEWEST_VALUES = 20
 """A column with fewer values is taken for an identifier only if these are e-mail addresses, phone numbers and such."""
@@ -29,38 +33,7 @@ _SOMETIMES = 0.1  # and so many if the name of the column says what it is
 _SEEN = 1000  # values that are looked at
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# Words in the names of columns, without accents and in small letters.
-_NAMING = _words(
-    "id ids uid guid uuid key ssn nin passport iban login username nickname name names surname forename firstname "
-    "lastname fullname vorname nachname email mail phone telephone tel mobile fax address street telefon adresse"
-)
-# Those of texts that tell people apart, however often each stands in the table.
-_PERSONAL = _words(
-    "surname forename firstname lastname fullname givenname familyname middlename maidenname username nickname "
-    "patientname studentname pupilname employeename applicantname customername clientname membername "
-    "vorname nachname familienname geburtsname benutzername prenom patronyme apellido apellidos cognome sobrenome "
-    "voornaam achternaam fornavn etternavn efternavn fornamn efternamn imie nazwisko jmeno prijmeni soyad soyadi "
-    "address street streetaddress adresse anschrift strasse rue direccion domicilio indirizzo endereco straat adres "
-    "имя фамилия отчество фио адрес 姓名 名字 氏名 名前 住所 地址 이름 성명 주소 الاسم العنوان שם όνομα"
-)
-_NAMES = _words("name names nom noms nome nombre naam navn namn")  # of people, unless a word says of what else
-# Those that say whom or which part of a name a column holds, if it is called nothing else.
-_PARTS = _words(
-    "first last given family user author patient student pupil employee applicant customer client member teacher person"
-)
-_COORDINATES = _words("lat latitude lon lng longitude gps breitengrad langengrad")
-# Those of numbers that are handed out to people, and are long; a person's number may stand in many rows.
-_NUMBERS = _words(
-    "phone phones telephone tel mobile cell cellphone fax msisdn telefon mobil handy telefono telefone telephone "
-    "телефон 电话 手机 電話 전화 card creditcard debitcard karte kreditkarte carte tarjeta iban ssn nin passport imei "
-    "phonenumber phoneno cardnumber cardno accountnumber accountno "
-    "telefonnummer handynummer kartennummer kontonummer ausweisnummer steuernummer 身份证"
-)
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|(?:(?![a-zA-Z_])[^\W\d])+")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|(?:(?![a-zA-Z_])[^\W\d])+|\d+")
 _DATE = re.compile(r"(\d{4}|\d{1,2})[-/. ]\d{1,2}[-/. ](\d{4}|\d{1,2})([ T]\d{1,2}[:.h].*)?|\d{1,2}:\d{2}(:\d{2})?")
 _EMAIL = re.compile(r"[^\s@]@[^\s@]+\.\w")  # also inside a text, such as Ann <ann@example.org>
 _CONTACT = re.compile(
@@ -90,6 +63,35 @@ _KEY = re.compile(
 )
 
 
+@cache
+def vocabulary() -> dict[str, Any]:
+    """The words of columns and levels, by what they say."""
+    import tomllib  # read when the first word is looked up
+
+    return tomllib.loads(resources.files("fairmaxent.data").joinpath("vocabulary.toml").read_text("utf-8"))
+
+
+@cache
+def words_for(key: str) -> frozenset[str]:
+    """The words of a part of the vocabulary, or those with a meaning."""
+    return frozenset((vocabulary()["meanings"] | vocabulary())[key].split())
+
+
+def words_in(name: str) -> list[str]:
+    """Return the words that the name of a column is made of.
+
+    >>> words_in("two_year_recid"), words_in("isHired"), words_in("Jährliches Einkommen")
+    (['two', 'year', 'recid'], ['is', 'hired'], ['jahrliches', 'einkommen'])
+    """
+    return [unicodedata.normalize("NFC", word).casefold() for word in _WORD.findall(without_accents(name))]
+
+
+def without_accents(text: str) -> str:
+    """Decompose a text, and leave out marks such as accents."""
+    folded = unicodedata.normalize("NFKD", text.replace("ß", "ss"))
+    return "".join(mark for mark in folded if not unicodedata.combining(mark))
+
+
 def looks_like_identifier(attribute: Attribute, rows: int, *, distinct: int | None = None) -> bool:
     """Say whether a column names people or rows.
 
@@ -99,42 +101,39 @@ def looks_like_identifier(attribute: Attribute, rows: int, *, distinct: int | No
     different = values if distinct is None else distinct
     if attribute.kind not in ("categorical", "ordered", "numeric") or not values or not rows:
         return False
-    words = _words_of(attribute.name)
+    listed = [word for word in words_in(attribute.name) if not word.isdigit()]
+    words = {*listed, *map("".join, itertools.pairwise(listed))}  # first and name are also firstname
     many = different >= FEWEST_VALUES
-    named = bool(_NAMING & words or (words and words <= _PARTS)) and many and different > _SOMETIMES * rows
-    numbered = bool(_NUMBERS & words)
+    of_parts = bool(words) and words <= words_for("parts")
+    named = bool(words & words_for("naming") or of_parts) and many and different > _SOMETIMES * rows
+    numbered, personal = bool(words & words_for("numbers")), bool(words & words_for("personal"))
     if attribute.values.dtype.is_numeric():
         numbers = frames.to_numbers(attribute.values)[:values]
         if not (numbers == np.round(numbers)).all():
-            return bool(_COORDINATES & words) and many and different > _MOSTLY * rows
-        return named or (numbered and _are_long(numbers)) or _are_handed_out(numbers, rows, different)
+            return bool(words & words_for("coordinates")) and many and different > _MOSTLY * rows
+        # most have the seven digits or more of a phone, card or national number
+        are_long = numbered and 2 * int((numbers >= 1e6).sum()) > len(numbers) and not _are_dates(numbers)
+        return named or are_long or (many and _are_handed_out(numbers, rows, different))
     if attribute.values.dtype.is_temporal():
         return False
-    if named or (many and (different > _NEARLY_EVERY * rows or _PERSONAL & words)):
+    each_once = different > _NEARLY_EVERY * rows
+    if named or (many and (each_once or personal)):
         return True
     step = max(1, values // _SEEN)
     looked_at = attribute.values if step == 1 else frames.take(attribute.values, np.arange(0, values, step))
     seen = [str(value) for value in looked_at.to_list()[:values]]  # missing comes last
-    if numbered and _are_long_numbers(seen):
+    if numbered and 2 * sum(_is_long_number(text) for text in seen) > len(seen):
         return True
-    of_people = _PERSONAL & words or (words and words <= _NAMES)
-    if of_people and _are_people(seen, each_once=different > _NEARLY_EVERY * rows):
+    of_people = personal or (words and words <= words_for("names"))
+    enough = len(seen) >= (_FEWEST_NAMES if each_once else FEWEST_VALUES)
+    if of_people and enough and 2 * sum(map(_is_person, seen)) > len(seen):
         return True
     return _name_people(seen, often=many and different > _OFTEN * rows, mostly=many and different > _MOSTLY * rows)
 
 
-def _words_of(name: str) -> set[str]:
-    """The words of a column's name, and each two that follow each other, joined: first and name, firstname."""
-    folded = unicodedata.normalize("NFKD", name.replace("ß", "ss"))
-    plain = "".join(mark for mark in folded if not unicodedata.combining(mark))
-    words = [unicodedata.normalize("NFC", word.lower()) for word in _WORD.findall(plain)]
-    return {*words, *map("".join, itertools.pairwise(words))}
-
-
-def _are_people(texts: Sequence[str], *, each_once: bool) -> bool:
-    """Whether most texts of a column called a name are people's; few suffice if each is there once."""
-    enough = len(texts) >= (_FEWEST_NAMES if each_once else FEWEST_VALUES)
-    return enough and 2 * sum(map(_is_person, texts)) > len(texts)
+def _is_long_number(text: str) -> bool:
+    """Whether a text is a long number, maybe in groups or with a few letters."""
+    return _LONG_NUMBER.fullmatch(text.strip()) is not None and not _DATE.fullmatch(text)
 
 
 def _is_person(text: str) -> bool:
@@ -163,43 +162,18 @@ def _name_people(texts: Sequence[str], *, often: bool, mostly: bool) -> bool:
     return bool(are_notes) or 1.4 * max(persons, keys) > len(texts)
 
 
-def _are_long_numbers(texts: Sequence[str]) -> bool:
-    """Whether most texts are long numbers, maybe in groups or with a few letters."""
-    long = (_LONG_NUMBER.fullmatch(text.strip()) and not _DATE.fullmatch(text) for text in texts)
-    return 2 * sum(map(bool, long)) > len(texts)
-
-
-def _are_long(numbers: Reals) -> bool:
-    """Whether most whole numbers have the seven digits or more of a phone, card or national number."""
-    return 2 * int((numbers >= 1e6).sum()) > len(numbers) and not _are_dates(numbers)
-
-
 def _are_handed_out(numbers: Reals, rows: int, different: int) -> bool:
     """Whether whole numbers look like keys: far fewer repeat than would by chance in their range, or all are long."""
-    if different < FEWEST_VALUES:
-        return False
-    numbers = _counted(numbers)
-    lowest, highest = float(numbers.min()), float(numbers.max())
-    span = highest - lowest + 1
+    if float(np.abs(numbers).max()) <= 2**53:  # amounts are often round, and repeat less than their range says
+        numbers = numbers / max(int(np.gcd.reduce(numbers.astype(np.int64))), 1)
+    span = float(numbers.max()) - float(numbers.min()) + 1
     expected = rows + span * math.expm1(-rows / span)  # repetitions, if numbers were drawn from their range
     if expected >= 10 and rows - different <= 0.1 * expected:
         return True
-    return different > _OFTEN * rows and _have_as_many_digits(numbers) and not _are_dates(numbers)
-
-
-def _counted(numbers: Reals) -> Reals:
-    """Numbers in units of what all are multiples of: amounts are often round, and repeat less than their range says."""
-    if float(np.abs(numbers).max()) > 2**53:
-        return numbers
-    unit = int(np.gcd.reduce(numbers.astype(np.int64)))
-    return numbers / max(unit, 1)
-
-
-def _have_as_many_digits(numbers: Reals) -> bool:
-    """Whether nearly all numbers have the same eight digits or more; a few, such as -1, may stand for none."""
     digits = np.floor(np.log10(np.maximum(np.abs(numbers), 1))) + 1
-    usual = float(np.median(digits))
-    return usual >= 8 and bool((digits == usual).mean() > _NEARLY_EVERY)
+    usual = float(np.median(digits))  # a few others, such as -1, may stand for none
+    are_as_long = usual >= 8 and bool((digits == usual).mean() > _NEARLY_EVERY)
+    return different > _OFTEN * rows and are_as_long and not _are_dates(numbers)
 
 
 def _are_dates(numbers: Reals) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -14,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import Reals
+from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, did_you_mean, did_you_mean_level, shown
 
 Kind = Literal["categorical", "ordered", "boolean", "numeric", "date"]
@@ -41,9 +43,15 @@ class ColumnOptions:
     max_levels: int = MAX_LEVELS
 
     def __post_init__(self) -> None:
-        self._check_types()
-        for option in (self.kinds, self.bins, self.order, self.features):
-            for name in option if isinstance(option, Mapping) else ():
+        for name, option in (("kinds", self.kinds), ("order", self.order)):
+            if not isinstance(option, Mapping):
+                raise InputError(f"{name} is {shown(option)}; give it by column, as {{column: …}}")
+        for name, number in (("bins", self.bins), ("max_levels", self.max_levels)):
+            if isinstance(number, bool) or not isinstance(number, int | Mapping):
+                also = ", or bins by column" if name == "bins" else ""
+                raise InputError(Option(name), f" is {number!r}; give a whole number{also}")
+        for by_column in (self.kinds, self.bins, self.order, self.features):
+            for name in by_column if isinstance(by_column, Mapping) else ():
                 if name not in self.names:
                     hint = did_you_mean(name, self.names)
                     raise ColumnError(f"an option names the column {name!r}, which is not in the table; {hint}")
@@ -56,21 +64,12 @@ class ColumnOptions:
         if self.max_levels < 2 or any(isinstance(number, int) and number < 1 for number in bins):
             raise InputError(Option("bins"), " must be at least 1 and ", Option("max_levels"), " at least 2")
 
-    def _check_types(self) -> None:
-        for name, option in (("kinds", self.kinds), ("order", self.order)):
-            if not isinstance(option, Mapping):
-                raise InputError(f"{name} is {shown(option)}; give it by column, as {{column: …}}")
-        for name, number in (("bins", self.bins), ("max_levels", self.max_levels)):
-            if isinstance(number, bool) or not isinstance(number, int | Mapping):
-                also = ", or bins by column" if name == "bins" else ""
-                raise InputError(Option(name), f" is {number!r}; give a whole number{also}")
-
     def kind_of(self, series: frames.Column, values: frames.Column) -> Kind:
         """Return the requested kind if the column can be read that way, or without a request what its dtype implies."""
         name, natural = series.name, _natural_kind(series, values)
         possible = list(_POSSIBLE_KINDS[natural])
-        if natural == "numeric" and self.kinds.get(name) == "boolean" and _is_truth(values):
-            possible.append("boolean")
+        if natural == "numeric" and self.kinds.get(name) == "boolean":
+            possible += ["boolean"] if np.isin(frames.to_numbers(values), (0, 1)).all() else []
         if name in self.order:
             natural, possible = "ordered", ["categorical", "ordered"]
         kind = self.kinds.get(name, natural)
@@ -102,10 +101,6 @@ _POSSIBLE_KINDS: dict[Kind, tuple[Kind, ...]] = {
     "numeric": ("numeric", "categorical", "ordered"),
     "date": ("date", "categorical", "ordered"),
 }
-
-
-def _is_truth(values: frames.Column) -> bool:
-    return bool(np.isin(frames.to_numbers(values), (0, 1)).all())
 
 
 def _natural_kind(series: frames.Column, values: frames.Column) -> Kind:
@@ -239,19 +234,25 @@ def _group_by_edges(numbers: Reals, counts: Reals, given: list[Any], name: str) 
     kept = [0, *filled[1:].tolist(), len(edges) - 1]
     below, above = numbers < edges[0], numbers > edges[-1]
     texts = [value_text(given[edge]) for edge in kept]
-    labels = _edge_labels(texts, below=bool(below.any()), above=bool(above.any()))
+    labels = edge_labels(texts, below=bool(below.any()), above=bool(above.any()))
     empty = len(edges) - 1 - len(filled)
     notes = [f"column {name!r}: {empty} of its bins had no values and were merged with a neighbour"] if empty else []
     if (below | above).any():
-        notes.append(_outside_note(name, texts, counts, below | above))
+        mass = float(counts[below | above].sum())
+        whole = (counts == np.round(counts)).all()
+        rows = f"{mass:,.0f} rows" if whole else f"{mass / counts.sum():.1%} of the weight"
+        notes.append(
+            f"column {name!r}: {rows} outside the edges {texts[0]} … {texts[-1]} are counted in the outermost bins, as "
+            "their labels show"
+        )
     cuts = edges[kept[1:-1]]
     return LevelsOfValues(np.searchsorted(cuts, numbers, side="right"), labels, cuts, "; ".join(notes) or None)
 
 
-def _edge_labels(texts: Sequence[str], *, below: bool, above: bool) -> list[str]:
+def edge_labels(texts: Sequence[str], *, below: bool, above: bool) -> list[str]:
     """Write bins as "[0, 18)"; the label of an outermost bin shows if it holds values beyond its edge.
 
-    >>> _edge_labels(["0", "18", "65"], below=False, above=True)
+    >>> edge_labels(["0", "18", "65"], below=False, above=True)
     ['[0, 18)', '≥ 18']
     """
     if len(texts) == 2 and (below or above):
@@ -260,15 +261,6 @@ def _edge_labels(texts: Sequence[str], *, below: bool, above: bool) -> list[str]
     labels[-1] = f"≥ {texts[-2]}" if above else f"{labels[-1][:-1]}]"
     labels[0] = f"< {texts[1]}" if below else labels[0]
     return labels
-
-
-def _outside_note(name: str, texts: Sequence[str], counts: Reals, outside: NDArray[np.bool_]) -> str:
-    mass = float(counts[outside].sum())
-    rows = f"{mass:,.0f} rows" if (counts == np.round(counts)).all() else f"{mass / counts.sum():.1%} of the weight"
-    return (
-        f"column {name!r}: {rows} outside the edges {texts[0]} … {texts[-1]} are counted in the outermost bins, as "
-        "their labels show"
-    )
 
 
 # ---------------------------------------------------------------- single values and labels
@@ -284,29 +276,6 @@ def value_key(value: object) -> Hashable:
     return ("time", number) if number is not None else ("other", value)
 
 
-def refuse_same_moments(values: frames.Column) -> None:
-    """Refuse objects that differ, but have the same key: a date, and the midnight at which it begins."""
-    if values.dtype != nw.Object:
-        return
-    seen: dict[Hashable, object] = {}
-    for value in values.to_list():
-        other = seen.setdefault(value_key(value), value) if is_hashable(value) else value
-        if other is not value:
-            raise InputError(
-                f"column {values.name!r} holds both {value_text(other)} and {value_text(value)}, which are the same "
-                "moment; make all of its cells dates, or all of them times"
-            )
-
-
-def is_hashable(value: object) -> bool:
-    """Whether a value can be looked up; a tuple may hold a list."""
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
 def value_text(value: object) -> str:
     """Return a value's text, the same for every library.
 
@@ -320,6 +289,21 @@ def value_text(value: object) -> str:
     if isinstance(value, datetime.timedelta):  # pandas writes its own durations differently
         return str(datetime.timedelta(value.days, value.seconds, value.microseconds))
     return str(value)
+
+
+def cell_text(value: object) -> str:
+    """Write a value on one line, as it may be shown; a rounding error below zero has no sign.
+
+    >>> cell_text(-1e-9), cell_text(1234), cell_text(None), cell_text("two\\nlines")
+    ('0.0000', '1,234', '–', 'two⏎lines')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{round(value, 4) + 0.0:.4f}" if math.isfinite(value) else str(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return on_one_line(value_text(value))
 
 
 def short_texts(values: Sequence[Any]) -> list[str]:

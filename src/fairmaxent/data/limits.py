@@ -110,24 +110,15 @@ def memory_text(amount: float) -> str:
 @cache
 def _of_this_machine() -> float:
     """The memory of the machine, of the container, or of the process if that is limited: the least of them."""
-    return min([float("inf"), *_physical(), *_of_container(), *_of_process()])
-
-
-def _physical() -> Iterator[float]:
+    found = [float("inf")]
     with contextlib.suppress(AttributeError, OSError, ValueError):  # not on Windows
-        yield float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-
-
-def _of_container() -> Iterator[float]:
+        found.append(float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with contextlib.suppress(OSError, ValueError), open(path) as file:  # "max" is no number
-            yield float(file.read())
-
-
-def _of_process() -> Iterator[float]:
+            found.append(float(file.read()))
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit != resource.RLIM_INFINITY:
-            yield float(limit)
+        found.append(float("inf") if limit == resource.RLIM_INFINITY else float(limit))
+    return min(found)

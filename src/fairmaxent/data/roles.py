@@ -14,12 +14,10 @@ from typing import Literal
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Positions, Reals
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.table import Counted, Table
-from fairmaxent.data.weights import UNSCALED, WeightScale
+from fairmaxent.data.frames import UNSCALED, WeightScale
+from fairmaxent.data.table import Blocks, Codes, Counted, Positions, Reals, Table
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean
 
 GroupsOption = Literal["each", "joint"]
@@ -50,22 +48,25 @@ class Roles:
         also: Sequence[str] = (),
     ) -> Roles:
         """Look the columns up, and refuse roles that make no sense."""
+        outcomes = (outcome, *also)
         if not protected:
             raise ColumnError("no protected column was named; pass at least one as ", Option("protected"))
-        for name in (outcome, *also):
+        for name in outcomes:
             if name in protected:
                 raise ColumnError(f"column {name!r} is both the outcome and protected; it can only be one of the two")
-        if len({outcome, *also}) != 1 + len(also):
-            raise ColumnError(f"an outcome is named twice in {[outcome, *also]}; name each once")
+        if len({*outcomes}) != len(outcomes):
+            raise ColumnError(f"an outcome is named twice in {[*outcomes]}; name each once")
         if len(set(protected)) != len(protected):
             raise ColumnError(f"a protected column is named twice in {list(protected)}; name each once")
-        _check_within(within, (outcome, *also), protected)
+        for name in within:
+            if name in (*outcomes, *protected):
+                role = f" names {name!r}, which is {'the outcome' if name in outcomes else 'protected'}"
+                raise ColumnError(Option("within"), f"{role}; groups can only be compared within other columns")
         others = (tuple(domain.index(name) for name in names) for names in (protected, within, also))
         roles = cls(domain, domain.index(outcome), *others)
-        for name in (outcome, *also, *protected):
-            _check_role(domain, name, "protected" if name in protected else "outcome")
-        for name in within:
-            _check_role(domain, name, "stratum")
+        for role, names in (("outcome", outcomes), ("protected", protected), ("stratum", within)):
+            for name in names:
+                _check_role(domain.attribute(name), role)
         roles._check_size()
         return roles
 
@@ -99,11 +100,6 @@ class Roles:
         return self.names[1 : 1 + len(self.protected)]
 
     @property
-    def strata_names(self) -> tuple[str, ...]:
-        """Names of the columns within whose strata groups are compared."""
-        return tuple(self.names[axis] for axis in self.strata_axes)
-
-    @property
     def outcome_names(self) -> tuple[str, ...]:
         """Names of all outcomes."""
         return tuple(self.names[axis] for axis in (0, *self.other_axes))
@@ -130,7 +126,7 @@ class Roles:
 
     def describe_cell(self, cell: Sequence[int]) -> str:
         """Name a cell of the table of outcome, protected columns and strata."""
-        return ", ".join(f"{a.name} = {a.labels[level]}" for a, level in zip(self.attributes, cell, strict=True))
+        return self.describe_group(range(len(self.root)), cell)
 
     def describe_group(self, grouping: Sequence[int], group: Sequence[int]) -> str:
         """Name a group by its columns and levels."""
@@ -150,10 +146,9 @@ class Roles:
         """Levels of an outcome the statistical rate is about; None means every level, a mapping has one by outcome."""
         attribute = self.attributes[axis]
         if isinstance(favourable, Mapping):
-            known = self.outcome_names
             for name in favourable:
-                if name not in known:
-                    hint = did_you_mean(name, known)
+                if name not in self.outcome_names:
+                    hint = did_you_mean(name, self.outcome_names)
                     raise ColumnError(Option("favourable"), f" names {name!r}, which is no outcome; {hint}")
             favourable = favourable.get(attribute.name)
         if favourable is None:
@@ -176,33 +171,16 @@ class Roles:
             )
 
 
-def _check_within(within: Sequence[str], outcomes: Sequence[str], protected: Sequence[str]) -> None:
-    """Refuse strata of the outcome or a protected column."""
-    for name in within:
-        if name in (*outcomes, *protected):
-            role = "the outcome" if name in outcomes else "protected"
-            raise ColumnError(
-                Option("within"), f" names {name!r}, which is {role}; groups can only be compared within other columns"
-            )
-
-
-def _check_role(domain: Domain, name: str, role: str) -> None:
+def _check_role(attribute: Attribute, role: str) -> None:
     """Refuse a column of the root with a single level, or whose rare levels would be lumped together."""
-    attribute = domain.attribute(name)
     if attribute.size < 2:
         raise LevelError(
-            f"{role} column {name!r} has a single level ({attribute.labels[0]!r}); at least two are needed to compare. "
-            "Choose another column, or add rows with another level."
-        )
-    if attribute.edges is None and not attribute.is_value_coded and attribute.kind in ("numeric", "date"):
-        raise LevelError(
-            f"{role} column {name!r} holds numbers with so many digits that some of them cannot be told apart; read it "
-            "as categorical with ",
-            Option("kinds"),
+            f"{role} column {attribute.name!r} has a single level ({attribute.labels[0]!r}); at least two are needed "
+            "to compare. Choose another column, or add rows with another level."
         )
     if attribute.edges is None and not attribute.is_value_coded:
         raise LevelError(
-            f"{role} column {name!r} has {len(attribute.values)} levels, too many to compare group by group. "
+            f"{role} column {attribute.name!r} has {len(attribute.values)} levels, too many to compare group by group. "
             "Merge levels beforehand, or raise ",
             Option("max_levels"),
             ".",
@@ -251,17 +229,13 @@ class RedrawnValues:
 class Reading:
     """A table as every fit sees it, wherever its rows are."""
 
-    columns: tuple[str, ...]
-    """All columns of the table, in order, the weight column too."""
+    columns: tuple[str, ...]  # all columns of the table, in order, the weight column too
     roles: Roles
-    table: Counted
-    """Distinct rows as block codes."""
+    table: Counted  # distinct rows as block codes
     design: Reals | None
     """Design weights, one per input row, 1 on average; None: there are none, or an engine keeps the rows."""
-    weight_column: frames.Column | None
-    """A single 1 of the weight column's name and dtype."""
-    positions: Positions | None = None
-    """Raw values of the input rows; None: they are drawn inside their levels."""
+    weight_column: frames.Column | None  # a single 1 of the weight column's name and dtype
+    positions: Positions | None = None  # raw values of the input rows; None: they are drawn inside their levels
     redrawn: RedrawnValues | None = None
     weight_scale: WeightScale = UNSCALED
     left_out: tuple[str, ...] = ()

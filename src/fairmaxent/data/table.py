@@ -1,18 +1,108 @@
-"""The data, compressed: distinct rows and how often each occurs (the paper's S and n_α), and their spread."""
+"""The data, compressed: distinct rows and how often each occurs (the paper's S and n_α), their blocks and their spread.
+
+A block is one attribute, or several pooled into one alphabet (their cross product). Block 0, the *root*, always pools
+the outcome with the protected attributes, so that every fairness statement is a statement about one block. The other
+attributes are blocks of their own. Vectors over the *levels* of all blocks, one block after the other, are the common
+currency of priors and features: a potential per level goes in, a probability per level comes out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.blocks import ravel
-from fairmaxent.data.weights import effective_rows
 from fairmaxent.errors import InputError
+
+Codes = NDArray[np.integer]
+Reals = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Positions = Mapping[int, NDArray[np.unsignedinteger]]  # of each input row's raw value in Attribute.values, by attribute
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A partition of the attributes into blocks, root first."""
+
+    sizes: tuple[int, ...]  # levels of each attribute
+    members: tuple[tuple[int, ...], ...]  # attributes of each block
+
+    @classmethod
+    def rooted(cls, sizes: Sequence[int], root: Sequence[int]) -> Blocks:
+        """Pool the ``root`` attributes, in that order, and leave every other attribute on its own."""
+        others = [(index,) for index in range(len(sizes)) if index not in root]
+        return cls(tuple(sizes), (tuple(root), *others))
+
+    @cached_property
+    def levels(self) -> tuple[int, ...]:
+        """Number of levels of each block."""
+        return tuple(int(np.prod([self.sizes[index] for index in block])) for block in self.members)
+
+    @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        """Where each block's levels stand in a vector over all levels."""
+        ends = np.cumsum((0, *self.levels))
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
+
+    @cached_property
+    def width(self) -> int:
+        """Length of a vector over the levels of all blocks."""
+        return sum(self.levels)
+
+    def shape(self, block: int) -> tuple[int, ...]:
+        """Levels of each attribute pooled in ``block``."""
+        return tuple(self.sizes[index] for index in self.members[block])
+
+    def split(self, vector: Reals) -> list[Reals]:
+        """Cut a vector over all levels into one view per block."""
+        return [vector[part] for part in self.slices]
+
+    def block_of(self, attribute: int) -> int:
+        """Return the block that holds ``attribute``."""
+        return next(number for number, block in enumerate(self.members) if attribute in block)
+
+    def pool(self, codes: Codes) -> Codes:
+        """Turn attribute codes, one column per attribute, into block codes, one column per block."""
+        pooled = np.empty((len(codes), len(self.members)), dtype=np.min_scalar_type(max(self.levels)), order="F")
+        for number, block in enumerate(self.members):
+            pooled[:, number] = ravel(codes[:, list(block)], self.shape(number))
+        return pooled
+
+    def unpool(self, pooled: Codes) -> Codes:
+        """Undo :meth:`pool`."""
+        codes = np.empty((len(pooled), len(self.sizes)), dtype=np.min_scalar_type(max(self.sizes)), order="F")
+        for number, block in enumerate(self.members):
+            if len(block) == 1:
+                codes[:, block[0]] = pooled[:, number]
+                continue
+            digits = np.unravel_index(pooled[:, number].astype(np.intp), self.shape(number))
+            for attribute, column in zip(block, digits, strict=True):
+                codes[:, attribute] = column
+        return codes
+
+    def spread(self, values: Mapping[int, Reals]) -> Reals:
+        """Sum values of the levels of some attributes over the levels of the blocks that hold them."""
+        result = np.zeros(self.width)
+        for attribute, levels in values.items():
+            number = self.block_of(attribute)
+            column = levels.reshape([-1 if member == attribute else 1 for member in self.members[number]])
+            result[self.slices[number]] += np.broadcast_to(column, self.shape(number)).ravel()
+        return result
+
+
+def ravel(codes: Codes, shape: Sequence[int]) -> NDArray[np.intp]:
+    """Number the cells of a table of ``shape`` in C order, for rows of coordinates."""
+    flat = codes[:, 0].astype(np.intp) if len(shape) else np.zeros(len(codes), dtype=np.intp)
+    for column, size in zip(codes.T[1:], shape[1:], strict=True):
+        flat *= size
+        flat += column
+    return flat
+
 
 Summed = Literal["counts", "rows", "squares"]
 Broken = Callable[[Codes], NDArray[np.bool_]]  # which of some rows are not to count
@@ -28,47 +118,37 @@ class Counted(Protocol):
     @property
     def keeps_rows(self) -> bool:
         """Whether the distinct row of each input row is known."""
-        ...
 
     @property
     def distinct(self) -> int:
         """Number of distinct rows."""
-        ...
 
     @property
     def size(self) -> int:
         """Number of input rows."""
-        ...
 
     @property
     def total(self) -> float:
         """N: the total weight of the rows."""
-        ...
 
     @property
     def worth(self) -> float:
         """How many equally weighted input rows would carry as much information."""
-        ...
 
     def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
         """Sum the rows by the levels of a few columns at a time, one axis each; ``sizes`` are those of all columns."""
-        ...
 
     def without(self, broken: Broken) -> Counted:
         """Let the broken rows count zero."""
-        ...
 
     def reweighed(self, factor: Reals) -> Counted:
         """Multiply each row's count by the factor of its level in the first column."""
-        ...
 
     def thinned(self, rows: int) -> Table:
         """Take all rows into memory, or if there are more than ``rows``, that many of equal weight to represent all."""
-        ...
 
     def collect(self) -> Table:
         """Take all rows into memory."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +261,12 @@ class Table:
     def collect(self) -> Table:
         """Return itself: it is in memory."""
         return self
+
+
+def effective_rows(total: ArrayLike, squares: ArrayLike) -> Reals:
+    """(Σw)²/Σw²: how many equally weighted rows carry as much information (Kish); NaN if there is no weight."""
+    squares = np.asarray(squares, dtype=np.float64)
+    return np.asarray(np.divide(np.square(total), squares, out=np.full(squares.shape, np.nan), where=squares > 0))
 
 
 def tally(cells: Codes, weights: Reals | None, size: int) -> Reals:

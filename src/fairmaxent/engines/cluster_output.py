@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import largest_remainders, shuffled_cells
+from fairmaxent.data.frames import WeightScale
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.weights import WeightScale
+from fairmaxent.data.table import Blocks, Codes, Reals
 from fairmaxent.engines.cluster_partitions import Partitions, attached, detached
 from fairmaxent.engines.cluster_tasks import gathered, results, spread
 from fairmaxent.engines.lazy_counts import fresh_keys, unpacked, with_keys

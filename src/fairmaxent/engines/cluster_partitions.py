@@ -18,12 +18,21 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import Choice, largest_remainders
-from fairmaxent.data.table import Broken, Spread, Summed, Table, equal_steps, joined, row_keys
-from fairmaxent.data.weights import effective_rows
+from fairmaxent.data.table import (
+    Blocks,
+    Broken,
+    Codes,
+    Reals,
+    Spread,
+    Summed,
+    Table,
+    effective_rows,
+    equal_steps,
+    joined,
+    row_keys,
+)
 from fairmaxent.engines.cluster_tasks import gathered, merged, results, spread
 from fairmaxent.engines.lazy_counts import CountColumns, keyed, table_of
 from fairmaxent.engines.lazy_frame import Lazy

@@ -18,12 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.table import Table, row_keys
-from fairmaxent.data.weights import UNSCALED, WeightScale
+from fairmaxent.data.frames import UNSCALED, WeightScale
+from fairmaxent.data.table import Blocks, Codes, Reals, Table, row_keys
 from fairmaxent.engines.lazy_frame import (
     Lazy,
     check_column,

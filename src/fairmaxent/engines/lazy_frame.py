@@ -17,14 +17,14 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.distinct_values import factorize
+from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import library_errors
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.limits import check_columns
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import ColumnError, InputError, StorageError, did_you_mean
 from fairmaxent.progress import Progress, silent
 

@@ -13,15 +13,13 @@ from typing import Any, Protocol, cast
 import narwhals as nw
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.attribute import Encoded
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain, bound, check_domain
-from fairmaxent.data.encoding import Encoded
+from fairmaxent.data.frames import UNSCALED, WeightScale, read_weights
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.roles import DetailOption, Reading, Roles, per_average, redrawn_values, without_identifiers
-from fairmaxent.data.table import Counted, Spread, Table
-from fairmaxent.data.weights import UNSCALED, WeightScale, read_weights
+from fairmaxent.data.table import Blocks, Counted, Reals, Spread, Table
 from fairmaxent.engines.lazy_counts import count_rows, lazy_weight_scale, with_shifted_weights
 from fairmaxent.engines.lazy_frame import (
     Lazy,

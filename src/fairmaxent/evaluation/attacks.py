@@ -26,9 +26,8 @@ from typing import Literal
 
 import numpy as np
 
-from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.data.roles import read_columns
-from fairmaxent.data.table import tally
+from fairmaxent.data.table import Mask, Reals, tally
 from fairmaxent.errors import ColumnError, InputError
 from fairmaxent.evaluation.pooled import Nearest, Pooled, Rows, TableName, nearest
 

@@ -20,7 +20,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import Reals
 from fairmaxent.evaluation.pooled import Pooled, PooledColumn, cell_numbers, column_sets
 
 MOST_SETS = 1000  # triples of columns; of more, so many are drawn at random

@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.distinct_values import factorize
+from fairmaxent.data.attribute import Encoded
+from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.encoding import Encoded
 from fairmaxent.data.levels import ColumnOptions, Kind, unique_labels, value_key, value_text
 from fairmaxent.data.limits import check_columns
-from fairmaxent.data.table import row_keys
+from fairmaxent.data.table import Codes, Reals, row_keys
 from fairmaxent.errors import ColumnError, InputError, Option, cut, did_you_mean
 
 TableName = Literal["real", "new", "control"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Codes, Reals
+from fairmaxent.data.table import Codes, Reals
 from fairmaxent.evaluation.attacks import Risk, SuccessRate
 from fairmaxent.evaluation.pooled import Pooled, cell_numbers, column_sets
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairmaxent.data import frames
-from fairmaxent.data.text_table import cell_text
+from fairmaxent.data.levels import cell_text
 from fairmaxent.document import Block, Note, Paragraph, Table
 from fairmaxent.document.text import sections_text
 from fairmaxent.document.words import counted

@@ -14,9 +14,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.roles import Roles, read_columns
-from fairmaxent.data.table import Table
+from fairmaxent.data.table import Reals, Table
 from fairmaxent.errors import ColumnError, InputError, Option
 from fairmaxent.evaluation.pooled import Pooled, Rows
 from fairmaxent.metrics.effective_counts import EffectiveCounts

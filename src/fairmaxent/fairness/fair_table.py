@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairmaxent.data.arrays import Mask, Reals
+from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.fairness.group_shares import (
     GroupShares,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.data.arrays import Mask, Reals
+from fairmaxent.data.table import Mask, Reals
 from fairmaxent.fairness.projection import project
 from fairmaxent.fairness.wishes import Block, Cells, GroupingWish, Row, Wishes, conditions_of, members, supported
 

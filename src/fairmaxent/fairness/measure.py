@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.roles import GroupsOption, Roles, WithinOption, read_within
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import LevelError, Option
 from fairmaxent.fairness.rates import (
     Grouping,

@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Mask, Reals
+from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import SolverError
 
 # Every cell with rows must be able to keep this share of its mass: 10⁴ times the tolerance of the linear

@@ -14,7 +14,7 @@ from numbers import Real
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import RateError
 
 LEAST_RATE = 1e-6  # that can be asked for: below, what is asked is lost in rounding

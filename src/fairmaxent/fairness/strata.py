@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Mask, Reals
+from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import FairMaxEntError, InfeasibleError, Option
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.projection import LEAST_ROOM, project, room

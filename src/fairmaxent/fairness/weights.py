@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.table import Counted
+from fairmaxent.data.table import Counted, Reals
 from fairmaxent.errors import InfeasibleError, Option, SolverError
 from fairmaxent.fairness.rates import check_rate
 

@@ -10,7 +10,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Mask, Reals
+from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import ForbiddenError, InfeasibleError, Option, TargetError
 from fairmaxent.fairness.projection import LEAST_ROOM, Conditions, fewest_cells, most_cells, room
 from fairmaxent.fairness.rates import Grouping, check_rate, group_table

@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Positions, Reals
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.distinct_values import factorize
+from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.draws import Choice, RandomState, cells_of, check_count, generator
 from fairmaxent.data.roles import read_columns
-from fairmaxent.data.table import Counted, Table, grouped_rows, match_rows, tally
+from fairmaxent.data.table import Blocks, Codes, Counted, Positions, Reals, Table, grouped_rows, match_rows, tally
 from fairmaxent.errors import ColumnError, EvidenceError, InputError, Option
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.mixture import row_probabilities, rows_of, with_rows
@@ -243,7 +241,7 @@ class Distribution:
         if "probability" in names:
             raise ColumnError("a column named 'probability' cannot be shown beside the probabilities; rename it")
         cells = np.unravel_index(np.arange(table.size), table.shape)
-        shown = {name: self.domain.column_of(name, cell) for name, cell in zip(names, cells, strict=True)}
+        shown = {name: self.domain.attribute(name).column_of(cell) for name, cell in zip(names, cells, strict=True)}
         like = next(iter(shown.values()))
         return frames.build(shown | {"probability": frames.number_column("probability", table.ravel(), like)})
 

@@ -15,9 +15,8 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.roles import Reading
-from fairmaxent.data.table import Table, match_rows
+from fairmaxent.data.table import Codes, Reals, Table, match_rows
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.measure import ByGrouping, Measure
 from fairmaxent.fit.estimate import FOLDS, Effort, ModelEstimate, ModelScores, Range, Remedy

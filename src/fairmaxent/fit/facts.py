@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.blocks import mask
 from fairmaxent.data.roles import RedrawnValues
+from fairmaxent.data.table import Reals
 from fairmaxent.fairness.measure import ByGrouping, Measure, Rates
 from fairmaxent.fairness.rates import Grouping, group_table, worst_ratio
-from fairmaxent.fit.costs import Costs
+from fairmaxent.fit.costs import Costs, row_counts
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.estimate import Deferred, Estimated, ModelEstimate, NotEstimated
 from fairmaxent.fit.plans import PaperRequest
@@ -150,16 +149,13 @@ class Facts(Told):
 
 def small_groups(problem: Problem) -> tuple[SmallGroup, ...]:
     """Groups of fewer than `SMALL_GROUP` rows."""
-    roles, shape = problem.roles, problem.blocks.shape(0)
-    rows = problem.table.tables([(0,)], problem.blocks.levels, of="rows")[0].reshape(shape)
-    groups = []
-    for _, grouping in problem.measure.of_first_outcome:
-        sizes = rows.sum(axis=tuple(axis for axis in range(len(shape)) if axis not in grouping))
-        groups += [
-            SmallGroup(roles.describe_group(grouping, group.tolist()), int(sizes[tuple(group)]))
-            for group in np.argwhere(sizes < SMALL_GROUP)
-        ]
-    return tuple(groups)
+    rows = row_counts(problem)
+    sizes = {axes: group_table(rows, axes).sum(axis=0) for _, axes in problem.measure.of_first_outcome}
+    return tuple(
+        SmallGroup(problem.roles.describe_group(axes, group), int(size[group]))
+        for axes, size in sizes.items()
+        for group in map(tuple, np.argwhere(size < SMALL_GROUP).tolist())
+    )
 
 
 def removed_levels(distribution: Distribution) -> tuple[str, ...]:
@@ -280,7 +276,7 @@ def rate_bound(solved: Solved, achieved: Reals) -> tuple[float, float]:
     base = dual.prior.parts[0] if isinstance(dual.prior, Mixture) else dual.prior
     roots = dual.features.blocks.slices[0]
     prior = dual.start.tilted.levels[roots].reshape(achieved.shape)
-    base_table = base.tilt(mask(dual.features.possible)).levels[roots].reshape(achieved.shape)
+    base_table = base.tilt(np.where(dual.features.possible, 0.0, -np.inf)).levels[roots].reshape(achieved.shape)
     bounds, deltas = [], []
     for grouping in measure.groupings:
         present = group_table(achieved, grouping)

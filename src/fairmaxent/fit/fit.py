@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.draws import RandomState, cells_of, check_count, generator, quota, shuffled_cells
-from fairmaxent.data.table import Table
+from fairmaxent.data.table import Reals, Table
 from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy
@@ -23,7 +22,6 @@ from fairmaxent.fit import storage
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.groups import Plotted, draw_groups, group_changes, summary_frame
-from fairmaxent.fit.overview import overview
 from fairmaxent.fit.records import MOST_BYTES
 from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
@@ -57,11 +55,11 @@ class Fit(Solved):
     certificate: Certificate
 
     def __repr__(self) -> str:
-        return to_text(overview(self.certificate, self.roles))
+        return to_text(self.certificate.at_a_glance(self.roles))
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return to_html(overview(self.certificate, self.roles))
+        return to_html(self.certificate.at_a_glance(self.roles))
 
     @property
     def distinct_rows(self) -> Table:

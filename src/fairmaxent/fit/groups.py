@@ -11,8 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.table import Summed
+from fairmaxent.data.table import Reals, Summed
 from fairmaxent.errors import DependencyError, check_choice, cut
 from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_axis, outcome_rates

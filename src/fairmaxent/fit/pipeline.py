@@ -11,9 +11,9 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.domain import shareable
 from fairmaxent.data.draws import generator
 from fairmaxent.data.roles import Reading
-from fairmaxent.data.shareable import shareable
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.rows import ReadingRequest, read_rows, row_prior
 from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, did_you_mean

@@ -14,11 +14,9 @@ from functools import cached_property, partial
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Mask, Positions, Reals
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Counted, tally
+from fairmaxent.data.table import Blocks, Codes, Counted, Mask, Positions, Reals, tally
 from fairmaxent.errors import ForbiddenError, InputError, LevelError, Option, TargetError
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.measure import Measure
@@ -345,7 +343,7 @@ class Problem:
     def _refuse_nothing_to_compare(self) -> None:
         for grouping, groups in zip(self.groupings, self._group_counts(), strict=True) if self.measure.strata else ():
             if not (groups > 1).any():
-                columns, strata = self.roles.grouping_name(grouping), " × ".join(self.roles.strata_names)
+                columns, strata = self.roles.grouping_name(grouping), self.roles.grouping_name(self.roles.strata_axes)
                 raise LevelError(
                     f"no stratum of {strata} that is compared has rows of more than one group of {columns}, so there "
                     "is nothing to compare; compare within other columns, or leave ",

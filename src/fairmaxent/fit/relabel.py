@@ -13,9 +13,8 @@ from functools import partial
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.roles import Reading
-from fairmaxent.data.table import Counted, Table, tally
+from fairmaxent.data.table import Counted, Reals, Table, tally
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.fair_table import FairTable
 from fairmaxent.fairness.measure import Measure

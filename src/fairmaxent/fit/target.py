@@ -12,13 +12,10 @@ from typing import Literal
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Counted
-from fairmaxent.data.weights import effective_rows
+from fairmaxent.data.table import Blocks, Counted, Reals, effective_rows
 from fairmaxent.errors import Option, TargetError, shown
 from fairmaxent.maxent.features import Features, cell_features
 from fairmaxent.maxent.priors.protocol import Prior

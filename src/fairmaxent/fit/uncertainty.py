@@ -16,10 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.data.draws import check_count
-from fairmaxent.data.table import Summed, Table, tally
-from fairmaxent.data.weights import effective_rows
+from fairmaxent.data.table import Mask, Reals, Summed, Table, effective_rows, tally
 from fairmaxent.engines.rows import in_memory
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import Grouping, by_stratum, group_shares, group_table, outcome_rates

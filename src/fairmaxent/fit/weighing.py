@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.table import match_rows
-from fairmaxent.data.weights import read_weights
+from fairmaxent.data.frames import read_weights
+from fairmaxent.data.table import Reals, match_rows
 from fairmaxent.engines.lazy_counts import join_weights
 from fairmaxent.engines.lazy_frame import Lazy, check_column, names_of
 from fairmaxent.engines.rows import row_prior
@@ -78,7 +77,7 @@ def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str)
         kept = np.flatnonzero(by_row[:, level] > 0)
         parts.append(
             frame[kept].with_columns(
-                fit.domain.column_of(outcome, np.full(len(kept), level)),
+                fit.domain.attribute(outcome).column_of(np.full(len(kept), level)),
                 frames.number_column(name, by_row[kept, level], like),
             )
         )

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes
 from fairmaxent.data.domain import count_text
-from fairmaxent.data.levels import value_text
+from fairmaxent.data.levels import cell_text, value_text
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.text_table import cell_text, text_table
+from fairmaxent.data.table import Codes
+from fairmaxent.document import Block, Note, Paragraph, Table
+from fairmaxent.document.text import sections_text, table_lines
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut, spelled
 from fairmaxent.inspection.hints import NOTABLE, TINY, Hint, Proxy
 from fairmaxent.inspection.proposals import Proposal, Role
 from fairmaxent.metrics.group_rates import Rate, pair_text
-from fairmaxent.metrics.intervals import Interval, interval_text
+from fairmaxent.metrics.intervals import interval_text
 
 # Rough cost of a fit on one core: a cell of the table in seconds and bytes, a pair of features in both.
 _CELL_SECONDS, _PAIR_SECONDS = 3e-7, 2e-6
@@ -197,40 +198,34 @@ _TITLES: dict[Role, str] = {"outcome": "outcome", "favourable": "good outcome", 
 
 def inspection_text(inspection: Inspection, spell: Spelling = str, *, notes: Sequence[str] = ()) -> str:
     """Everything that was seen, with options spelled by ``spell``; ``notes`` say how the table was read."""
-    return "\n\n".join(part for part in _parts(inspection, spell, notes) if part)
+    size = f"{counted(inspection.rows, 'row')}, {counted(len(inspection.columns), 'column')}"
+    sections: list[Iterable[Block]] = [
+        [Paragraph(size)],
+        [_columns(inspection)],
+        _proposals(inspection, spell),
+        map(Paragraph, _questions(inspection, spell)),
+        *([_rates(grouping), *map(Paragraph, _headlines(grouping, inspection))] for grouping in inspection.groupings),
+        [_proxies(inspection)] if inspection.groupings else [],
+        [Note(f"Note: {line}") for line in _notes(inspection, spell, notes)],
+        map(Paragraph, _cost(inspection.cost)),
+    ]
+    return sections_text(sections)
 
 
-def _parts(inspection: Inspection, spell: Spelling, notes: Sequence[str]) -> Iterator[str]:
-    yield f"{counted(inspection.rows, 'row')}, {counted(len(inspection.columns), 'column')}"
-    yield _columns(inspection)
-    yield _proposals(inspection, spell)
-    yield "\n".join(_questions(inspection, spell))
-    for grouping in inspection.groupings:
-        yield _rates(grouping, inspection)
-    yield _proxies(inspection) if inspection.groupings else ""
-    yield "\n".join(f"Note: {cell_text(line)}" for line in _notes(inspection, spell, notes))
-    yield _cost(inspection)
-
-
-# ---------------------------------------------------------------- columns, and what is proposed
-
-
-def _columns(inspection: Inspection) -> str:
-    head = ["column", "kind", "values", "levels", "missing", "role"]
-    rows: list[list[object]] = [
-        [
+def _columns(inspection: Inspection) -> Table:
+    heads = ("column", "kind", "values", "levels", "missing", "role")
+    rows = [
+        (
             cut(cell_text(column.name), 30),
             column.kind,
-            column.values,
-            column.levels,
-            column.missing,
+            *map(cell_text, (column.values, column.levels, column.missing)),
             inspection.role_of(column.name),
-        ]
+        )
         for column in inspection.columns
     ]
-    room = max(_WIDTH - 2 - max(map(len, text_table([*head[:-1], "protected"], rows).splitlines())), _LEVELS)
-    table = [[*row, _levels(column, room)] for row, column in zip(rows, inspection.columns, strict=True)]
-    return text_table([*head, ""], table)
+    room = max(_WIDTH - 2 - max(map(len, table_lines([*heads[:-1], "protected"], rows))), _LEVELS)
+    table = [(*row, _levels(column, room)) for row, column in zip(rows, inspection.columns, strict=True)]
+    return Table("Columns", (*heads, ""), tuple(table))
 
 
 def _levels(column: ColumnSummary, room: int) -> str:
@@ -244,18 +239,19 @@ def _levels(column: ColumnSummary, room: int) -> str:
     return f"{whole}, …" if len(whole) + 3 <= room and ", " in shown[: room - 1] else cut(shown, room)
 
 
-def _proposals(inspection: Inspection, spell: Spelling) -> str:
+def _proposals(inspection: Inspection, spell: Spelling) -> Iterator[Block]:
     """What is proposed, with the reason; a question mark stands after what nobody should rely on."""
-    rows = [
-        [
-            f"{_TITLES[one.role]}{'' if one.confidence == 'likely' else '?'}",
-            cut(cell_text(one.value), 30),
-            f"{_reason(one, spell)}{' (a guess: please check)' if one.confidence == 'guess' else ''}",
-        ]
-        for role in _TITLES
-        for one in sorted(inspection.proposed(role), key=lambda one: one.confidence == "candidate")
-    ]
-    return text_table(["proposed", "", "why"], rows) if rows else ""
+    rows = []
+    for role, title in _TITLES.items():
+        for proposal in sorted(inspection.proposed(role), key=lambda proposal: proposal.confidence == "candidate"):
+            why = proposal.reason
+            if proposal.edges is not None:
+                why += f": {spell(Option('bins', {str(proposal.value): list(proposal.edges)}))}"
+            why += " (a guess: please check)" if proposal.confidence == "guess" else ""
+            sure = "" if proposal.confidence == "likely" else "?"
+            rows.append((f"{title}{sure}", cut(cell_text(proposal.value), 30), why))
+    if rows:
+        yield Table("Proposals", ("proposed", "", "why"), tuple(rows))
 
 
 def _questions(inspection: Inspection, spell: Spelling) -> Iterator[str]:
@@ -272,82 +268,57 @@ def _questions(inspection: Inspection, spell: Spelling) -> Iterator[str]:
         yield f"Which groups are compared? No column stands out: choose one with {spell(Option('protected'))}."
 
 
-def _reason(proposal: Proposal, spell: Spelling) -> str:
-    if proposal.edges is None:
-        return cell_text(proposal.reason)
-    return f"{cell_text(proposal.reason)}: {spell(Option('bins', {str(proposal.value): list(proposal.edges)}))}"
-
-
-# ---------------------------------------------------------------- rates and proxies
-
-
-def _rates(grouping: GroupingRates, inspection: Inspection) -> str:
+def _rates(grouping: GroupingRates) -> Block:
     shares = {group.group: group for group in grouping.representation.groups}
     rows = [
-        [
+        (
             " × ".join(map(value_text, group.group)),
-            shares[group.group].count,
-            shares[group.group].rate,
-            value_text(group.outcome),
-            group.rate,
-            _interval(group.interval),
-        ]
+            *map(cell_text, (shares[group.group].count, shares[group.group].rate, group.outcome, group.rate)),
+            "" if group.interval is None else "{:.4f} … {:.4f}".format(*group.interval),
+        )
         for group in grouping.statistical.groups
     ]
-    table = text_table([grouping.name, "rows", "share", "outcome", "rate", "95 % interval"], rows)
-    return "\n".join(
-        [table, cell_text(f"Representation rate {grouping.representation}"), *_headlines(grouping, inspection)]
-    )
+    return Table("Rates", (grouping.name, "rows", "share", "outcome", "rate", "95 % interval"), tuple(rows))
 
 
 def _headlines(grouping: GroupingRates, inspection: Inspection) -> Iterator[str]:
-    """The statistical rate and the outcome that it is about; if none is known as good, of every outcome if few."""
-    rate, outcome = grouping.statistical, cell_text(inspection.outcome)
+    """Both rates, and the outcome that the second is about; if none is known as good, of every outcome if few."""
+    yield f"Representation rate {grouping.representation}"
+    rate, outcome = grouping.statistical, inspection.outcome
     by_outcome: dict[object, list[float]] = {}
     for group in rate.groups:
         by_outcome.setdefault(group.outcome, []).append(group.rate)
+    worst = cell_text(rate.worst.outcome)
     pair = pair_text(rate.worst).removesuffix(f" for outcome {value_text(rate.worst.outcome)}")
-    about = f"{outcome} = {cell_text(rate.worst.outcome)}"
-    yield f"Statistical rate of {about}: {rate.value:.3f}{interval_text(rate.interval)}: {cell_text(pair)}"
+    yield f"Statistical rate of {outcome} = {worst}: {rate.value:.3f}{interval_text(rate.interval)}: {pair}"
     if 1 < len(by_outcome) <= 3:
         for level, rates in by_outcome.items():
             if level != rate.worst.outcome and max(rates) > 0:
                 yield f"Statistical rate of {outcome} = {cell_text(level)}: {min(rates) / max(rates):.3f}"
 
 
-def _interval(ends: Interval | None) -> str:
-    return "" if ends is None else f"{ends[0]:.4f} … {ends[1]:.4f}"
-
-
-def _proxies(inspection: Inspection) -> str:
+def _proxies(inspection: Inspection) -> Block:
     rows = []
     for name in inspection.protected:
         notable = [proxy for proxy in inspection.proxies if proxy.protected == name and proxy.strength >= NOTABLE]
-        rows += [[name, proxy.column, f"{proxy.strength:.0%}"] for proxy in notable[:_PROXIES]]
+        rows += [(name, proxy.column, f"{proxy.strength:.0%}") for proxy in notable[:_PROXIES]]
     if not rows:
-        return "No column predicts a protected column."
-    return text_table(["protected", "predicted by", "how well"], rows)
-
-
-# ---------------------------------------------------------------- notes
+        return Paragraph("No column predicts a protected column.")
+    return Table("Proxies", ("protected", "predicted by", "how well"), tuple(rows))
 
 
 def _notes(inspection: Inspection, spell: Spelling, reading: Sequence[str]) -> Iterator[str]:
-    yield from reading
-    yield from inspection.notes
-    for hint in inspection.hints:
-        yield spelled(hint.parts, spell)
+    yield from (*reading, *inspection.notes)
+    yield from (spelled(hint.parts, spell) for hint in inspection.hints)
     empty = inspection.empty_cells
     if empty:
         more = f" and {len(empty) - _CELLS} more" if len(empty) > _CELLS else ""
         yield f"no row has {'; '.join(empty[:_CELLS])}{more}"
 
 
-def _cost(inspection: Inspection) -> str:
-    cost = inspection.cost
-    if cost is None:
-        return ""
-    return (
-        f"Cost of a fit: {cost.words} ({counted(cost.distinct_rows, 'distinct row')}, {cost.features:,} features, "
-        f"{count_text(cost.domain_size)} possible rows)."
-    )
+def _cost(cost: Cost | None) -> Iterator[str]:
+    if cost is not None:
+        yield (
+            f"Cost of a fit: {cost.words} ({counted(cost.distinct_rows, 'distinct row')}, {cost.features:,} features, "
+            f"{count_text(cost.domain_size)} possible rows)."
+        )

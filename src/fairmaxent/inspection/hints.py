@@ -10,15 +10,14 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 
-from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.identifiers import words_for, words_in
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import tally
-from fairmaxent.data.weights import effective_rows
+from fairmaxent.data.table import Codes, Reals, effective_rows, tally
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut, shown, spelled
-from fairmaxent.inspection.proposals import groups_of_words, halves, known_levels, plain, words_for, words_in
+from fairmaxent.inspection.proposals import groups_of_words, halves, known_levels, plain
 from fairmaxent.maxent.logspace import entropy
 
 # A column that predicts at least this share of a protected one is worth naming.
@@ -97,20 +96,17 @@ class Hint:
         return spelled(self.parts, str)
 
 
+def _hint(kind: HintKind, columns: str | Sequence[str], *parts: object) -> Hint:
+    return Hint(kind, (columns,) if isinstance(columns, str) else tuple(columns), parts)
+
+
 def column_hints(frame: nw.DataFrame[Any], domain: Domain, roles: Sequence[str], weight: str | None) -> Iterator[Hint]:
     """What can be said about columns by themselves; ``roles`` are those that are compared."""
     identifiers = tuple(name for name in domain.identifiers if name not in roles)
     if identifiers:
-        single = len(identifiers) == 1
-        yield Hint(
-            "identifier",
-            identifiers,
-            (
-                f"{_listed(identifiers)} {'looks like an identifier' if single else 'look like identifiers'}: left out "
-                "of the result unless you add ",
-                Option("keep_columns", list(identifiers)),
-            ),
-        )
+        what = "looks like an identifier" if len(identifiers) == 1 else "look like identifiers"
+        what = f"{_listed(identifiers)} {what}: left out of the result unless you add "
+        yield _hint("identifier", identifiers, what, Option("keep_columns", list(identifiers)))
     for attribute in domain.attributes:
         if attribute.name not in identifiers:
             yield from _gaps(attribute, len(frame), has_role=attribute.name in roles)
@@ -126,15 +122,8 @@ def role_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hin
     outcome = roles.domain.attributes[roles.outcome]
     edges = halves(outcome) if len(known_levels(outcome)) > _MANY_OUTCOMES else None
     if edges is not None:
-        yield Hint(
-            "many outcomes",
-            (outcome.name,),
-            (
-                f"the outcome {outcome.name!r} has {len(known_levels(outcome))} levels, each compared on its own; to "
-                "cut it in two, use ",
-                Option("bins", {outcome.name: list(edges)}),
-            ),
-        )
+        what = f"the outcome {outcome.name!r} has {len(known_levels(outcome))} levels, each compared on its own; to cut"
+        yield _hint("many outcomes", outcome.name, f"{what} it in two, use ", Option("bins", {outcome.name: [*edges]}))
     yield from leak_hints(roles, codes, design)
 
 
@@ -146,19 +135,12 @@ def leak_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hin
         if strength >= _LEAKS and roles.domain.names[other] not in roles.domain.identifiers
     ]
     if leaks:
-        verb = "predicts" if len(leaks) == 1 else "predict"
-        yield Hint(
-            "leak",
-            tuple(leaks),
-            (
-                f"{_listed(leaks)} {verb} the outcome nearly perfectly; if that is only known afterwards, or is the "
-                f"outcome in other words, leave {'it' if len(leaks) == 1 else 'them'} out with ",
-                Option("drop", leaks),
-            ),
+        verb, them = ("predicts", "it") if len(leaks) == 1 else ("predict", "them")
+        what = (
+            f"{_listed(leaks)} {verb} the outcome nearly perfectly; if that is only known afterwards, or is the "
+            f"outcome in other words, leave {them} out with "
         )
-
-
-# ---------------------------------------------------------------- gaps and tiny groups
+        yield _hint("leak", leaks, what, Option("drop", leaks))
 
 
 def _gaps(attribute: Attribute, rows: int, *, has_role: bool) -> Iterator[Hint]:
@@ -169,13 +151,11 @@ def _gaps(attribute: Attribute, rows: int, *, has_role: bool) -> Iterator[Hint]:
     if has_role:
         what = (
             f"{attribute.name!r} is missing for {share:.1%} of the rows, which are not compared, and keep their share "
-            "unless you choose another one"
+            "unless you choose another one; to compare them as a group, use "
         )
-        yield Hint(
-            "missing", (attribute.name,), (f"{what}; to compare them as a group, use ", Option("missing", "compare"))
-        )
+        yield _hint("missing", attribute.name, what, Option("missing", "compare"))
     elif share > 0.5:
-        yield Hint("missing", (attribute.name,), (f"{attribute.name!r} is missing for {share:.0%} of the rows",))
+        yield _hint("missing", attribute.name, f"{attribute.name!r} is missing for {share:.0%} of the rows")
 
 
 def _tiny_groups(attribute: Attribute, codes: Codes) -> Iterator[Hint]:
@@ -187,17 +167,12 @@ def _tiny_groups(attribute: Attribute, codes: Codes) -> Iterator[Hint]:
     ]
     if tiny:
         what = "is a tiny group, so its" if len(tiny) == 1 else "are tiny groups, so their"
-        yield Hint(
+        yield _hint(
             "tiny group",
-            (attribute.name,),
-            (
-                f"in {attribute.name!r}, {_listed(tiny, quoted=False)} {what} rates are uncertain; merge groups "
-                "if you can, and do not ask for groups of equal size",
-            ),
+            attribute.name,
+            f"in {attribute.name!r}, {_listed(tiny, quoted=False)} {what} rates are uncertain; merge groups if you "
+            "can, and do not ask for groups of equal size",
         )
-
-
-# ---------------------------------------------------------------- levels
 
 
 def _similar_levels(attribute: Attribute, *, has_role: bool) -> Iterator[Hint]:
@@ -211,11 +186,8 @@ def _similar_levels(attribute: Attribute, *, has_role: bool) -> Iterator[Hint]:
     if groups:
         named = "; ".join(" and ".join(map(shown, levels[:4])) for levels in groups[:_SHOWN])
         consequence = ", because they are compared as different groups" if has_role else ""
-        yield Hint(
-            "similar levels",
-            (attribute.name,),
-            (f"in {attribute.name!r}, these levels may be the same: {named}; make them one first{consequence}",),
-        )
+        what = f"in {attribute.name!r}, these levels may be the same: {named}; make them one first{consequence}"
+        yield _hint("similar levels", attribute.name, what)
 
 
 def _same_as(level: str) -> str:
@@ -237,18 +209,11 @@ def _totals(frame: nw.DataFrame[Any], domain: Domain) -> Iterator[Hint]:
         levels = known_levels(attribute) if attribute.name not in domain.identifiers else []
         end = last[names.index(attribute.name)] if attribute.name in names else None
         texts = [*levels, *([end] if isinstance(end, str) else [])]
-        total = next((text for text in texts if _is_total(text)), None)
+        words = ((text, plain(text).rstrip(":").split()) for text in texts)
+        total = next((text for text, parts in words if len(parts) <= 2 and words_for("totals") & {*parts}), None)
         if total is not None:
-            yield Hint(
-                "total",
-                (attribute.name,),
-                (f"{attribute.name!r} has the value {shown(total)}; if that marks sums, remove those rows first",),
-            )
-
-
-def _is_total(text: str) -> bool:
-    words = plain(text).rstrip(":").split()
-    return len(words) <= 2 and not words_for("totals").isdisjoint(words)
+            what = f"{attribute.name!r} has the value {shown(total)}; if that marks sums, remove those rows first"
+            yield _hint("total", attribute.name, what)
 
 
 def _possible_weights(domain: Domain, roles: Sequence[str], weight: str | None) -> Iterator[Hint]:
@@ -258,7 +223,7 @@ def _possible_weights(domain: Domain, roles: Sequence[str], weight: str | None) 
         named = words_for("weights").intersection(words_in(attribute.name))
         if named and attribute.kind == "numeric" and attribute.name not in roles:
             what = f"if {attribute.name!r} says how many people a row stands for, use "
-            yield Hint("weights", (attribute.name,), (what, Option("weight", attribute.name)))
+            yield _hint("weights", attribute.name, what, Option("weight", attribute.name))
 
 
 def _listed(names: Sequence[str], *, quoted: bool = True) -> str:

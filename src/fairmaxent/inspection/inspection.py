@@ -6,15 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes
-from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.frames import in_range, read_weights
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
-from fairmaxent.data.table import tally
-from fairmaxent.data.weights import in_range, read_weights
+from fairmaxent.data.table import Codes, tally
 from fairmaxent.engines.rows import read_domain
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection, cost
 from fairmaxent.inspection.hints import column_hints, proxies, role_hints
@@ -88,8 +85,16 @@ def inspect(
         favourable=() if good is None else tuple(good) if isinstance(good, list | tuple | set | frozenset) else (good,),
         protected=tuple(names),
         columns=tuple(
-            _summary(attribute, codes[:, index], identifier=attribute.name in identifiers)
-            for index, attribute in enumerate(domain.attributes)
+            ColumnSummary(
+                name=attribute.name,
+                kind=attribute.kind,
+                levels=attribute.size,
+                values=len(attribute.counts) - (attribute.missing is not None),
+                missing=0 if attribute.missing is None else int(np.count_nonzero(column == attribute.missing)),
+                shown=() if attribute.name in identifiers else attribute.labels,
+                identifier=attribute.name in identifiers,
+            )
+            for attribute, column in zip(domain.attributes, codes.T, strict=True)
         ),
         notes=domain.without(identifiers).notes,
         proposals=proposals,
@@ -114,23 +119,6 @@ def _propose(
 
 def _chosen(proposals: Sequence[Proposal], role: Role) -> Iterator[Proposal]:
     return (one for one in proposals if one.role == role and one.confidence != "candidate")
-
-
-# ---------------------------------------------------------------- columns
-
-
-def _summary(attribute: Attribute, codes: NDArray[np.integer], *, identifier: bool) -> ColumnSummary:
-    missing = 0 if attribute.missing is None else int(np.count_nonzero(codes == attribute.missing))
-    values = len(attribute.counts) - (attribute.missing is not None)
-    return ColumnSummary(
-        name=attribute.name,
-        kind=attribute.kind,
-        levels=attribute.size,
-        values=values,
-        missing=missing,
-        shown=() if identifier else attribute.labels,
-        identifier=identifier,
-    )
 
 
 def _empty_cells(roles: Roles, codes: Codes) -> Iterator[str]:

@@ -7,18 +7,17 @@ Nothing here is certain, so each proposal says how sure it is.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.identifiers import vocabulary, without_accents, words_for, words_in
 from fairmaxent.data.levels import DEFAULT_BINS
 
 Role = Literal["outcome", "favourable", "protected"]
@@ -39,7 +38,6 @@ OPPOSITES: dict[Meaning, Meaning] = {
     "high": "low",
     "low": "high",
 }
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _LONG = 7  # letters of a word that may be part of a longer one: "ausfall" in "kreditausfall", "default" in "defaulted"
 _OUTCOMES = ("good_outcomes", "bad_outcomes", "neutral_outcomes")
 
@@ -203,9 +201,9 @@ def _is_protected(attribute: Attribute, levels: Sequence[str]) -> bool:
 def propose_favourable(attribute: Attribute) -> tuple[Proposal, ...]:
     """Propose the good levels of an outcome; none if nothing says which they are."""
     levels = known_levels(attribute)
-    if not attribute.is_value_coded or len(levels) < 2:
-        return ()
-    if _are_codes(levels):
+    # Numbers such as 1 and 2 say nothing by themselves; 0 and 1 do.
+    are_codes = all(level.lstrip("-").isdigit() for level in levels) and {*levels} not in ({"0", "1"}, {"-1", "1"})
+    if not attribute.is_value_coded or len(levels) < 2 or are_codes:
         return ()
     meanings = _meanings(levels)
     values = attribute.values.to_list()
@@ -221,20 +219,12 @@ def propose_favourable(attribute: Attribute) -> tuple[Proposal, ...]:
 
 def _meanings(levels: Sequence[str]) -> list[Meaning | None]:
     """What each level says; one letter says something only beside its opposite: y beside n, but not beside x."""
-    known = [meaning_of(level) for level in levels]
+    meanings = [meaning_of(level) for level in levels]
+    letters = [len(level.strip()) == 1 and level.strip().isalpha() for level in levels]
     return [
-        meaning if meaning is None or not _is_letter(level) or OPPOSITES[meaning] in known else None
-        for level, meaning in zip(levels, known, strict=True)
+        None if is_letter and meaning is not None and OPPOSITES[meaning] not in meanings else meaning
+        for is_letter, meaning in zip(letters, meanings, strict=True)
     ]
-
-
-def _is_letter(level: str) -> bool:
-    return len(level.strip()) == 1 and level.strip().isalpha()
-
-
-def _are_codes(levels: Sequence[str]) -> bool:
-    """Whether levels are numbers that say nothing by themselves, such as 1 and 2; 0 and 1 do."""
-    return all(level.lstrip("-").isdigit() for level in levels) and set(levels) not in ({"0", "1"}, {"-1", "1"})
 
 
 def _readings(name: str) -> list[tuple[Meaning, Confidence, str]]:
@@ -244,11 +234,7 @@ def _readings(name: str) -> list[tuple[Meaning, Confidence, str]]:
     money = named_in(name, "money")
     clear: tuple[Meaning, Confidence, str] = ("good", "likely", "its name")
     if bad is not None and good is None:
-        return [
-            clear,
-            ("no", "likely", f"{bad!r} is bad to have"),
-            ("low", "guess", f"{bad!r} is bad to have"),
-        ]
+        return [clear, ("no", "likely", f"{bad!r} is bad to have"), ("low", "guess", f"{bad!r} is bad to have")]
     sure: Confidence = "likely" if good is not None else "guess"
     because = f"{good!r} is good to have" if good is not None else "yes is usually the good outcome"
     money_because = f"more {money} is better" if money is not None else "more is usually better"
@@ -259,22 +245,9 @@ def _readings(name: str) -> list[tuple[Meaning, Confidence, str]]:
 
 
 @cache
-def _file() -> dict[str, Any]:
-    import tomllib  # read when the first word is looked up
-
-    return tomllib.loads(resources.files("fairmaxent.inspection").joinpath("vocabulary.toml").read_text("utf-8"))
-
-
-@cache
-def words_for(key: str) -> frozenset[str]:
-    """The words of a part of the vocabulary, or those with a meaning."""
-    return frozenset((_file()["meanings"] | _file())[key].split())
-
-
-@cache
 def groups_of_words(key: str) -> tuple[frozenset[str], ...]:
     """The words of a part of the vocabulary that lists them in groups."""
-    return tuple(frozenset(group.split()) for group in _file()[key])
+    return tuple(frozenset(group.split()) for group in vocabulary()[key])
 
 
 def plain(text: str) -> str:
@@ -283,19 +256,7 @@ def plain(text: str) -> str:
     >>> plain("  Männlich "), plain("CREDIT  risk")
     ('mannlich', 'credit risk')
     """
-    folded = unicodedata.normalize("NFKD", text)
-    kept = "".join(mark for mark in folded if not unicodedata.combining(mark))
-    return " ".join(kept.casefold().split())
-
-
-def words_in(name: str) -> list[str]:
-    """Return the words that the name of a column is made of.
-
-    >>> words_in("two_year_recid"), words_in("isHired"), words_in("Jährliches Einkommen")
-    (['two', 'year', 'recid'], ['is', 'hired'], ['jahrliches', 'einkommen'])
-    """
-    folded = "".join(mark for mark in unicodedata.normalize("NFKD", name) if not unicodedata.combining(mark))
-    return [word.casefold() for word in _WORD.findall(folded)]
+    return " ".join(without_accents(text).casefold().split())
 
 
 def named_in(name: str, key: str) -> str | None:

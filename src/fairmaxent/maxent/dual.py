@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.limits import need_memory
+from fairmaxent.data.table import Reals
 from fairmaxent.maxent.features import Features
 from fairmaxent.maxent.priors.protocol import Prior, Tilted
 from fairmaxent.progress import unwatched

@@ -14,9 +14,7 @@ from functools import cached_property, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.blocks import Blocks, mask
-from fairmaxent.data.table import tally
+from fairmaxent.data.table import Blocks, Reals, tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +36,7 @@ class Features:
         """⟨λ, φ⟩ of each level, −∞ for removed levels."""
         lengths = np.diff(np.append(self.starts, len(self.levels)))
         spread = tally(self.levels, self.values * np.repeat(multipliers, lengths), self.blocks.width)
-        return spread + mask(self.possible)
+        return np.where(self.possible, spread, -np.inf)
 
     def mean(self, levels: Reals) -> Reals:
         """E[φ] from the probability of each level."""

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.blocks import Blocks
+from fairmaxent.data.table import Blocks, Codes, Reals
 from fairmaxent.errors import ForbiddenError, Option
 
 
@@ -27,8 +26,8 @@ class Rule:
 
         Refuses what no base can do exactly: besides the root a tree has only pairs of blocks to say no to.
         """
-        one_hot = {attribute: np.arange(blocks.sizes[attribute]) == level for attribute, level in assignment.items()}
-        roots = blocks.allowed_levels(one_hot)[blocks.slices[0]]
+        others_of = {a: (np.arange(blocks.sizes[a]) != level).astype(np.float64) for a, level in assignment.items()}
+        roots = blocks.spread(others_of)[blocks.slices[0]] == 0
         others = sorted(
             (blocks.block_of(attribute), level)
             for attribute, level in assignment.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import Reals
 
 
 def log_sum_exp(values: Reals, axis: int = -1) -> Reals:

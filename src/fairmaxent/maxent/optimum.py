@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import InfeasibleError, Option, SolverError
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import Features

@@ -19,7 +19,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import InputError, SolverError
 from fairmaxent.maxent.dual import Dual, Point, SearchPoint
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Mask
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption, WithinOption
-from fairmaxent.data.table import tally
+from fairmaxent.data.table import Mask, tally
 from fairmaxent.errors import InputError, LevelError, did_you_mean_level
 from fairmaxent.fairness.measure import MissingOption
 from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, group_text, left_out_text, pair_text, worst_ratio

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Codes, Mask, Reals
-from fairmaxent.data.table import tally
+from fairmaxent.data.table import Codes, Mask, Reals, tally
 
 # The spread of weights that a few rows show is mixed with that of all rows, as if this many rows had shown it.
 _BORROWED_ROWS = 2.0

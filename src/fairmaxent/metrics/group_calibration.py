@@ -15,11 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Codes, Mask, Reals
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption
-from fairmaxent.data.table import tally
-from fairmaxent.data.weights import effective_rows
+from fairmaxent.data.table import Codes, Mask, Reals, effective_rows, tally
 from fairmaxent.errors import InputError
 from fairmaxent.fairness.measure import MissingOption
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.data.arrays import Mask, Reals
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.table import tally
-from fairmaxent.data.weights import effective_rows
+from fairmaxent.data.table import Mask, Reals, effective_rows, tally
 from fairmaxent.errors import LevelError, Option
 from fairmaxent.fairness.rates import first_largest, first_smallest, outcome_rates, smallest_over_largest
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums

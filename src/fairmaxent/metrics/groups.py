@@ -10,13 +10,12 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.distinct_values import factorize
+from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.frames import check_weights, in_range, read_weights
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption, WithinOption, read_columns, read_within
-from fairmaxent.data.table import row_keys
-from fairmaxent.data.weights import check_weights, in_range, read_weights
+from fairmaxent.data.table import Codes, Reals, row_keys
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean_level
 from fairmaxent.fairness.measure import MissingOption
 

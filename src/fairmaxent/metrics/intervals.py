@@ -20,7 +20,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from fairmaxent.data.arrays import Codes, Mask, Reals
+from fairmaxent.data.table import Codes, Mask, Reals
 from fairmaxent.errors import InputError
 from fairmaxent.metrics.effective_counts import EffectiveCounts
 

@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.distinct_values import factorize
+from fairmaxent.data.columns import factorize
 from fairmaxent.data.roles import GroupsOption
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean
 from fairmaxent.fairness.rates import check_rate

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Codes, Mask, Reals
+from fairmaxent.data.table import Codes, Mask, Reals
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.rates import smallest_over_largest
 

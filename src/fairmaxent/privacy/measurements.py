@@ -21,8 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.table import Counted
+from fairmaxent.data.table import Counted, Reals
 from fairmaxent.errors import DependencyError, InputError
 from fairmaxent.privacy.budget import Mechanism, Spent
 

@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
 from fairmaxent.data.draws import quota, shuffled_cells
 from fairmaxent.data.roles import Reading, Roles
-from fairmaxent.data.table import Counted, Table, tally
+from fairmaxent.data.table import Counted, Reals, Table, tally
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.maxent.forbidden import Rule, needed_edges
 from fairmaxent.maxent.priors.tree import Tree

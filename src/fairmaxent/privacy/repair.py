@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
+from fairmaxent.data.table import Reals
 from fairmaxent.privacy.measurements import NoisyTable
 
 # What every possible cell has, in rows: too little to be drawn, but enough to be possible.

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.table import tally
-from fairmaxent.data.weights import effective_rows
+from fairmaxent.data.table import Reals, effective_rows, tally
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent, times
 from fairmaxent.errors import Option, spelled

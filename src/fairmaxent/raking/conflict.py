@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Mask, Reals
-from fairmaxent.data.table import tally
+from fairmaxent.data.table import Mask, Reals, tally
 from fairmaxent.errors import ConflictError, Option
 from fairmaxent.raking.problem import RakingProblem
 

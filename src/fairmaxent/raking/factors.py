@@ -7,10 +7,8 @@ from operator import attrgetter
 
 import numpy as np
 
-from fairmaxent.data.arrays import Mask, Reals
-from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.limits import need_memory
-from fairmaxent.data.table import tally
+from fairmaxent.data.table import Blocks, Mask, Reals, tally
 from fairmaxent.errors import InfeasibleError, InputError, Option, SolverError
 from fairmaxent.maxent.solvers import backtrack, conjugate_gradients
 from fairmaxent.raking.conflict import conflict_error, find_conflict, forced_cells

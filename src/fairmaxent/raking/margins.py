@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.table import Table, tally
+from fairmaxent.data.table import Codes, Reals, Table, tally
 from fairmaxent.errors import ColumnError, InputError, LevelError, TargetError, did_you_mean, shown
 
 Level = tuple[Any, ...]  # one value for each column of a margin

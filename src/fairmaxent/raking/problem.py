@@ -13,10 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from fairmaxent.data.arrays import Codes, Mask, Reals
-from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.limits import need_memory
-from fairmaxent.data.table import tally
+from fairmaxent.data.table import Blocks, Codes, Mask, Reals, tally
 from fairmaxent.errors import InputError, Option
 from fairmaxent.maxent.dual import SearchPoint
 from fairmaxent.maxent.priors.packs import pair_weights

@@ -12,14 +12,12 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, check_count, generator
+from fairmaxent.data.frames import read_weights
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.roles import LARGEST_ROOT, without_identifiers
-from fairmaxent.data.table import Table, match_rows
-from fairmaxent.data.weights import read_weights
+from fairmaxent.data.table import Blocks, Reals, Table, match_rows
 from fairmaxent.engines.lazy_counts import count_rows, join_weights
 from fairmaxent.engines.lazy_frame import (
     Lazy,

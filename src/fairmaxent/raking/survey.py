@@ -10,11 +10,10 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.frames import UNSCALED, WeightScale, read_weights
 from fairmaxent.data.levels import ColumnOptions
-from fairmaxent.data.table import Table, highest, tally
-from fairmaxent.data.weights import UNSCALED, WeightScale, read_weights
+from fairmaxent.data.table import Codes, Reals, Table, highest, tally
 from fairmaxent.engines.lazy_counts import lazy_weight_scale
 from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, engine_errors, fresh_name, numbers, open_lazy
 from fairmaxent.errors import ColumnError, InputError, Option

@@ -26,9 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.table import tally
-from fairmaxent.data.weights import effective_rows
+from fairmaxent.data.table import Reals, effective_rows, tally
 from fairmaxent.relabelling.labellers import Labeller, Predict, checked, cross_fit
 from fairmaxent.relabelling.people import Inputs, People, one_by_one, pooled_labels
 from fairmaxent.relabelling.soft_labels import FLOOR, correction, level, shift, tilt_offsets

@@ -10,10 +10,9 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Codes, Reals
 from fairmaxent.data.frames import has_library
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Table, tally
+from fairmaxent.data.table import Codes, Reals, Table, tally
 from fairmaxent.errors import DependencyError, InputError
 from fairmaxent.maxent.logspace import log_sum_exp
 from fairmaxent.maxent.priors.bases import build_base

@@ -25,11 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.arrays import Codes, Positions, Reals
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Table, match_rows, tally
+from fairmaxent.data.table import Blocks, Codes, Positions, Reals, Table, match_rows, tally
 from fairmaxent.errors import InputError, Option
 
 

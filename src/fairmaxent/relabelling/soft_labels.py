@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Mask, Reals
+from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.maxent.logspace import log_sum_exp
 

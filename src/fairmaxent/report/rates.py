@@ -7,8 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.fairness.rates import group_shares, outcome_axis, outcome_rates, representation_pair, statistical_pair
+from fairmaxent.data.table import Reals
+from fairmaxent.fairness.rates import (
+    group_shares,
+    outcome_axis,
+    outcome_rates,
+    representation_pair,
+    statistical_pair,
+)
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes, group_label
 from fairmaxent.fit.statements import REACHED
@@ -83,6 +89,11 @@ class Reached:
         """Whether only rounding to whole rows keeps what was delivered from the wanted rate, and by very little."""
         small = self.gap is not None and self.gap < _SMALL_GAP
         return bool(self.met_exactly) and self.met is False and self.rounded and small
+
+    @property
+    def wanted_text(self) -> str:
+        """What was asked for, as it is shown."""
+        return "any" if self.wanted is None else f"{self.wanted:.4f}{' (target)' if self.from_target else ''}"
 
 
 def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:

@@ -8,7 +8,7 @@ import { drawLook } from "./look.js";
 import { drawOpen } from "./opening.js";
 import { drawPins } from "./pins.js";
 import { drawRake, drawRaked } from "./rake.js";
-import { drawExpected, drawSee, drawTradeOff } from "./see.js";
+import { drawSee, drawTradeOff } from "./see.js";
 import { forgetMoves } from "./shares.js";
 import { drawFiles, drawJudge, drawTake, drawVerdict } from "./take.js";
 
@@ -18,14 +18,10 @@ let answer = null;
 let pins = [];
 let files = [];
 let looking = 0;
-let judging = {};
 let outdated = null; // why the newest wish has no result, if it has none
 let refitting = false; // whether the newest wish has been waited for a while
 let late;
 const LATE = 700; // milliseconds
-const QUIET = 2000; // milliseconds without a move, after which what new rows will have is simulated
-let expecting;
-let expected = { of: null, values: null };
 
 const live = new Live({
   answered: (newest) => { answer = newest; files = []; outdated = null; fail(null); clearResults(); drawAnswer(); },
@@ -92,7 +88,6 @@ function sized(file) {
 function show(newest) {
   if (state?.table?.number !== newest.table?.number) forgetMoves();
   state = { examples: state?.examples, most_bytes: state?.most_bytes, ...newest };
-  judging = {};
   const rates = (state.forms?.rates ?? []).map((one) => [one.name, one.optional ? null : one.start]);
   options = { favourable: [], protected: [], ...Object.fromEntries(rates), random_state: 0, ...(state.options ?? {}) };
   answer = state.answer ?? null;
@@ -168,7 +163,6 @@ function drawRest() {
     else ask.replaceChildren(h("h2", { id: "ask-title" }, "Ask"), h("p", null, NOT_READY));
   });
   if (!byId("answer")) drawSeeFrame();
-  drawJudgePart();
   redraw(take, () => drawTake(take, { state, options: shared, change, make: () => make(), files }));
   drawAnswer();
 }
@@ -184,11 +178,7 @@ function drawSeeFrame() {
       h("button", { type: "button", id: "trade-off", onclick: () => slow("trade-off") }, "Show the trade-off"),
       h("button", { type: "button", id: "pin", onclick: pin }, "Pin this scenario")),
     h("div", { id: "slow" }), h("div", { id: "curves" }), h("div", { id: "judge" }), h("div", { id: "verdict" }));
-}
-
-function drawJudgePart() {
-  const part = byId("judge");
-  redraw(part, () => drawJudge(part, { forms: state.forms.judging, values: judging, judge: (values) => slow("evaluate", values) }));
+  drawJudge(byId("judge"), () => slow("evaluate"));
 }
 
 // What slow work showed about a fit goes with it.
@@ -211,24 +201,9 @@ function drawAnswer() {
   if (isOld) clearResults();
   byId("judge").hidden = (answer.scenario.mode ?? "rows") !== "rows" || Boolean(answer.scenario.epsilon);
   drawPinsPart();
-  clearTimeout(expecting);
-  if (!isOld) expecting = setTimeout(expect, QUIET);
   byId("command").textContent = isOld ? "" : answer.command;
   byId("python").textContent = isOld ? "" : answer.python;
   drawFiles(isOld ? [] : files);
-}
-
-// What new rows will have takes too long for a moving slider, so it is asked for when the hand rests.
-async function expect() {
-  const of = answer;
-  if (expected.of !== of) {
-    try {
-      expected = { of, values: await post("/api/expected") };
-    } catch {
-      return; // another fit is under way; its answer asks again
-    }
-  }
-  if (answer === of && byId("expected")) drawExpected(byId("expected"), of.see, expected.values);
 }
 
 // ---------------------------------------------------------------- slow work

@@ -18,21 +18,15 @@ function head(pin, { rename, restore, unpin }) {
     button("Restore", () => restore(pin.answer.scenario)), " ", button("Remove", () => unpin(pin.number))));
 }
 
-// Rates of columns, which scenarios that compare other groups also have, come first; then what only some have, what it
-// costs, and what was asked for in different ways.
+// Rates, what it costs, and what was asked for in different ways.
 function rows(all) {
   const answers = all.map((pin) => pin.answer);
   const each = (name, text) => [name, ...answers.map(text)];
   // One row for each name that any scenario has.
   const lines = (of, name) => [...new Set(answers.flatMap((one) => of(one).map(name)))].map((one) =>
     each(one, (answer) => rate(of(answer).find((line) => name(line) === one)?.after)));
-  const outcomes = new Set(answers.flatMap(({ see }) => see.overall.map((one) => one.outcome).filter(Boolean)));
-  const overall = (one) => `${KINDS[one.kind]}: ${one.name}${one.outcome && outcomes.size > 1 ? ` (${one.outcome})` : ""}`;
-  const comparesOthers = ({ within, groups, protected: columns }) =>
-    Object.keys(within ?? {}).length > 0 || (groups === "joint" && columns.length > 1);
   return [
-    ...lines(({ see }) => see.overall, overall),
-    ...lines(({ see, scenario }) => (comparesOthers(scenario) ? see.rates : []), (one) => `${KINDS[one.kind]}: ${one.name}`),
+    ...lines(({ see }) => see.rates, (one) => `${KINDS[one.kind]}: ${one.name}`),
     each("Effective rows", ({ see }) => whole(see.effective_rows)),
     each("Largest weight of one row", ({ see }) => times(see.heaviest)),
     each("Outcomes changed", ({ see }) => whole(see.changed_people)),

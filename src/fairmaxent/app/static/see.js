@@ -11,7 +11,7 @@ export function drawSee(target, { answer, width }) {
   const { see } = answer;
   refill(target, headline(see), spent(answer.spent),
     see.warnings.length > 0 && h("div", { class: "warnings" }, h("h3", null, "High costs"), listed(see.warnings)),
-    rates(see), h("p", { id: "expected", class: "soft" }),
+    rates(see), h("p", { class: "soft" }, "“After” is exact for the fit. Rows cannot be split, so the rates of a file of new rows differ a little; the report gives them."),
     see.means.length > 0 && table("Mean of the outcome", ["Group", "before", "after"],
       see.means.map((one) => [one.group, times(one.before), times(one.after)]), [1, 2]),
     people(see), pictures(see, width), costs(see), see.estimate && estimate(see),
@@ -154,14 +154,4 @@ function conclusion(points) {
   if (least > 0.95 * best.y) return "The line is almost flat: another value would hardly change how much information is left.";
   if (!here || here.y > 0.95 * best.y) return "The present value leaves nearly as much information as any other.";
   return `A value of ${best.x} would leave ${whole(best.y)} effective rows instead of ${whole(here.y)}.`;
-}
-
-// What new rows will have, once it is known.
-export function drawExpected(target, see, { rows, rates }) {
-  const shown = (one) => see.rates.find((other) => other.kind === one.kind && other.name === one.name);
-  const asked = rates.filter((one) => one.range && shown(one)?.wanted !== null);
-  const isSame = (one) => one.range.every((end) => rate(end) === rate(shown(one).after));
-  const said = asked.map((one) => `${KINDS[one.kind].toLowerCase()} of ${one.name}: ${span(...one.range)}`);
-  target.textContent = !asked.length ? "" : asked.every(isSame) ? `Expect a file of ${whole(rows)} new rows to have the same rates, to three digits.`
-    : `“After” is exact for the fit. Rows cannot be split, so the rates of a file of ${whole(rows)} new rows differ a little. Expect ${said.join("; ")}.`;
 }

@@ -2,7 +2,7 @@
 
 import { h, refill, table } from "./dom.js";
 import { form } from "./form.js";
-import { rate, size, span } from "./format.js";
+import { size } from "./format.js";
 
 export function drawTake(section, { state, options, change, make, files }) {
   refill(section,
@@ -41,19 +41,19 @@ export const listFiles = (files) => files.length > 0 && h("ul", { class: "files"
     `${file.what}: ${file.name}`), ` (${size(file.bytes)})`)));
 export const drawFiles = (files) => refill(document.getElementById("files"), listFiles(files));
 
-// The options of the judgement are kept while the page is open.
-export function drawJudge(target, { forms, values, judge }) {
+export function drawJudge(target, judge) {
   target.replaceChildren(h("details", null, h("summary", null, "Judge the new rows before sharing"),
     h("p", { class: "soft" }, "How much they differ from yours, what a model learns from them, and what they give away about people."),
-    form(forms, values, (changed) => Object.assign(values, changed)),
-    h("p", null, h("button", { type: "button", id: "evaluate", onclick: () => judge({ options: { ...values } }) }, "Judge the new rows"))));
+    h("p", null, h("button", { type: "button", id: "evaluate", onclick: judge }, "Judge the new rows"))));
 }
 
-export function drawVerdict(target, result) {
-  const range = (one) => (one.low === null ? "" : span(one.low, one.high));
-  target.replaceChildren(h("h3", null, "May the new rows be shared?"), h("p", null, result.verdict),
-    table("What was measured", ["", "about", "value", "95 % interval"],
-      result.measures.map((one) => [one.measure, one.about, rate(one.value), range(one)]), [2, 3]),
-    h("p", { class: "soft" }, "The same on the command line, once the files are there; with --control and rows of other people, risks are measured and not only bounded:"),
-    h("pre", { tabindex: "0", "aria-label": "Command that judges the rows" }, result.command));
-}
+// The blocks of a document, as a report has them.
+const list = (items) => items.length > 0 && h("ul", null, items.map((item) => h("li", null, item)));
+const BLOCKS = {
+  Paragraph: ({ text }) => h("p", null, text),
+  Note: ({ lead, items }) => h("div", { class: "notes" }, h("p", null, lead), list(items)),
+  Table: ({ label, heads, rows, numeric }) => table(label, heads, rows, numeric.flatMap((is, index) => (is ? [index] : []))),
+};
+
+export const drawVerdict = (target, { blocks }) =>
+  refill(target, h("h3", null, "May the new rows be shared?"), blocks.map((block) => BLOCKS[block.kind](block)));

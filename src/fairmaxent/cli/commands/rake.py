@@ -35,7 +35,8 @@ from fairmaxent.cli.reading_options import (
     reading_options,
     source_of,
 )
-from fairmaxent.cli.text import as_json, cell_text, say, step, text_table
+from fairmaxent.cli.text import as_json, cell_text, say, step
+from fairmaxent.document.text import table_lines
 from fairmaxent.errors import spelled
 from fairmaxent.options import option
 
@@ -287,11 +288,14 @@ def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str])
 
     levels = [(margin.name, level) for margin in certificate.margins for level in margin.levels]
     rows = [
-        (f"{name} = {one.level}", one.rows, one.before, one.wanted, one.achieved, round(one.effective_rows))
+        [
+            f"{name} = {one.level}",
+            *map(cell_text, (one.rows, one.before, one.wanted, one.achieved, round(one.effective_rows))),
+        ]
         for name, one in levels[:_SHOWN]
     ]
     more = [f"and {len(levels) - _SHOWN:,} more levels; --json shows them all"] if len(levels) > _SHOWN else []
-    table = text_table(["margin", "rows", "before", "wanted", "after", "effective rows"], rows)
+    table = table_lines(["margin", "rows", "before", "wanted", "after", "effective rows"], rows)
     seed = [f"seed of the replicates: {wanted.random_state}"] if wanted.replicates else []
     written = [
         f"wrote {cell_text(target)}" + (f" ({certificate.rows:,} rows)" if target == wanted.output else "")
@@ -301,7 +305,7 @@ def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str])
     warnings = [spelled(warning, as_typed) for warning in few_rows_warnings(certificate.margins)]
     parts = [
         "\n".join(f"Warning: {cell_text(warning)}" for warning in warnings),
-        "\n".join([table, *more]),
+        "\n".join([*table, *more]),
         "\n".join([*certificate.summary(), *seed]),
         "\n".join(f"Note: {cell_text(note)}" for note in notes),
         "\n".join(written) if wanted.targets else "Nothing was written.",

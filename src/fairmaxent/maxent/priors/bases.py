@@ -9,10 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Reals
-from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.column_storage import Arrays
-from fairmaxent.data.table import Counted
+from fairmaxent.data.columns import Arrays
+from fairmaxent.data.table import Blocks, Counted, Reals
 from fairmaxent.maxent.forbidden import Rule, allowed_roots, needed_edges, strike_out
 from fairmaxent.maxent.priors.product import Product
 from fairmaxent.maxent.priors.protocol import Prior

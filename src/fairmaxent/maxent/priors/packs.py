@@ -9,9 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.blocks import Blocks, ravel
-from fairmaxent.data.table import tally
+from fairmaxent.data.table import Blocks, Codes, Reals, ravel, tally
 
 
 @dataclass(frozen=True, eq=False)

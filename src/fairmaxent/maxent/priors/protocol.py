@@ -14,9 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.blocks import Blocks
-from fairmaxent.data.table import Table
+from fairmaxent.data.table import Blocks, Codes, Reals, Table
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.blocks import Blocks, ravel
 from fairmaxent.data.draws import Choice
-from fairmaxent.data.table import Table, equal_steps, match_rows, tally
+from fairmaxent.data.table import Blocks, Codes, Reals, Table, equal_steps, match_rows, ravel, tally
 from fairmaxent.maxent.logspace import softmax
 from fairmaxent.maxent.priors.packs import Pack, packed, pair_weights
 from fairmaxent.maxent.priors.protocol import Drawn

@@ -16,10 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fairmaxent.data.arrays import Codes, Reals
-from fairmaxent.data.blocks import Blocks
 from fairmaxent.data.limits import MOST_CELLS, need_memory
-from fairmaxent.data.table import Counted, tally
+from fairmaxent.data.table import Blocks, Codes, Counted, Reals, tally
 from fairmaxent.errors import LimitError, Option
 from fairmaxent.maxent.forbidden import Rule, allowed_roots, needed_edges, strike_out
 from fairmaxent.maxent.logspace import entropy, log_gamma

@@ -1,8 +1,8 @@
-"""What Look shows: an inspection as plain values for the page, with the values that each group lacks."""
+"""What Look and See show, as plain values for the page: an inspection, and a fit in people as well as in rates."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,18 @@ from fairmaxent.cli.reading_options import DomainOptions
 from fairmaxent.cli.request_options import RoleOptions
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
+from fairmaxent.document import Block
 from fairmaxent.errors import cut, spelled
+from fairmaxent.fairness.rates import group_table, outcome_axis
+from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.groups import group_changes, group_label
+from fairmaxent.fit.remarks import cost_remarks, other_remarks, unfair_decisions
+from fairmaxent.fit.statements import changed_lines, copies_of, expected_lines
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
 from fairmaxent.inspection.hints import NOTABLE
 from fairmaxent.metrics.group_rates import group_text
 from fairmaxent.plain_text import plain_json, visible
+from fairmaxent.report.delivered import data_table
 
 _LEVELS = 40  # of a column, shown
 _PROXIES = 12
@@ -143,3 +150,102 @@ def _gaps(frame: Any, domain: Domain, columns: Sequence[str]) -> dict[str, dict[
         worst = others[share.argmax()] if share.any() else None
         gaps[name] = {"share": share.mean(), "most_in": worst, "most": share.max()}
     return gaps
+
+
+def seen(fit: Fit) -> dict[str, Any]:
+    """Rates wanted, before and after; every group; who gains and who loses; costs; what to know."""
+    certificate, costs = fit.certificate, fit.certificate.costs
+    about_models = _sentences(unfair_decisions(certificate))
+    groups = () if costs is None else costs.groups
+    changed = () if costs is None else costs.changed
+    return {
+        "rows": fit.table.size,
+        "rates": [
+            {
+                "kind": kind,
+                "name": certificate.measure.about(kind, name),
+                "wanted": certificate.wanted[kind][name],
+                "before": certificate.before[kind][name],
+                "after": certificate.achieved[kind][name],
+            }
+            for kind, name in certificate.rates_shown
+        ],
+        "groups": list(_groups(fit)),
+        "means": certificate.means,
+        "effective_rows": certificate.effective_rows,
+        "copied_share": certificate.copied_share,
+        "copied_rows": copies_of(redrawn=certificate.redrawn is not None).are,
+        "heaviest": max((group.largest_weight for group in groups), default=None),
+        "most_copies": max((group.most_copies for group in groups), default=None),
+        "costs": [
+            [one.beyond_line, one.name, one.rows, one.effective_rows, one.largest_weight, one.most_copies]
+            for one in groups
+        ],
+        # Every grouping counts all people who get another outcome.
+        "changed_people": sum(one.changed for one in changed if one.grouping == changed[0].grouping),
+        "changed": [visible(line) for line in changed_lines(costs)],
+        "warnings": _sentences(cost_remarks(certificate)),
+        "notes": [note for note in _sentences(other_remarks(certificate)) if note not in about_models],
+        "about_models": about_models,
+        "estimate": _estimate(fit),
+    }
+
+
+def drawn_blocks(blocks: Iterable[Block]) -> list[dict[str, Any]]:
+    """The blocks of a document, for the page, which draws each kind in its way."""
+    return [
+        {"kind": type(block).__name__, **plain_json(block), "numeric": getattr(block, "numeric", ())}
+        for block in blocks
+    ]
+
+
+def _sentences(remarks: Iterable[Any]) -> list[str]:
+    return [visible(spelled(remark, as_labelled)) for remark in remarks]
+
+
+def _groups(fit: Fit) -> Iterator[dict[str, Any]]:
+    """Each group and outcome, with how many people of a table of the same size have it, before and after.
+
+    These are counted: a rate is about those whose outcome is known, so a rate times the size of its group would be too
+    much.
+    """
+    measure, rows, people = fit.certificate.measure, fit.table.size, {}
+    for axes, name in zip(measure.groupings, measure.names, strict=True):
+        before, after = (group_table(table / table.sum(), axes) for table in (data_table(fit), fit.certificate.table))
+        labels = fit.roles.attributes[outcome_axis(axes)].labels
+        for group in np.ndindex(before.shape[1:]):
+            for level in measure.favourable_of(axes):
+                shares = before[level][group], after[level][group]
+                people[name, group_label(fit, axes, group), labels[level]] = shares
+    for change in group_changes(fit):
+        before, after = people[change.column, change.group, change.outcome]
+        yield {
+            **vars(change),
+            "people_before": change.share_before * rows,
+            "people_after": change.share_after * rows,
+            "with_before": before * rows,
+            "with_after": after * rows,
+        }
+
+
+def _estimate(fit: Fit) -> dict[str, Any] | None:
+    estimate = fit.certificate.estimate
+    if estimate is None:
+        return None
+    outcomes = group_table(fit.certificate.measure.with_outcome(data_table(fit), ()), ())
+    return {
+        "student": estimate.student,
+        "output": estimate.output,
+        "people": estimate.measured_on,
+        "lines": [
+            {
+                "name": line.label,
+                "meaning": line.meaning,
+                "before": line.before.value,
+                "after": line.after.value,
+                "range": line.after.span,
+            }
+            for line in expected_lines(estimate)
+        ],
+        "same_for_all": float(outcomes.max() / outcomes.sum()),  # the accuracy of the same answer for everybody
+    }

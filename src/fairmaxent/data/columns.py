@@ -1,0 +1,480 @@
+"""The distinct values of a column, which of them each row has, and how they are stored without pickle.
+
+The values come in one canonical order (numbers and dates ascending, text by code point, ``False`` before ``True``,
+ordered categories as declared), so that the same data gives the same codes in every library. polars and pyarrow store
+them as an Arrow stream, which keeps every dtype. pandas may be installed without pyarrow, so its columns are stored by
+layout: the numbers or texts behind the dtype, and the dtype's own name.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmaxent.data import frames
+from fairmaxent.data.frames import Column, column_errors
+from fairmaxent.errors import InputError, StorageError
+
+_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_FIRST_DAY, _LAST_DAY = (day.toordinal() - 719_163 for day in (datetime.date.min, datetime.date.max))  # from 1970
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctValues:
+    """The distinct values of a column, and which of them each row has."""
+
+    values: Column  # in canonical order
+    codes: NDArray[np.intp]  # position of each row's value among them; -1: missing
+    counts: NDArray[np.intp]  # how many rows have each of them
+    rows: NDArray[np.intp]  # the first row that has each of them
+
+    @property
+    def missing(self) -> int:
+        """How many rows have none."""
+        return len(self.codes) - int(self.counts.sum())
+
+
+def distinct_values(series: Column) -> DistinctValues:
+    """Find the distinct values of a column in one pass."""
+    with column_errors(series):
+        codes, counts = _close_gaps(LIBRARIES[frames.library_of(series)](series.to_native(), series.name))
+        rows = first_rows(codes, len(counts))
+        return DistinctValues(frames.take(series, rows), codes, counts, rows)
+
+
+def factorize(series: Column) -> tuple[NDArray[np.intp], Column]:
+    """Return each row's position among the distinct values (-1: missing) and those values, in canonical order."""
+    distinct = distinct_values(series)
+    return distinct.codes, distinct.values
+
+
+def first_rows(codes: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """Return for each of ``count`` codes the first row that has it."""
+    rows = np.full(count + 1, -1, dtype=np.intp)  # one more, at -1, for missing
+    for size in (4096, len(codes)):  # the first few thousand rows nearly always show every value
+        head = codes[:size]
+        rows[head[::-1]] = np.arange(len(head) - 1, -1, -1)  # the last write, i.e. the first row, stays
+        if rows[:count].min(initial=0) >= 0:
+            break
+    return rows[:count]
+
+
+def _close_gaps(ranks: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Renumber non-negative ranks 0, 1, … without gaps, -1 stays; and count how many rows have each new number."""
+    shifted = ranks + np.ones((), dtype=np.intp)
+    counts = np.bincount(shifted)[1:]  # [0]: missing
+    seen = counts > 0
+    if seen.all():
+        return ranks.astype(np.intp, copy=False), counts
+    positions = np.append(-1, np.cumsum(seen) - 1)
+    return positions[shifted], counts[seen]
+
+
+def _rank_numbers(numbers: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[np.integer]:
+    """Rank by size. Integers in a narrow range are their own ranks, up to a shift; no sort is needed."""
+    if missing.all():
+        return np.full(len(numbers), -1)
+    some_missing = bool(missing.any())
+    present = numbers[~missing] if some_missing else numbers
+    ranks: NDArray[np.integer]
+    if present.dtype.kind == "b":
+        ranks = present.view(np.int8)
+    elif present.dtype.kind in "iu" and int(present.max()) - int(present.min()) < 4 * len(numbers) + 65_536:
+        wide = np.uint64 if present.dtype.kind == "u" else np.int64  # in eight bits, 127 - -128 is -1, which is missing
+        ranks = np.subtract(present, present.min(), dtype=wide).astype(np.intp)
+    else:
+        ranks = np.unique(present, return_inverse=True)[1]
+    if not some_missing:
+        return ranks
+    spread = np.full(len(numbers), -1, dtype=np.intp)
+    spread[~missing] = ranks
+    return spread
+
+
+def _rank_values(indices: NDArray[np.integer], values: Sequence[Any]) -> NDArray[np.intp]:
+    """Rank rows given as positions in a short list of distinct values."""
+    ranks = np.full(len(values) + 1, -1, dtype=np.intp)  # the last entry serves index -1
+    ranks[_sorted_positions(values)] = np.arange(len(values))
+    return np.asarray(ranks[indices])
+
+
+def _sorted_positions(values: Sequence[Any]) -> list[int]:
+    """Sort by value; mixed types by type, then value; values that cannot be compared by type, then first appearance."""
+    types = [type(value).__name__ for value in values]
+    for keys in (values, list(zip(types, values, strict=True))):
+        try:
+            return sorted(range(len(values)), key=keys.__getitem__)
+        except TypeError:
+            continue
+    return sorted(range(len(values)), key=types.__getitem__)
+
+
+def _cannot_factorize(name: str, kind: object) -> InputError:
+    shown = str(kind) if len(str(kind)) <= 60 else f"{str(kind)[:60]}…"
+    return InputError(
+        f"column {name!r} holds {shown}; each cell must be a single number, text, truth value or date: "
+        "unpack the column",
+        column=name,
+    )
+
+
+def _pandas_ranks(native: Any, name: str) -> NDArray[np.integer]:
+    pandas = frames.load_library("pandas")
+    dtype = native.dtype
+    if isinstance(dtype, pandas.CategoricalDtype):
+        codes = native.cat.codes.to_numpy()
+        return codes if dtype.ordered else _rank_values(codes, dtype.categories.tolist())
+    if isinstance(dtype, pandas.ArrowDtype):
+        return _pyarrow_ranks(frames.load_library("pyarrow").chunked_array(native.array.__arrow_array__()), name)
+    if dtype.kind in "mM":
+        return _rank_numbers(native.array.asi8, native.isna().to_numpy())
+    if dtype.kind in "biuf":
+        masked = hasattr(dtype, "numpy_dtype")
+        numbers = native.to_numpy(dtype=dtype.numpy_dtype, na_value=0) if masked else native.to_numpy()
+        missing = native.isna().to_numpy()
+        return _rank_numbers(numbers, missing | np.isnan(numbers) if dtype.kind == "f" else missing)
+    try:
+        indices, values = native.array.factorize()
+        if isinstance(dtype, np.dtypes.ObjectDType) and not all(type(value) is str for value in values):
+            keys: dict[tuple[bool, Any], int] = {}  # True and 1 stay apart
+            places = (
+                -1 if frames.is_missing(cell) else keys.setdefault((isinstance(cell, bool | np.bool_), cell), len(keys))
+                for cell in native.array
+            )
+            indices, values = np.fromiter(places, np.intp, len(native)), [cell for _, cell in keys]
+    except TypeError as error:
+        raise _cannot_factorize(name, f"cells that cannot be compared ({error})") from error
+    return _rank_values(indices, list(values))
+
+
+def _polars_ranks(native: Any, name: str) -> NDArray[np.integer]:
+    polars = frames.load_library("polars")
+    dtype = native.dtype
+    if dtype.is_nested() or dtype == polars.Object:
+        raise _cannot_factorize(name, dtype)
+    missing = native.is_null().to_numpy()
+    if missing.all():
+        return np.full(len(native), -1)
+    if dtype in (polars.Date, polars.Datetime):  # polars would panic when it shows what Python cannot hold
+        days = native.to_physical() // (1 if dtype == polars.Date else _PER_DAY[dtype.time_unit])
+        if days.min() < _FIRST_DAY or days.max() > _LAST_DAY:
+            raise OverflowError("a date or time outside the years 1 to 9999")
+    if dtype == polars.Categorical:
+        present = native.drop_nulls().unique()
+        physical = present.to_physical().to_numpy()
+        ranks = np.full(int(physical.max()) + 2, -1, dtype=np.intp)
+        ranks[physical] = _rank_values(np.arange(len(physical)), present.cast(polars.String).to_list())
+        return np.asarray(ranks[native.to_physical().fill_null(len(ranks) - 1).to_numpy()])
+    if dtype == polars.String:  # polars sorts text by bytes of UTF-8, which is the order of code points
+        native = native.cast(polars.Enum(native.unique().drop_nulls().sort()))
+    numbers = native.to_physical()
+    if numbers.dtype == polars.Boolean:
+        numbers = numbers.cast(polars.UInt8)
+    wide = (polars.Int128, getattr(polars, "UInt128", polars.Int128))  # which numpy does not have
+    if not numbers.dtype.is_numeric() or numbers.dtype.is_decimal() or numbers.dtype in wide:
+        return np.asarray(native.rank("dense").fill_null(0).to_numpy().astype(np.intp) - 1)
+    numbers = numbers.fill_null(0).to_numpy()
+    return _rank_numbers(numbers, missing | np.isnan(numbers) if numbers.dtype.kind == "f" else missing)
+
+
+def _pyarrow_ranks(native: Any, name: str) -> NDArray[np.integer]:
+    pyarrow = frames.load_library("pyarrow")
+    kind = native.type
+    types = pyarrow.types
+    if types.is_nested(kind):
+        raise _cannot_factorize(name, kind)
+    if native.null_count == len(native):
+        return np.full(len(native), -1)
+    if types.is_dictionary(kind):
+        array = _one_array(native.unify_dictionaries())
+        codes = _indices(array)
+        if kind.ordered:  # by where each value stands first: a dictionary may repeat one, or hold a null
+            first: dict[Any, int] = {None: -1}
+            ranks = np.array([first.setdefault(value, at) for at, value in enumerate(array.dictionary.to_pylist())])
+        else:
+            ranks = _pyarrow_ranks(array.dictionary, name)
+        return np.asarray(np.append(ranks, -1)[codes])
+    if types.is_temporal(kind):
+        native = _one_array(native).view(pyarrow.int64() if kind.bit_width == 64 else pyarrow.int32())
+    if types.is_boolean(kind) or types.is_integer(native.type) or types.is_floating(kind):
+        missing = _one_array(native.is_null(nan_is_null=True)).to_numpy(zero_copy_only=False)
+        filled = native.fill_null(False if types.is_boolean(kind) else 0)
+        return _rank_numbers(_one_array(filled).to_numpy(zero_copy_only=False), missing)
+    array = _one_array(native.dictionary_encode())
+    return _rank_values(_indices(array), array.dictionary.to_pylist())
+
+
+def _indices(array: Any) -> NDArray[np.integer]:
+    """Return the positions of a dictionary array in its dictionary, -1 for null; unsigned ones cannot hold -1."""
+    indices = array.indices.cast(frames.load_library("pyarrow").int64())
+    return np.asarray(indices.fill_null(-1).to_numpy(zero_copy_only=False))
+
+
+def _one_array(native: Any) -> Any:
+    """Join the chunks of a pyarrow column; an array is one already."""
+    return native.combine_chunks() if hasattr(native, "combine_chunks") else native
+
+
+LIBRARIES: dict[str, Callable[[Any, str], NDArray[np.integer]]] = {
+    "pandas": _pandas_ranks,
+    "polars": _polars_ranks,
+    "pyarrow": _pyarrow_ranks,
+}
+
+# ---------------------------------------------------------------- stored columns
+
+Arrays = dict[str, NDArray[Any]]
+Record = dict[str, Any]
+
+_READERS: dict[str, Callable[[str], object]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": "True".__eq__,
+    "Decimal": Decimal,
+    "date": datetime.date.fromisoformat,
+    "datetime": datetime.datetime.fromisoformat,
+    "time": datetime.time.fromisoformat,
+    "NoneType": lambda _: None,
+}
+_ENDS = ("left", "right")  # of an interval
+
+
+def to_storage(series: Column) -> tuple[Record, Arrays]:
+    """Return the column as a JSON-able record and arrays, from which `from_storage` restores it with its dtype."""
+    library, native = frames.library_of(series), series.to_native()
+    if library == "pandas":
+        record, arrays = _pandas_record(native, series.name)
+        return {"library": library, **record}, arrays
+    if library == "pyarrow":
+        return {"library": library}, _pyarrow_stream(native)
+    sink = io.BytesIO()
+    native.alias("values").to_frame().write_ipc_stream(sink)
+    return {"library": library}, {"stream": np.frombuffer(sink.getvalue(), dtype=np.uint8)}
+
+
+def from_storage(name: str, record: Record, arrays: Mapping[str, NDArray[Any]], rows: int | None = None) -> Column:
+    """Restore what `to_storage` wrote, under this column name; ``rows`` is how many values it must have, if known."""
+    library = record["library"]
+    if library not in LIBRARIES:
+        raise StorageError(f"column {name!r} was stored by {library!r}; known: pandas, polars, pyarrow")
+    namespace = frames.load_library(library)
+    if library == "pandas":
+        native = _pandas_restore(record, arrays, rows).to_frame(name)
+    elif library == "polars":
+        native = _alone(namespace.read_ipc_stream(io.BytesIO(_stream(arrays, rows))), "columns").rename(
+            {"values": name}
+        )
+    else:
+        native = namespace.table({name: _pyarrow_restore(arrays, rows)})
+    frame: nw.DataFrame[Any] = nw.from_native(native, eager_only=True)
+    return frame.get_column(name)
+
+
+def _pyarrow_stream(native: Any) -> Arrays:
+    pyarrow = frames.load_library("pyarrow")
+    sink = io.BytesIO()
+    table = pyarrow.table({"values": native}).unify_dictionaries().combine_chunks()
+    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return {"stream": np.frombuffer(sink.getvalue(), dtype=np.uint8)}
+
+
+def _stream(arrays: Mapping[str, NDArray[Any]], rows: int | None) -> bytes:
+    """The bytes of an Arrow stream, after a look at what it declares."""
+    content = arrays["stream"].tobytes()
+    check_stream(content, rows)
+    return content
+
+
+def _pyarrow_restore(arrays: Mapping[str, NDArray[Any]], rows: int | None) -> Any:
+    table = frames.load_library("pyarrow").ipc.open_stream(_stream(arrays, rows)).read_all()
+    table.validate(full=True)
+    return _alone(table, "column_names").column("values")
+
+
+def _alone(table: Any, names: str) -> Any:
+    """Refuse a stream with other columns beside the stored one, which nothing would read."""
+    if list(getattr(table, names)) != ["values"]:
+        raise ValueError("a column is stored together with others")
+    return table
+
+
+def _pandas_record(native: Any, name: str) -> tuple[Record, Arrays]:
+    pandas = frames.load_library("pandas")
+    dtype = native.dtype
+    if isinstance(dtype, pandas.CategoricalDtype):
+        categories, arrays = _pandas_record(dtype.categories.to_series(), name)
+        record = {"layout": "category", "ordered": dtype.ordered, "categories": categories}
+        return record, {"codes": native.cat.codes.to_numpy(), **nest("categories", arrays)}
+    if isinstance(dtype, pandas.IntervalDtype):  # of pandas.cut
+        ends = [_pandas_record(getattr(pandas.Index(native), end).to_series(), name) for end in _ENDS]
+        record = {"layout": "interval", "closed": dtype.closed, "left": ends[0][0], "right": ends[1][0]}
+        return record, nest("left", ends[0][1]) | nest("right", ends[1][1])
+    if isinstance(dtype, pandas.ArrowDtype):
+        column = frames.load_library("pyarrow").chunked_array(native.array.__arrow_array__())
+        return {"layout": "stream"}, _pyarrow_stream(column)
+    if isinstance(dtype, pandas.StringDtype):
+        texts = [value if isinstance(value, str) else None for value in native]
+        dtype_name = "str" if str(dtype) == "str" else f"string[{dtype.storage}]"
+        return {"layout": "text", "dtype": dtype_name, "values": texts}, {}
+    if isinstance(dtype, np.dtypes.ObjectDType):
+        return {"layout": "objects", "values": [_tagged(value, name) for value in native]}, {}
+    record = {"layout": "numbers", "dtype": str(dtype)}
+    if dtype.kind not in "biufmM" or pandas.api.types.pandas_dtype(str(dtype)) != dtype:
+        raise StorageError(f"column {name!r} of dtype {dtype} cannot be stored; convert it, e.g. to text")
+    if dtype.kind in "mM":
+        return record | {"layout": "times"}, {"numbers": native.array.asi8}
+    if hasattr(dtype, "numpy_dtype"):
+        numbers = native.to_numpy(dtype=dtype.numpy_dtype, na_value=0)
+        return record, {"numbers": numbers, "missing": native.isna().to_numpy()}
+    return record, {"numbers": native.to_numpy()}
+
+
+def _pandas_restore(record: Record, arrays: Mapping[str, NDArray[Any]], rows: int | None) -> Any:
+    pandas = frames.load_library("pandas")
+    match record["layout"]:
+        case "category":
+            categories = _pandas_restore(record["categories"], unnest("categories", arrays), None)
+            dtype = pandas.CategoricalDtype(pandas.Index(categories), ordered=record["ordered"])
+            return pandas.Series(pandas.Categorical.from_codes(arrays["codes"], dtype=dtype))
+        case "interval":
+            left, right = (_pandas_restore(record[end], unnest(end, arrays), rows) for end in _ENDS)
+            return pandas.Series(pandas.arrays.IntervalArray.from_arrays(left, right, closed=record["closed"]))
+        case "stream":
+            return pandas.Series(pandas.arrays.ArrowExtensionArray(_pyarrow_restore(arrays, rows)))
+        case "text":
+            return pandas.Series(record["values"], dtype=record["dtype"])
+        case "objects":
+            return pandas.Series([_READERS[tag](text) for tag, text in record["values"]], dtype=object)
+        case "times":
+            dtype = pandas.api.types.pandas_dtype(record["dtype"])
+            series = pandas.Series(arrays["numbers"].view(f"{dtype.kind}8[{np.datetime_data(dtype.base)[0]}]"))
+            zone = getattr(dtype, "tz", None)
+            return series.dt.tz_localize("UTC").dt.tz_convert(zone) if zone else series
+        case "numbers":
+            series = pandas.Series(arrays["numbers"]).astype(record["dtype"])
+            return series.mask(arrays["missing"]) if "missing" in arrays else series
+        case _:
+            raise ValueError("a column has an unknown layout")
+
+
+def _tagged(value: object, name: str) -> list[str]:
+    """Write one Python value of an object column as its type and its text."""
+    is_time = isinstance(value, np.datetime64 | np.timedelta64)  # in nanoseconds, it would become a number
+    value = value.item() if isinstance(value, np.generic) and not is_time else value
+    tag = type(value).__name__
+    if tag in ("NAType", "NaTType"):
+        return ["NoneType", "None"]
+    if tag not in _READERS:
+        raise StorageError(f"column {name!r} holds a {tag}, which cannot be stored; convert it, e.g. to text")
+    return [tag, value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)]
+
+
+# ---------------------------------------------------------------- arrays of a file, checked before they are trusted
+
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+def sound(
+    array: NDArray[Any], kind: str, shape: Sequence[int], *, low: float = -_LARGEST, high: float = _LARGEST
+) -> NDArray[Any]:
+    """Return an array that has this kind (numpy's letter), shape and range; NaN is in no range.
+
+    Shorter floats become float64: shares that add up to one in float32 need not do so for NumPy's generators.
+    """
+    if array.dtype.kind != kind or array.shape != tuple(shape):
+        raise ValueError(f"expected {kind} of shape {tuple(shape)}, found {array.dtype} of shape {array.shape}")
+    if array.size and not (array.min() >= low and array.max() <= high):
+        raise ValueError(f"expected numbers from {low} to {high}, found {array.min()} to {array.max()}")
+    return array.astype(np.float64, copy=False) if kind == "f" else array
+
+
+def masses(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """Return numbers that are not negative."""
+    return sound(array, "f", shape, low=0)
+
+
+def logarithms(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """Return logarithms of numbers that may be zero."""
+    return sound(array, "f", shape, low=-np.inf)
+
+
+def nest(prefix: str, arrays: Arrays) -> Arrays:
+    """Put a prefix before the names of arrays, so that several sets can share one store."""
+    return {f"{prefix}.{key}": array for key, array in arrays.items()}
+
+
+def unnest(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+    """Return the arrays that `nest` put under this prefix."""
+    start = f"{prefix}."
+    return {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
+
+
+# An Arrow stream is a sequence of messages: a mark, the size of the metadata, the metadata (a flatbuffer), and a body
+# whose size the metadata give. Libraries allocate what a message declares, and inflate bodies that are compressed, so a
+# stream from a file is looked at before a library reads it.
+_MARK = 0xFFFFFFFF
+_DICTIONARY, _RECORDS = 2, 3  # kinds of messages
+_BODY_SIZE, _KIND, _HEADER = 3, 1, 2  # fields of a message
+_LENGTH, _COMPRESSION = 0, 3  # fields of a batch of records
+_DATA = 1  # field of a dictionary: its batch of records
+
+
+def check_stream(content: bytes, rows: int | None) -> None:
+    """Refuse a stream that does not have these rows, if known, or whose bodies are compressed or not there."""
+    at = total = 0
+    while at + 8 <= len(content):
+        mark, size = struct.unpack_from("<II", content, at)
+        metadata, at = content[at + 8 : at + 8 + size], at + 8 + size
+        if mark != _MARK or at > len(content) or (size == 0 and at < len(content)):
+            raise ValueError("it is no Arrow stream")
+        if size == 0:
+            break
+        (message,) = struct.unpack_from("<I", metadata)
+        body, kind = (_number(metadata, message, field) for field in ((_BODY_SIZE, "<q"), (_KIND, "<B")))
+        at += body
+        if body < 0 or at > len(content):
+            raise ValueError("it declares more bytes than it has")
+        if kind in (_DICTIONARY, _RECORDS):
+            batch = _table(metadata, message, _HEADER)
+            batch = _table(metadata, batch, _DATA) if kind == _DICTIONARY else batch
+            length = _number(metadata, batch, (_LENGTH, "<q"))
+            if _field(metadata, batch, _COMPRESSION) is not None or not 0 <= length <= 8 * len(content):
+                raise ValueError("a column is compressed inside, or declares more values than it can hold")
+            total += length if kind == _RECORDS else 0
+    if rows is not None and total != rows:
+        raise ValueError(f"a column declares {total} values instead of {rows}")
+
+
+def _field(metadata: bytes, table: int, number: int) -> int | None:
+    """Where a field of a table is; None if it is left out."""
+    directory = table - struct.unpack_from("<i", metadata, table)[0]
+    if directory < 0:
+        raise ValueError("it is no Arrow stream")
+    place = 4 + 2 * number
+    if place + 2 > struct.unpack_from("<H", metadata, directory)[0]:
+        return None
+    (offset,) = struct.unpack_from("<H", metadata, directory + place)
+    return table + offset if offset else None
+
+
+def _number(metadata: bytes, table: int, field: tuple[int, str]) -> int:
+    at = _field(metadata, table, field[0])
+    return 0 if at is None else int(struct.unpack_from(field[1], metadata, at)[0])
+
+
+def _table(metadata: bytes, table: int, number: int) -> int:
+    at = _field(metadata, table, number)
+    if at is None:
+        raise ValueError("it is no Arrow stream")
+    return at + int(struct.unpack_from("<I", metadata, at)[0])
