@@ -449,28 +449,3 @@ def test_relabelled_rows_are_drawn(frame, parts):
     drawn = fairmaxent.debias(frame, "y", "z0", **options).sample(len(frame), random_state=0)
     assert_frame_equal(rows, drawn[rows.columns])
     assert_series_equal(labels, drawn["y"])
-
-
-# ---------------------------------------------------------------- scikit-learn's own pipeline
-
-
-@pytest.mark.parametrize("kind", ["pipeline", "union", "columns"])
-def test_in_a_plain_pipeline_the_error_points_to_imbalanced_learn(kind):
-    from sklearn.compose import make_column_transformer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline, make_union
-
-    step = {
-        "pipeline": lambda fair: make_pipeline(fair, LogisticRegression()),
-        "union": lambda fair: make_union(fair),
-        "columns": lambda fair: make_column_transformer((fair, [0])),
-    }[kind]
-    X, y = np.array([[0, 1], [0, 2], [1, 1], [1, 2]] * 5), np.array([0, 1, 0, 1] * 5)
-    with pytest.raises(TypeError, match=r"imblearn\.pipeline instead.*pip install imbalanced-learn"):
-        step(FairMaxEnt(0)).fit(X, y)
-
-
-def test_nobody_else_sees_a_transform():
-    assert not hasattr(FairMaxEnt(0), "transform")
-    with pytest.raises(AttributeError, match="use fit_resample"):
-        FairMaxEnt(0).transform([[0]])

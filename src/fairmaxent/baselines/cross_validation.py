@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from fairmaxent import baselines
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.errors import FairMaxEntError, LevelError
+from fairmaxent.fit.option_values import ParityOption, Relabel
 from fairmaxent.fit.pipeline import fit_frame
-from fairmaxent.fit.plans import ParityOption, Relabel
 from fairmaxent.fit.request import Request
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate
 from fairmaxent.metrics.group_rates import Rate

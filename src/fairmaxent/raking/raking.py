@@ -155,7 +155,7 @@ class Raking:
         encoded = encoded.without([whole.index(name) for name in left_out])
         blocks = _blocks(domain, columns)
         table = Table.compress(blocks.pool(encoded.codes), blocks.levels, weights)
-        return _weighted(domain, blocks, table).detailed(encoded.positions, table, weights, relabelled=False)
+        return _weighted(domain, blocks, table).detailed(encoded.positions, table, weights)
 
     @property
     def _per_row(self) -> float:
