@@ -15,7 +15,7 @@ from fairmaxent import Relabel, debias
 from fairmaxent.document import Table
 from fairmaxent.document.words import percent
 from fairmaxent.report import build_report
-from fairmaxent.report.facts import COSTS_UNKNOWN, state, verdict
+from fairmaxent.report.facts import COSTS_UNKNOWN
 from fairmaxent.report.sections import report_document
 from fairmaxent.report.writer import html_report, json_report, markdown_report
 from tables import random_frame
@@ -141,7 +141,7 @@ def test_a_warning_stands_above_everything_and_no_rate_is_met_without_it():
     assert report.alerts[0].startswith("race = Other: 25.0% of the result rests on 3 rows (0.1% of the data)")
     assert [rate.met for rate in report.rates] == [True, True]
     assert [rate.costly for rate in report.rates] == [True, True]
-    assert verdict(report) == "Both rates asked for are met, but at the cost named in the warning above."
+    assert report.verdict() == "Both rates asked for are met, but at the cost named in the warning above."
     for text in (visible(html_report(report)), markdown_report(report)):
         places = [
             text.index(part)
@@ -158,7 +158,7 @@ def test_within_the_line_there_is_no_warning_but_the_costs_are_on_the_first_page
     fit = debias(frame, "y", "z0", favourable="o1", representation_rate=1.0, random_state=0)
     report = build_report(fit, delivered=fit.weights(), mode="weights", trade_off=False)
     assert report.alerts == ()
-    assert [state(report, rate) for rate in report.rates] == [("good", "✓ met")] * 2
+    assert [report.state(rate) for rate in report.rates] == [("good", "✓ met")] * 2
     for text in (visible(html_report(report)), markdown_report(report)):
         assert "this result rests on very few people" not in text
         assert text.index("asked for are met") < text.index("Effective rows") < text.index("Appendix")

@@ -8,10 +8,9 @@ import polars as pl
 import pytest
 
 import fairmaxent
-from fairmaxent.cli.before_after import measure
+from fairmaxent.cli.result import measure
 from fairmaxent.report import Source, build_report
 from fairmaxent.report.delivered import absences, delivered_rates, rows_table
-from fairmaxent.report.facts import state, summary, verdict, wanted_text
 from fairmaxent.report.writer import html_report, markdown_report
 from tables import as_table, random_frame, rates_of
 
@@ -48,9 +47,9 @@ def test_many_rows_by_quota_meet_the_rates_but_for_rounding(fit):
     for rate in report.rates:
         assert (rate.met_exactly, rate.met, rate.rounded) == (True, False, True)
         assert rate.gap == pytest.approx(1 - rates[rate.kind])
-        assert state(report, rate) == ("good", "✓ met, rounded to whole rows")
+        assert report.state(rate) == ("good", "✓ met, rounded to whole rows")
     within = f"to within {1 - min(rates.values()):.4f} by the drawn rows, because a row cannot be split."
-    assert verdict(report) == f"Both rates asked for are met: exactly by the distribution, and {within}"
+    assert report.verdict() == f"Both rates asked for are met: exactly by the distribution, and {within}"
     assert "fall short" not in markdown_report(report)
 
 
@@ -59,8 +58,8 @@ def test_few_rows_by_quota_fall_short_and_that_is_said(fit):
     report = build_report(fit, delivered=sample, trade_off=False)
     gap = 1 - min(expected(sample).values())
     assert gap > 0.1
-    assert f"but the drawn rows fall short by up to {gap:.4f}, because a row cannot be split." in verdict(report)
-    assert {state(report, rate)[0] for rate in report.rates} == {"short"}
+    assert f"but the drawn rows fall short by up to {gap:.4f}, because a row cannot be split." in report.verdict()
+    assert {report.state(rate)[0] for rate in report.rates} == {"short"}
     text = markdown_report(report)
     for rate in expected(sample).values():
         assert f"met by the distribution, but these rows are short by {1 - rate:.4f}" in text
@@ -75,11 +74,11 @@ def test_a_small_gap_that_whole_rows_do_not_explain_is_not_called_rounding(fit):
     assert max(rate.gap for rate in report.rates) < 0.005
     for rate in report.rates:
         assert not rate.rounded
-        assert state(report, rate) == (
+        assert report.state(rate) == (
             "short",
             f"met by the distribution, but these rows are short by {rate.gap:.4f}",
         )
-    assert "cannot be split" not in verdict(report)
+    assert "cannot be split" not in report.verdict()
 
 
 def test_a_target_is_nearly_met_by_whole_rows(frame):
@@ -88,7 +87,7 @@ def test_a_target_is_nearly_met_by_whole_rows(frame):
     rate = by_kind(report)["representation_rate"]
     assert (rate.from_target, rate.met, rate.nearly_met) == (True, False, True)
     assert rate.gap == pytest.approx(abs(300 - 0.3 * 1001) / 1001, abs=1e-3)
-    assert state(report, rate)[1] == "✓ met, rounded to whole rows"
+    assert report.state(rate)[1] == "✓ met, rounded to whole rows"
 
 
 def test_rows_that_fall_short_get_no_tick(fit):
@@ -100,9 +99,9 @@ def test_rows_that_fall_short_get_no_tick(fit):
         assert rate.delivered == pytest.approx(rates[rate.kind])
         assert (rate.met_exactly, rate.met) == (True, False)
         short = f"met by the distribution, but these rows are short by {1 - rates[rate.kind]:.4f}"
-        assert state(report, rate) == ("short", short)
+        assert report.state(rate) == ("short", short)
     gap = 1 - min(rates.values())
-    assert f"met by the distribution, but the drawn rows fall short by up to {gap:.4f}." in verdict(report)
+    assert f"met by the distribution, but the drawn rows fall short by up to {gap:.4f}." in report.verdict()
     for text in (html_report(report), markdown_report(report)):
         assert "✓" not in text
         assert f"{rates['statistical_rate']:.4f}" in text
@@ -113,7 +112,7 @@ def test_rows_that_meet_the_rates_get_one(fit):
     sample = pd.concat([fit.sample(50, given={"y": y, "z0": z}) for y in ("o0", "o1") for z in ("g0", "g1")])
     report = build_report(fit, delivered=sample, trade_off=False)
     assert [rate.met for rate in report.rates] == [True, True]
-    assert verdict(report) == "Both rates asked for are met."
+    assert report.verdict() == "Both rates asked for are met."
     assert markdown_report(report).count("✓ met") == 4  # on the first page and in the appendix
 
 
@@ -122,7 +121,7 @@ def test_a_target_is_met_by_its_shares_not_by_their_ratio(frame):
     fit = fairmaxent.debias(frame, "y", "z0", target=shares, random_state=1)
     exact = by_kind(build_report(fit, delivered=fit.sample(1000), trade_off=False))["representation_rate"]
     assert (exact.from_target, exact.met) == (True, True)
-    assert wanted_text(exact) == "0.4286 (target)"
+    assert exact.wanted_text == "0.4286 (target)"
     equal = pd.concat([fit.sample(50, given={"z0": group}) for group in ("g0", "g1")])
     other = by_kind(build_report(fit, delivered=equal, trade_off=False))["representation_rate"]
     assert other.delivered == 1.0 > other.wanted
@@ -166,7 +165,7 @@ def test_rows_to_add_are_judged_together_with_the_old_ones(fit, frame):
     rates = expected(pd.concat([frame, added]))
     assert {rate.kind: rate.delivered for rate in report.rates} == pytest.approx(rates)
     assert report.new_rows == report.copies.rows == len(added)
-    assert f"{len(added):,} rows to be added to the 500" in summary(report)
+    assert f"{len(added):,} rows to be added to the 500" in report.summary()
     pd.testing.assert_frame_equal(run(report.call, frame)["added"], added)
 
 

@@ -14,7 +14,6 @@ from fairmaxent.fit.estimate import Remedy
 from fairmaxent.fit.statements import Expected, expected_lines
 from fairmaxent.report import build_report
 from fairmaxent.report.delivered import weighted_table
-from fairmaxent.report.facts import copies_note, summary
 from fairmaxent.report.writer import html_report, json_report, markdown_report
 from tables import random_frame
 
@@ -149,8 +148,8 @@ def test_weights_of_another_shape_are_refused(relabelled):
 
 def test_the_rates_of_relabelled_weights_are_met(report):
     assert all(rate.met for rate in report.rates if rate.wanted is not None)
-    assert "200 rows and each of its outcomes; no row is new." in summary(report)
-    assert "once per outcome" in copies_note(report)
+    assert "200 rows and each of its outcomes; no row is new." in report.summary()
+    assert "once per outcome" in report.copies_note()
 
 
 def test_what_was_asked_and_how_to_repeat_it(report, table, relabelled):

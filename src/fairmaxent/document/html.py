@@ -23,6 +23,7 @@ def to_page(document: Document, *, paper: str | None = None) -> str:
     style = files("fairmaxent.document").joinpath("page.css").read_text(encoding="utf-8")
     style += "" if paper is None else f"@page {{ size: {paper}; }}\n"
     title = escaped(f"{document.kind}: {document.title}")
+    pairs = [f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>" for name, value in document.filing]
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -30,23 +31,15 @@ def to_page(document: Document, *, paper: str | None = None) -> str:
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
             f"<title>{title}</title>\n<style>\n{style}</style>\n</head>",
             '<body class="long">' if document.is_long else "<body>",
-            *_header(document),
-            "<main>",
+            f'<header>\n<p class="kind">{escaped(document.kind)}</p>\n<h1>{escaped(document.title)}</h1>',
+            *('<dl class="filing">', *pairs, "</dl>", f'<p class="lede">{_sentence(document.summary)}</p>'),
+            *([] if document.warning is None else [_note(document.warning, "note alert")]),
+            "</header>\n<main>",
             *(_answer(section) for section in document.first_page),
             *([] if not document.appendix else _appendix(document.appendix)),
             f"</main>\n<footer>\n<p>{escaped(document.footer)}</p>\n</footer>\n</body>\n</html>\n",
         ]
     )
-
-
-def _header(document: Document) -> Iterator[str]:
-    yield f'<header>\n<p class="kind">{escaped(document.kind)}</p>\n<h1>{escaped(document.title)}</h1>'
-    pairs = [f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>" for name, value in document.filing]
-    yield "\n".join(['<dl class="filing">', *pairs, "</dl>"])
-    yield f'<p class="lede">{_sentence(document.summary)}</p>'
-    if document.warning is not None:
-        yield _note(document.warning, "note alert")
-    yield "</header>"
 
 
 def _answer(section: Section) -> str:
@@ -140,22 +133,20 @@ def _grid(table: Table) -> str:
         for head, number in zip(table.heads, numbers, strict=True)
     )
     rows = []
-    for row, cells in enumerate(table.rows):
+    for number, row in enumerate(table.rows):
+        cells = [_sentence(cell) for cell in row]
+        if table.state is not None and table.states[number]:
+            cells[table.state] = f'<span class="{table.states[number]}">{cells[table.state]}</span>'
         shown = "".join(
-            f'<td role="cell" data-label="{escaped(table.heads[column])}"{numbers[column]}>'
-            f"{_marked(cells[column], table.states[row] if column == table.state else '')}</td>"
-            for column in range(1, len(cells))
+            f'<td role="cell" data-label="{escaped(head)}"{right}>{cell}</td>'
+            for head, right, cell in zip(table.heads[1:], numbers[1:], cells[1:], strict=True)
         )
-        rows.append(f'<tr role="row"><th role="rowheader" scope="row">{escaped(cells[0])}</th>{shown}</tr>')
+        rows.append(f'<tr role="row"><th role="rowheader" scope="row">{escaped(row[0])}</th>{shown}</tr>')
     return (
         f'<table class="grid" role="table" aria-label="{escaped(table.label)}">\n'
         f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>\n'
         '<tbody role="rowgroup">\n' + "\n".join(rows) + "\n</tbody>\n</table>"
     )
-
-
-def _marked(cell: str, mark: str) -> str:
-    return f'<span class="{mark}">{_sentence(cell)}</span>' if mark else _sentence(cell)
 
 
 def _bars(table: Table) -> str:
@@ -232,7 +223,9 @@ def curve(
     points: Sequence[tuple[float, float]], this_fit: float | None, *, title: str, across: str, unit: str = ""
 ) -> str:
     """Draw values over a share from 0 to 1, with the point that the report is about marked."""
-    top = _rounded_up(max(value for _, value in points))
+    highest = max(0.0, *(value for _, value in points)) or 1.0
+    power = 10.0 ** math.floor(math.log10(highest))
+    top = power * math.ceil(highest / power - 1e-9)  # a round number
 
     def place(share: float, part: float) -> tuple[float, float]:
         return _LEFT + share * (_WIDTH - _LEFT - _RIGHT), _HEIGHT - _BOTTOM - part * (_HEIGHT - _TOP - _BOTTOM)
@@ -263,18 +256,6 @@ def _svg(width: float, height: float, title: str, parts: Sequence[str], more: st
 def _text(text: str, x: float, y: float, anchor: str = "middle", more: str = "", *, full: str | None = None) -> str:
     title = "" if full in (None, text) else f"<title>{escaped(str(full))}</title>"
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escaped(text)}{title}</text>'
-
-
-def _rounded_up(value: float) -> float:
-    """Return the next of 1, 2, 4, 6, 8 times a power of ten.
-
-    >>> _rounded_up(15.1), _rounded_up(0.77), _rounded_up(1000.0)
-    (20.0, 0.8, 1000.0)
-    """
-    if value <= 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(value))
-    return float(next(step * power for step in (1, 2, 4, 6, 8, 10) if step * power >= value * (1 - 1e-9)))
 
 
 def _number(value: float) -> str:

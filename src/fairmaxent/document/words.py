@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Sequence
 
 _NUMBER = r"[<+−-]?\d[\d.,]*(?:e[+-]\d+)?(?: ?%)?"
@@ -53,7 +54,7 @@ def times(multiple: float) -> str:
 
 
 def short_name(name: str, most: int) -> str:
-    """Cut long names of columns and levels in their middle; of "column = level", each side for itself.
+    """Cut long names of columns and levels in their middle; of "column = level", each side, so that groups stay apart.
 
     >>> short_name("religion_of_the_respondent = none at all", 24), short_name("sex = f, age = 9", 16)
     ('reli…dent = none at all', 'sex = f, age = 9')
@@ -63,34 +64,23 @@ def short_name(name: str, most: int) -> str:
     pairs = [pair.partition(" = ") for pair in name.split(", ")]
     room = max(most // len(pairs), 12)
     return ", ".join(
-        f"{_middle_cut(column, room * 2 // 5)} = {_middle_cut(level, room * 3 // 5)}"
-        if level
-        else _middle_cut(column, room)
+        f"{_cut(column, room * 2 // 5)} = {_cut(level, room * 3 // 5)}" if level else _cut(column, room)
         for column, _, level in pairs[: max(most // 12, 1)]
     )
 
 
-def _middle_cut(text: str, most: int) -> str:
-    if len(text) <= most:
-        return text
+def _cut(text: str, most: int) -> str:
     head = (most - 1) * 3 // 5
-    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
+    return text if len(text) <= most else f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
 
 
 def shortened(text: str, most: int) -> str:
-    """Cut a long text after a sentence, or else after a word.
+    """Cut a long text after a word.
 
-    >>> shortened("It is short.", 20), shortened("First this. Then that, and more.", 20)
-    ('It is short.', 'First this. …')
-    >>> shortened("one two three four", 12)
-    'one two …'
+    >>> shortened("It is short.", 20), shortened("one two three four", 12)
+    ('It is short.', 'one two …')
     """
-    if len(text) <= most:
-        return text
-    room = text[: most - 1]
-    stop = room.rfind(". ")
-    kept = room[: stop + 1] if stop >= most // 3 else room[: max(room.rfind(" "), most // 3)]
-    return f"{kept} …"
+    return textwrap.shorten(text, most, placeholder=" …")
 
 
 def counted(number: int, noun: str) -> str:

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from fairmaxent.errors import DependencyError, StorageError, cut
@@ -29,40 +28,27 @@ _PATHS = (
     r"C:\Program Files\Microsoft\Edge\Application\msedge.exe",
 )
 _OPTIONS = (
-    "--headless=new",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--no-default-browser-check",
-    "--no-pdf-header-footer",
-    "--generate-pdf-document-outline",
+    *("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--no-default-browser-check"),
+    *("--no-pdf-header-footer", "--generate-pdf-document-outline"),
     # The page asks for nothing; neither may the browser, e.g. for updates.
-    "--host-resolver-rules=MAP * ~NOTFOUND",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-default-apps",
-    "--disable-extensions",
-    "--disable-sync",
-    "--disable-breakpad",
+    *("--host-resolver-rules=MAP * ~NOTFOUND", "--disable-background-networking", "--disable-component-update"),
+    *("--disable-default-apps", "--disable-extensions", "--disable-sync", "--disable-breakpad"),
     "--disable-crash-reporter",
 )
 _SECONDS = 120.0  # a report takes one to three
 _LONGEST_FOLDER = 50  # characters of a folder in which a browser can still make a socket, whose path may have 104
+_INSTEAD = "write an .html report and print it from any browser"
 
 
 def find_browser() -> str:
     """Return the path of a Chromium, or refuse with what to do."""
-    for name in _NAMES:
-        path = shutil.which(name)
-        if path is not None:
-            return path
-    known = next((path for path in _PATHS if os.access(path, os.X_OK)), None)
-    if known is None:
+    found = [*filter(None, map(shutil.which, _NAMES)), *(path for path in _PATHS if os.access(path, os.X_OK))]
+    if not found:
         raise DependencyError(
             "a PDF is printed by Chromium, Chrome or Edge, and none of them is on the PATH; install one, e.g. with "
-            "'apt install chromium', or write an .html report and print it from any browser"
+            f"'apt install chromium', or {_INSTEAD}"
         )
-    return known
+    return found[0]
 
 
 def print_pdf(page: str, *, seconds: float = _SECONDS) -> bytes:
@@ -72,21 +58,15 @@ def print_pdf(page: str, *, seconds: float = _SECONDS) -> bytes:
         folder = Path(name).resolve()
         source, target = folder / "report.html", folder / "report.pdf"
         source.write_text(page, encoding="utf-8")
-        said = _run([browser, *_options(folder), f"--print-to-pdf={target}", source.as_uri()], folder, seconds)
+        # It refuses to run as root otherwise; the page has no script.
+        as_root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        options = [*_OPTIONS, f"--user-data-dir={folder / 'profile'}", *as_root, f"--print-to-pdf={target}"]
+        reason = _run([browser, *options, source.as_uri()], folder, seconds)
         content = target.read_bytes() if target.is_file() else b""
     if not content.startswith(b"%PDF-") or b"%%EOF" not in content[-64:]:
-        reason = f" ({cut(said, 200)})" if said else ""
-        raise StorageError(
-            f"{browser} did not print a PDF{reason}; write an .html report and print it from any browser"
-        )
+        because = f" ({cut(reason, 200)})" if reason else ""
+        raise StorageError(f"{browser} did not print a PDF{because}; {_INSTEAD}")
     return content
-
-
-def _options(folder: Path) -> Iterator[str]:
-    yield from _OPTIONS
-    yield f"--user-data-dir={folder / 'profile'}"
-    if hasattr(os, "geteuid") and os.geteuid() == 0:  # it refuses to run as root otherwise; the page has no script
-        yield "--no-sandbox"
 
 
 def _run(command: list[str], folder: Path, seconds: float) -> str:
@@ -98,40 +78,27 @@ def _run(command: list[str], folder: Path, seconds: float) -> str:
     kept = {"XDG_CONFIG_HOME": str(folder / "config"), "XDG_CACHE_HOME": str(folder / "cache")}
     if len(str(folder)) <= _LONGEST_FOLDER:
         kept["TMPDIR"] = str(folder)  # so that nothing stays if it has to be ended
-    with open(folder / "said", "w+b") as said:
+    with open(folder / "output", "w+b") as output:
         try:
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                stdout=output,
+                stderr=output,
                 env={**os.environ, **kept},
                 cwd=folder,
                 start_new_session=True,  # so that Ctrl-C reaches us alone, and its children end with it
             )
         except OSError as problem:
-            raise StorageError(
-                f"{command[0]} cannot be run: {problem.strerror}; write an .html report and print it from any browser"
-            ) from problem
+            raise StorageError(f"{command[0]} cannot be run: {problem.strerror}; {_INSTEAD}") from problem
         try:
             process.wait(timeout=seconds)
         except subprocess.TimeoutExpired as problem:
-            raise StorageError(
-                f"{command[0]} did not print within {seconds:g} seconds; write an .html report and print it from any "
-                "browser"
-            ) from problem
+            raise StorageError(f"{command[0]} did not print within {seconds:g} seconds; {_INSTEAD}") from problem
         finally:
-            _end(process)
-        said.seek(0)
-        lines = said.read().decode("utf-8", "replace").strip().splitlines()
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+            process.wait()
+        output.seek(0)
+        lines = output.read().decode("utf-8", "replace").strip().splitlines()
         return lines[-1] if lines and process.returncode else ""
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the browser and its children."""
-    with contextlib.suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    process.wait()

@@ -17,9 +17,9 @@ from fairmaxent.data.levels import value_key
 from fairmaxent.data.table import Codes, Mask, Reals, Summed, highest, match_rows, ravel, row_keys, tally
 from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, fresh_name, open_lazy
 from fairmaxent.errors import InputError, check_choice
-from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import (
     Grouping,
+    Rates,
     by_stratum,
     group_shares,
     group_table,
@@ -123,11 +123,9 @@ def data_table(fit: Fit) -> Reals:
 
 
 def rows_table(fit: Fit, codes: Codes, *, added: bool = False) -> Reals:
-    """The table of rows given as block codes, with ``added`` of the fitted rows and these together.
-
-    An added row has the weight 1, beside the raw design weights of the others.
-    """
+    """The table of rows given as block codes, with ``added`` of the fitted rows and these together."""
     cells = tally(codes[:, 0], None, fit.roles.blocks.levels[0])
+    # An added row has the weight 1, beside the raw design weights of the others.
     return _shaped(fit, cells + root_sums(fit).ravel() * fit.weight_scale.mean if added else cells)
 
 
@@ -238,7 +236,7 @@ def copies(fit: Fit, delivered: Delivered, data: Any) -> Copies | None:
 
 def seen_mass(fit: Fit) -> float:
     """p*(S): the probability that a drawn row has a combination of levels that the data have."""
-    return float(np.exp(fit.distribution.log_probability(fit.distinct_rows.codes)).sum())
+    return float(np.exp(fit.distribution.density.log_probability(fit.distinct_rows.codes)).sum())
 
 
 def check_data(fit: Fit, data: Any) -> None:
@@ -306,8 +304,8 @@ def _lazy_copies(fit: Fit, data: Lazy, sample: Any) -> Reals:
 class DeliveredCosts:
     """Shares after are those of what was delivered, and `most_copies` of a group is about its rows.
 
-    Copies are counted if the data are in memory: how often a real row's values come, divided by how many real rows
-    have them; among old and added rows, each old one counts once more. Otherwise they are expected.
+    If the data are in memory, it is how often a real row's values come, divided by how many real rows have them; old
+    rows that stay count once more. Otherwise copies are expected.
     """
 
     outcomes: tuple[OutcomeShare, ...]  # those that are compared
@@ -317,7 +315,7 @@ class DeliveredCosts:
     counted: bool
 
 
-def delivered_costs(fit: Fit, delivered: Delivered | None, data: Any) -> DeliveredCosts:
+def costs_of(fit: Fit, delivered: Delivered | None, data: Any) -> DeliveredCosts:
     """Take the costs of what was delivered; None: nothing was, so they are those of the fitted distribution."""
     table = fit.distribution.root_table if delivered is None else delivered.table
     names, costs = set(fit.certificate.filled_cells), fit.certificate.costs
@@ -328,28 +326,24 @@ def delivered_costs(fit: Fit, delivered: Delivered | None, data: Any) -> Deliver
         return DeliveredCosts(outcomes, (), None, filled, counted=False)
     if delivered is None:
         return DeliveredCosts(outcomes, costs.groups, costs.worst_cell, filled, counted=False)
-    most = _most_copies(fit, delivered, data)
-    drawn = delivered.rows / fit.table.size  # for each row of the data
+    most, found = _most_copies(fit, delivered, data), {}
+    every = tuple(range(table.ndim))
+    for axes in (every, *(axes for _, axes in fit.certificate.measure.of_first_outcome)):
+        shares = table if axes is every else group_shares(table, axes)
+        others = tuple(axis - 1 for axis in every[1:] if axis not in axes)
+        by_group = None if most is None else most[0] if axes is every else np.asarray(most[1].max(axis=others))
+        for group in np.ndindex(shares.shape):
+            times = None if by_group is None else float(by_group[group])
+            found[fit.roles.describe_group(axes, group)] = (float(shares[group]), times)
 
-    def updated(listed: Sequence[GroupCost], axes: Grouping, shares: Reals, counted: Reals | None) -> list[GroupCost]:
+    def updated(cost: GroupCost) -> GroupCost:
         """Replace what is expected by what was delivered."""
-        groups = {fit.roles.describe_group(axes, group): group for group in np.ndindex(shares.shape)}
-        places = [groups[cost.name] for cost in listed]
-        copies = [cost.most_copies * drawn if counted is None else float(counted[groups[cost.name]]) for cost in listed]
-        return [
-            replace(cost, after=float(shares[place]), most_copies=most)
-            for cost, place, most in zip(listed, places, copies, strict=True)
-        ]
+        share, times = found[cost.name]
+        expected = cost.most_copies * (delivered.rows / fit.table.size)
+        return replace(cost, after=share, most_copies=expected if times is None else times)
 
-    groups: list[GroupCost] = []
-    for columns, axes in fit.certificate.measure.of_first_outcome:
-        others = tuple(axis - 1 for axis in range(1, table.ndim) if axis not in axes)
-        counted = None if most is None else np.asarray(most[1].max(axis=others))
-        listed = [cost for cost in costs.groups if cost.grouping == columns]
-        groups += updated(listed, axes, group_shares(table, axes), counted)
-    every, counted = tuple(range(table.ndim)), None if most is None else most[0]
-    (worst,) = updated([costs.worst_cell], every, table, counted)
-    return DeliveredCosts(outcomes, tuple(groups), worst, filled, counted=most is not None)
+    groups, worst = tuple(map(updated, costs.groups)), updated(costs.worst_cell)
+    return DeliveredCosts(outcomes, groups, worst, filled, counted=most is not None)
 
 
 def _outcomes(fit: Fit, table: Reals) -> tuple[OutcomeShare, ...]:
@@ -362,10 +356,7 @@ def _outcomes(fit: Fit, table: Reals) -> tuple[OutcomeShare, ...]:
 
 
 def _most_copies(fit: Fit, delivered: Delivered, data: Any) -> tuple[Reals, Reals] | None:
-    """The most copies of one person in each cell (y, z), and in each group z, one axis per column; None: not counted.
-
-    A relabelled copy may have any outcome.
-    """
+    """The most copies of one person in each cell (y, z) and each group z; None: not counted."""
     codes = delivered.codes
     if data is None or open_lazy(data) is not None or codes is None or len(codes) < delivered.rows:
         return None
@@ -373,6 +364,7 @@ def _most_copies(fit: Fit, delivered: Delivered, data: Any) -> tuple[Reals, Real
     once = 1.0 if delivered.mode == "top-up" else 0.0
     if not len(codes):
         return np.full(shape, once), np.full(shape[1:], once)
+    # A relabelled copy may have any outcome.
     names = [name for name in fit.domain.names if fit.soft is None or name != fit.roles.names[0]]
     real, new = row_values(data, delivered.frame, names)
     people = tally(real, None, int(max(real.max(), new.max())) + 1)

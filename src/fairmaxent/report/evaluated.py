@@ -53,20 +53,20 @@ def evaluated(fit: Fit, data: Any, *, mode: Mode, iid: bool, spell: Callable[[Op
         )
     if data is None:
         raise InputError(Option("evaluate"), " needs the table that the fit was made from; pass it as ", Option("data"))
-    reason = None
     if not isinstance(fit.request, Request):
         reason = "the fit is one of the paper's configurations, which have other options"
     elif open_lazy(data) is not None:
         reason = "the table is not in memory; judge the rows with 'fairmaxent evaluate'"
     elif fit.table.size < FEWEST:
         reason = f"the table has {fit.table.size:,} rows, too few to set some aside (at least {FEWEST})"
-    if reason is not None:
-        return Evaluated(None, (), (), reason)
-    try:
-        result = _judged(fit.request, frames.open_frame(data), iid=iid)
-    except FairMaxEntError as problem:  # a part of a small table may lack what the whole has
-        return Evaluated(None, (), (), problem.spelled(spell))
-    return Evaluated(result, tuple(verdict(result)), result.flagged, None)
+    else:
+        try:
+            result = _judged(fit.request, frames.open_frame(data), iid=iid)
+        except FairMaxEntError as problem:  # a part of a small table may lack what the whole has
+            reason = problem.spelled(spell)
+        else:
+            return Evaluated(result, tuple(verdict(result)), result.flagged, None)
+    return Evaluated(None, (), (), reason)
 
 
 def _judged(request: Any, table: nw.DataFrame[Any], *, iid: bool) -> Evaluation:

@@ -1,4 +1,4 @@
-"""The report: every number that is shown, as plain Python values, and the sentences that both of its parts have."""
+"""The report: every number that is shown, as plain Python values, with the sentences that all of its parts have."""
 
 from __future__ import annotations
 
@@ -18,30 +18,16 @@ from fairmaxent.fit.statements import changed_lines, copies_of, mean_lines, prom
 from fairmaxent.options import with_options_of
 from fairmaxent.plain_text import plain_json
 from fairmaxent.privacy.refusals import no_rows
-from fairmaxent.report.delivered import (
-    Copies,
-    DeliveredCosts,
-    Mode,
-    absences,
-    check_data,
-    copies,
-    deliver,
-    delivered_costs,
-)
+from fairmaxent.report import shares
+from fairmaxent.report.delivered import Copies, DeliveredCosts, Mode, absences, check_data, copies, costs_of, deliver
 from fairmaxent.report.evaluated import Evaluated, evaluated
 from fairmaxent.report.rates import Counting, Reached, counting, outcomes_compared, reached, wishes
-from fairmaxent.report.shares import (
-    Associations,
-    Grouping,
-    Marginal,
-    Move,
-    associations,
-    groupings,
-    largest_moves,
-    marginals,
-)
 from fairmaxent.report.source import Filing, FrontDoor, Source, call, filed
 from fairmaxent.report.trade_off import TradeOff, trade_off
+
+FILLED = "{} of the result has a combination of outcome and groups that nobody in the data has."
+COSTS_UNKNOWN = "What the result costs each group is not known for this fit."
+_DELIVERED = {"rows": "Drawn rows", "weights": "Weighted rows", "top-up": "Old and added rows"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +95,10 @@ class Report:
     means: tuple[str, ...]  # how far group means of the outcome are apart; none: nobody asked for equal ones
     warnings: tuple[str, ...]  # everything else that a careful reader should know
     certificate: Certificate
-    groupings: tuple[Grouping, ...]
-    moves: tuple[Move, ...]
-    marginals: tuple[Marginal, ...]
-    associations: Associations
+    groupings: tuple[shares.Grouping, ...]
+    moves: tuple[shares.Move, ...]
+    marginals: tuple[shares.Marginal, ...]
+    associations: shares.Associations
     trade_off: TradeOff
     mode: Mode
     relabelled: bool  # rows got other outcomes in part, and not only other weights
@@ -136,6 +122,104 @@ class Report:
         plain: dict[str, Any] = plain_json(values)
         return plain
 
+    @property
+    def delivered_name(self) -> str:
+        """What the rates of what was delivered are measured on."""
+        return _DELIVERED[self.mode]
+
+    def summary(self) -> str:
+        """Say what was done, what was delivered, and what sharing it means."""
+        about, how = "" if self.promise is None else "about ", "independently" if self.iid else "by quota"
+        each = " and each of its outcomes" if self.relabelled else ""
+        delivery = {
+            "weights": f"Delivered: a weight for each of the {self.rows:,} rows{each}; no row is new.",
+            "top-up": f"Delivered: {self.new_rows:,} rows to be added to the {self.rows:,}.",
+            "rows": f"For this report, {self.new_rows:,} rows were drawn from it {how}."
+            if self.for_report
+            else f"Delivered: {self.new_rows:,} new rows, drawn {how}.",
+        }[self.mode]
+        share, sharing = self.certificate.copied_share, ""
+        if self.promise is not None:
+            sharing = f" It is {self.promise}. Counts, and all numbers before, are noisy estimates."
+        elif share and self.mode == "rows":
+            copies = copies_of(redrawn=self.certificate.redrawn is not None)
+            sharing = f" About {round(share * self.new_rows):,} of them are copies of {copies.are}: {copies.mean}."
+        head = f"A table of {about}{self.rows:,} rows and {self.columns} columns was turned into a fair distribution."
+        return f"{head} {delivery}{sharing}"
+
+    def verdict(self) -> str:
+        """Say what was reached; a rate that stands on too few people is not met without a reminder of that."""
+        asked = [rate for rate in self.rates if rate.met is not None]
+        met, exactly = (sum(getattr(rate, kind) is True for rate in asked) for kind in ("met", "met_exactly"))
+        if not asked:
+            return "No rate was asked for."
+        all_of = {1: "The rate asked for is", 2: "Both rates asked for are"}
+        which, rows = all_of.get(len(asked), f"All {len(asked)} rates are"), self.delivered_name.lower()
+        reminder = ", but at the cost named in the warning above" if self.alerts else ""
+        if met == len(asked):
+            return f"{which} met{reminder}."
+        if exactly < len(asked):
+            by = f"met by the distribution, {met} by the {rows}"
+            return f"{exactly} of {len(asked)} rates asked for are {by}{reminder}."
+        short = [rate for rate in asked if not rate.met]
+        gap = f"{max(rate.gap or 0.0 for rate in short):.4f}"
+        why = ", because a row cannot be split" if short[0].rounded else ""
+        if all(rate.nearly_met for rate in short):
+            return f"{which} met: exactly by the distribution, and to within {gap} by the {rows}{why}{reminder}."
+        is_one_number = not any(rate.from_target or rate.gap is None for rate in short)
+        fall = f"fall short by up to {gap}{why}" if is_one_number else f"meet {met or 'none'} of {len(asked)}"
+        return f"{which} met by the distribution, but the {rows} {fall}{reminder}."
+
+    def state(self, rate: Reached) -> tuple[str, str]:
+        """Whether a rate was met, as a class of the page and in words; a tick only if the delivered rows meet it too.
+
+        A row cannot be split, so a rate that the distribution has exactly may differ in the last digits among them.
+        """
+        if rate.met is None:
+            return "", "not asked for"
+        if rate.met or rate.nearly_met:
+            met = "✓ met" if rate.met else "✓ met, rounded to whole rows"
+            return ("short", f"{met}, but see the warning") if rate.costly else ("good", met)
+        if not rate.met_exactly:
+            return "bad", "✗ not met"
+        what = {"rows": "these rows", "weights": "the weights", "top-up": "old and added rows"}[self.mode]
+        off = "off" if rate.from_target else "short"
+        by = "cannot be compared" if rate.gap is None else f"are {off} by {rate.gap:.4f}"
+        return "short", f"met by the distribution, but {what} {by}"
+
+    @property
+    def last_cost(self) -> str:
+        """What is known of one person in a group."""
+        copies = "most copies" if self.costs.counted else "expected copies"
+        return "largest weight" if self.mode == "weights" else copies
+
+    def copies_note(self) -> str:
+        """Say which rows were counted, and what could not be."""
+        if self.promise is not None:
+            return (
+                "No row of the data was used to draw the new rows, only noisy counts. A new row that equals a real one "
+                "does so by chance, and that cannot be told without the data."
+            )
+        if self.copies is None:
+            weighted = "each appears once per outcome, with a weight" if self.relabelled else "only weights were added"
+            reason = weighted if self.mode == "weights" else "none had to be added"
+            return f"All rows are real: {reason}. Sharing them means sharing the data."
+        seed = "" if self.seed is None else f", with seed {self.seed}"
+        note = f"The rows were drawn for this report{seed}." if self.for_report else "Counted in the delivered rows."
+        if self.mode == "rows" and self.copies.rows < self.new_rows:
+            note += f" Of {self.new_rows:,} rows, the first {self.copies.rows:,} were checked."
+        if self.copies.same_values is None:
+            note += (
+                " Raw values were not compared, because the table itself was not available; a fit keeps only levels."
+            )
+        return note
+
+    def how_to_estimate(self) -> str:
+        """Say how to learn what a model will do."""
+        asked = Option("estimate", "weights" if self.mode == "weights" else "rows")
+        parts = ("This was not estimated for this fit. To estimate it, fit again with ", asked, ".")
+        return self.source.front_door.said(parts)
+
 
 @with_options_of(ReportRequest)
 def build_report(fit: Fit, request: ReportRequest) -> Report:
@@ -147,7 +231,7 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
     data = _checked_data(fit, request.data)
     delivered = deliver(fit, request.delivered, mode=mode, iid=iid, seed=request.seed)
     source = Source() if request.source is None else request.source
-    door, columns, missing = source.front_door, marginals(fit), certificate.not_estimated
+    door, columns, missing = source.front_door, shares.marginals(fit), certificate.not_estimated
     return Report(
         filing=filing,
         outcome=", ".join(fit.roles.outcome_names),
@@ -159,17 +243,17 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         points=fit.domain.size,
         alerts=tuple(map(door.said, cost_remarks(certificate))),
         changed=tuple(changed_lines(certificate.costs)),
-        costs=delivered_costs(fit, delivered, data),
+        costs=costs_of(fit, delivered, data),
         counting=counting(fit, delivered.table),
         wishes=tuple(wishes(fit)),
         rates=tuple(reached(fit, delivered)),
         means=tuple(mean_lines(certificate.means, fit.roles)),
         warnings=(*absences(fit, delivered.table), *map(door.said, other_remarks(certificate))),
         certificate=certificate,
-        groupings=groupings(fit),
-        moves=largest_moves(columns),
+        groupings=shares.groupings(fit),
+        moves=shares.largest_moves(columns),
         marginals=columns,
-        associations=associations(fit),
+        associations=shares.associations(fit),
         trade_off=trade_off(fit, spell=door.spell) if request.trade_off else TradeOff((), "it was not asked for"),
         mode=mode,
         relabelled=fit.soft is not None,
@@ -218,119 +302,3 @@ def _versions(fit: Fit) -> dict[str, str]:
     """Versions of what took part."""
     libraries = sorted({"fairmaxent", "numpy", "narwhals", "scipy", fit.domain.library})
     return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in libraries}
-
-
-FILLED = "{} of the result has a combination of outcome and groups that nobody in the data has."
-COSTS_UNKNOWN = "What the result costs each group is not known for this fit."
-DELIVERED_NAMES = {"rows": "Drawn rows", "weights": "Weighted rows", "top-up": "Old and added rows"}
-
-
-def summary(report: Report) -> str:
-    """Say what was done, what was delivered, and what sharing it means."""
-    about = "A table of" if report.promise is None else "A table of about"
-    head = f"{about} {report.rows:,} rows and {report.columns} columns was turned into a fair distribution."
-    return " ".join(filter(None, [head, _delivery(report), _sharing(report)]))
-
-
-def _delivery(report: Report) -> str:
-    if report.mode == "weights":
-        each = " and each of its outcomes" if report.relabelled else ""
-        return f"Delivered: a weight for each of the {report.rows:,} rows{each}; no row is new."
-    if report.mode == "top-up":
-        return f"Delivered: {report.new_rows:,} rows to be added to the {report.rows:,}."
-    how = "independently" if report.iid else "by quota"
-    if report.for_report:
-        return f"For this report, {report.new_rows:,} rows were drawn from it {how}."
-    return f"Delivered: {report.new_rows:,} new rows, drawn {how}."
-
-
-def _sharing(report: Report) -> str:
-    """Say what a private fit promises, or how many of the new rows are copies of real ones."""
-    if report.promise is not None:
-        return f"It is {report.promise}. Counts, and all numbers before, are noisy estimates."
-    share = report.certificate.copied_share
-    if not share or report.mode != "rows":
-        return ""
-    copies = copies_of(redrawn=report.certificate.redrawn is not None)
-    return f"About {round(share * report.new_rows):,} of them are copies of {copies.are}: {copies.mean}."
-
-
-def verdict(report: Report) -> str:
-    """Say what was reached; a rate that stands on too few people is not met without a reminder of that."""
-    asked = [rate for rate in report.rates if rate.met is not None]
-    met, exactly = (sum(getattr(rate, kind) is True for rate in asked) for kind in ("met", "met_exactly"))
-    if not asked:
-        return "No rate was asked for."
-    which = {1: "The rate asked for is", 2: "Both rates asked for are"}.get(len(asked), f"All {len(asked)} rates are")
-    reminder = ", but at the cost named in the warning above" if report.alerts else ""
-    if met == len(asked):
-        return f"{which} met{reminder}."
-    rows = DELIVERED_NAMES[report.mode].lower()
-    if exactly < len(asked):
-        return f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}{reminder}."
-    short = [rate for rate in asked if not rate.met]
-    gap = f"{max(rate.gap or 0.0 for rate in short):.4f}"
-    why = ", because a row cannot be split" if short[0].rounded else ""
-    if all(rate.nearly_met for rate in short):
-        return f"{which} met: exactly by the distribution, and to within {gap} by the {rows}{why}{reminder}."
-    is_one_number = not any(rate.from_target or rate.gap is None for rate in short)
-    count = f"meet {met or 'none'} of {len(asked)}" if met or not is_one_number else ""
-    fall = f"fall short by up to {gap}{why}" if is_one_number else ""
-    return f"{which} met by the distribution, but the {rows} {' and '.join(filter(None, [count, fall]))}{reminder}."
-
-
-def state(report: Report, rate: Reached) -> tuple[str, str]:
-    """Whether a rate was met, as a class of the page and in words; a tick only if the delivered rows meet it too.
-
-    A row cannot be split, so a rate that the distribution has exactly may differ in the last digits among them.
-    """
-    if rate.met is None:
-        return "", "not asked for"
-    if rate.met or rate.nearly_met:
-        met = "✓ met" if rate.met else "✓ met, rounded to whole rows"
-        return ("short", f"{met}, but see the warning") if rate.costly else ("good", met)
-    if not rate.met_exactly:
-        return "bad", "✗ not met"
-    what = {"rows": "these rows", "weights": "the weights", "top-up": "old and added rows"}[report.mode]
-    by = "cannot be compared" if rate.gap is None else f"are {'off' if rate.from_target else 'short'} by {rate.gap:.4f}"
-    return "short", f"met by the distribution, but {what} {by}"
-
-
-def wanted_text(rate: Reached) -> str:
-    """Write what was asked for."""
-    shown = "any" if rate.wanted is None else f"{rate.wanted:.4f}"
-    return f"{shown} (target)" if rate.from_target and rate.wanted is not None else shown
-
-
-def last_costs(report: Report) -> str:
-    """What is known of one person in a group."""
-    copies = "most copies" if report.costs.counted else "expected copies"
-    return "largest weight" if report.mode == "weights" else copies
-
-
-def copies_note(report: Report) -> str:
-    """Say which rows were counted, and what could not be."""
-    if report.promise is not None:
-        return (
-            "No row of the data was used to draw the new rows, only noisy counts. A new row that equals a real one "
-            "does so by chance, and that cannot be told without the data."
-        )
-    if report.copies is None:
-        reason = "only weights were added" if report.mode == "weights" else "none had to be added"
-        if report.mode == "weights" and report.relabelled:
-            reason = "each appears once per outcome, with a weight"
-        return f"All rows are real: {reason}. Sharing them means sharing the data."
-    seed = "" if report.seed is None else f", with seed {report.seed}"
-    drawn = f"The rows were drawn for this report{seed}." if report.for_report else "Counted in the delivered rows."
-    if report.mode == "rows" and report.copies.rows < report.new_rows:
-        drawn = f"{drawn} Of {report.new_rows:,} rows, the first {report.copies.rows:,} were checked."
-    if report.copies.same_values is not None:
-        return drawn
-    return f"{drawn} Raw values were not compared, because the table itself was not available; a fit keeps only levels."
-
-
-def not_estimated(report: Report) -> str:
-    """Say how to learn what a model will do."""
-    asked = Option("estimate", "weights" if report.mode == "weights" else "rows")
-    parts = ("This was not estimated for this fit. To estimate it, fit again with ", asked, ".")
-    return report.source.front_door.said(parts)

@@ -9,24 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from fairmaxent.document import Block, Listing, Paragraph, Section, Table
+from fairmaxent.document import Listing, Paragraph, Section, Table
 from fairmaxent.document.words import counted, percent, rounded, short_name, shortened, times
 from fairmaxent.errors import cut
 from fairmaxent.fit.statements import expected_lines, rate_text
-from fairmaxent.report.facts import (
-    COSTS_UNKNOWN,
-    DELIVERED_NAMES,
-    FILLED,
-    Report,
-    copies_note,
-    last_costs,
-    not_estimated,
-    state,
-    summary,
-    verdict,
-    wanted_text,
-)
-from fairmaxent.report.rates import GroupOutcome, Reached
+from fairmaxent.report.facts import COSTS_UNKNOWN, FILLED, Report
+from fairmaxent.report.rates import Reached
 
 _EFFECTIVE = (
     "Effective rows: how many equally weighted rows would say as much about a group as its real rows do with their "
@@ -51,12 +39,6 @@ class Answer:
     table: Table | None = None
     notes: tuple[str, ...] = ()  # what is said below the table
 
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """One sentence as it is, several as a list; then the table, and the notes."""
-        text = Listing(self.lines) if len(self.lines) > 1 else Paragraph("".join(self.lines))
-        return (text, *([] if self.table is None else [self.table]), *map(Paragraph, self.notes))
-
 
 @dataclass(frozen=True)
 class FirstPage:
@@ -72,11 +54,15 @@ class FirstPage:
     record: tuple[tuple[str, str], ...]  # files with their digests, and versions
 
     @property
-    def sections(self) -> tuple[Section, ...]:
-        """The answers, and what identifies the result."""
-        answers = [Section(answer.key, answer.question, answer.question, answer.blocks) for answer in self.answers]
+    def sections(self) -> Iterator[Section]:
+        """The answers: one sentence as it is, several as a list; then a table and notes. Then the record."""
+        for answer in self.answers:
+            lines = Listing(answer.lines) if len(answer.lines) > 1 else Paragraph("".join(answer.lines))
+            table = [] if answer.table is None else [answer.table]
+            blocks = (lines, *table, *map(Paragraph, answer.notes))
+            yield Section(answer.key, answer.question, answer.question, blocks)
         record = Listing(tuple(f"{name}: {value}" for name, value in self.record))
-        return (*answers, Section("record", "Files and versions", "Files", (record,)))
+        yield Section("record", "Files and versions", "Files", (record,))
 
     @property
     def is_long(self) -> bool:
@@ -97,7 +83,7 @@ def first_page(report: Report) -> FirstPage:
         author=cut(report.filing.author or "not stated", _TITLE),
         date=report.filing.date,
         purpose=shortened(report.filing.purpose or "not stated", _ALERT),
-        summary=summary(report),
+        summary=report.summary(),
         alerts=tuple(shortened(alert, _ALERT) for alert in alerts),
         answers=(
             Answer("asked", "What was asked", tuple(shortened(wish, _LINE) for wish in wishes)),
@@ -127,14 +113,14 @@ def _reached(report: Report) -> Answer:
     """The rates asked for, those that are not met first; all of them if none was asked for."""
     asked = [rate for rate in report.rates if rate.wanted is not None]
     rates, more = _first(sorted(asked or report.rates, key=lambda rate: bool(rate.met)), _RATES, "rate")
-    states = [state(report, rate) for rate in rates]
+    states = [report.state(rate) for rate in rates]
     rows = tuple(
-        (_meaning(rate), wanted_text(rate), f"{rate.before:.4f}", rate_text(rate.delivered), words)
+        (_meaning(rate), rate.wanted_text, f"{rate.before:.4f}", rate_text(rate.delivered), words)
         for rate, (_, words) in zip(rates, states, strict=True)
     )
-    heads = ("1 means equal", "Wanted", "Data", DELIVERED_NAMES[report.mode], "State")
+    heads = ("1 means equal", "Wanted", "Data", report.delivered_name, "State")
     table = Table("Rates that were reached", heads, rows, state=4, states=tuple(kind for kind, _ in states))
-    lines = (verdict(report), *(shortened(line, _LINE) for line in report.means))
+    lines = (report.verdict(), *(shortened(line, _LINE) for line in report.means))
     return Answer("reached", "What was reached", lines, table, more)
 
 
@@ -187,29 +173,24 @@ def _factor(multiple: float) -> str:
 
 
 def _group_table(report: Report, names: Sequence[str]) -> Table | None:
-    rates = {outcome.group: outcome for outcome in report.counting.outcomes}
-    rate = short_name(report.favourable, _HEAD)
-    heads = ("Group", "Rows", "Share before", "Share after", *([f"{rate} before", f"{rate} after"] if rates else []))
+    rates = {}
+    for outcome in report.counting.outcomes:
+        span = "" if outcome.interval is None else " ({:.0f}–{:.0f})".format(*(100 * end for end in outcome.interval))
+        rates[outcome.group] = (f"{percent(outcome.before)}{span}", percent(outcome.after))
     rows = tuple(
         (
             short_name(group.name, _NAME),
             f"{group.rows:,}",
-            percent(group.before),
-            percent(group.after),
-            *([_with_interval(rates[group.name]), percent(rates[group.name].after)] if rates else []),
+            *(percent(group.before), percent(group.after), *rates.get(group.name, ())),
             times(group.effective_rows),
             times(group.largest_weight if report.mode == "weights" else group.most_copies),
         )
         for group in report.costs.groups
         if group.name in names
     )
-    heads = (*heads, "Effective rows", last_costs(report).capitalize())
-    return Table("What it cost each group", heads, rows) if rows else None
-
-
-def _with_interval(rate: GroupOutcome) -> str:
-    span = "" if rate.interval is None else " ({:.0f}–{:.0f})".format(*(100 * end for end in rate.interval))
-    return f"{percent(rate.before)}{span}"
+    outcome_heads = [f"{short_name(report.favourable, _HEAD)} {when}" for when in ("before", "after") if rates]
+    heads = ("Group", "Rows", "Share before", "Share after", *outcome_heads, "Effective rows")
+    return Table("What it cost each group", (*heads, report.last_cost.capitalize()), rows) if rows else None
 
 
 # ---------------------------------------------------------------- what a model will do
@@ -227,7 +208,7 @@ def _model(report: Report) -> Answer:
         return Answer("model", question, lines)
     if estimate is None:
         why = "" if report.not_estimated is None else f" The reason: {report.not_estimated}."
-        return Answer("model", question, (f"{not_estimated(report)}{why}",))
+        return Answer("model", question, (f"{report.how_to_estimate()}{why}",))
     trained = "new rows" if estimate.output == "rows" else "weighted rows"
     compared, more = _first(list(expected_lines(estimate, ["by_predictions"])), _GROUPINGS, "rate")
     rows = tuple(
@@ -255,7 +236,7 @@ def _model(report: Report) -> Answer:
 def _copies(report: Report) -> Iterator[str]:
     copies = report.copies
     if copies is None:
-        yield copies_note(report)
+        yield report.copies_note()
         return
     new = "added" if report.mode == "top-up" else "new"
     rows = f"{'the first ' if copies.rows < report.new_rows else ''}{copies.rows:,} {new} rows"
@@ -295,8 +276,10 @@ def _prohibitions(report: Report) -> Iterator[str]:
     expected = {} if estimate is None else estimate.after.by_predictions
     rates = [(rate, short_name(name, _NAME)) for name, rate in expected.items() if rate is not None]
     least = " (expected: {:.3f} for {})".format(*min(rates, key=lambda rate: rate[0])) if rates else ""
-    test = "test the decisions of your own model on people it has not seen"
-    yield f"as proof that a model trained on it is fair{least}: {test}."
+    yield (
+        f"as proof that a model trained on it is fair{least}: test the decisions of your own model on people it has "
+        "not seen."
+    )
     columns = short_name(", ".join(report.protected), _NAME)
     yield (
         f"to claim fairness in general: only the groups of {columns} were compared, and only by how often they have "

@@ -17,8 +17,8 @@ from fairmaxent.fairness.rates import (
 )
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes, group_label
+from fairmaxent.fit.option_values import read_target
 from fairmaxent.fit.statements import REACHED
-from fairmaxent.fit.target import read_target
 from fairmaxent.report.delivered import Delivered, data_table, delivered_rates, unless_nan
 
 _EACH = ("each level of ", "each of ")  # how the words for several outcomes begin
@@ -89,6 +89,11 @@ class Reached:
         """Whether only rounding to whole rows keeps what was delivered from the wanted rate, and by very little."""
         small = self.gap is not None and self.gap < _SMALL_GAP
         return bool(self.met_exactly) and self.met is False and self.rounded and small
+
+    @property
+    def wanted_text(self) -> str:
+        """What was asked for, as it is shown."""
+        return "any" if self.wanted is None else f"{self.wanted:.4f}{' (target)' if self.from_target else ''}"
 
 
 def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:

@@ -13,24 +13,15 @@ from fairmaxent.errors import Option
 from fairmaxent.fit.estimate import ModelEstimate
 from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.statements import cost_blocks, decisions_table, expected_lines, rate_text
-from fairmaxent.report.delivered import Copies
 from fairmaxent.report.evaluated import evaluation_blocks
-from fairmaxent.report.facts import (
-    COSTS_UNKNOWN,
-    DELIVERED_NAMES,
-    FILLED,
-    Report,
-    copies_note,
-    last_costs,
-    not_estimated,
-    state,
-    wanted_text,
-)
+from fairmaxent.report.facts import COSTS_UNKNOWN, FILLED, Report
 from fairmaxent.report.first_page import first_page
 from fairmaxent.report.shares import column_blocks, group_blocks, move_blocks, pair_blocks
 from fairmaxent.report.trade_off import trade_off_blocks
 
 _WARNINGS = 30  # that a page has room for
+
+Blocks = Iterator[Block]
 
 
 def report_document(report: Report) -> Document:
@@ -43,7 +34,7 @@ def report_document(report: Report) -> Document:
         filing=(("Author", page.author), ("Written", page.date), ("Purpose", page.purpose)),
         summary=page.summary,
         warning=Note("Warning: this result rests on very few people", page.alerts) if page.alerts else None,
-        first_page=page.sections,
+        first_page=tuple(page.sections),
         appendix=tuple(section for section in sections if section.blocks),
         footer=(
             f"{report.rows:,} rows, {report.distinct_rows:,} of them distinct as combinations of levels, "
@@ -53,44 +44,34 @@ def report_document(report: Report) -> Document:
     )
 
 
-Blocks = Iterator[Block]
-
-
-# ---------------------------------------------------------------- what was asked for, and what was reached
-
-_MEASURED = {
-    "rows": "The next column is counted in the drawn rows; the same number of independent draws would fall into the "
-    "interval 95% of the time.",
-    "weights": "The next column is computed from the weighted rows.",
-    "top-up": "The next column is counted in the old and the added rows together.",
-}
-_SHORT = {
-    "rows": "A row cannot be split, so a rate of drawn rows can be below the exact one; more rows come closer.",
-    "weights": "The weights do not reach the rate that the distribution has.",
-    "top-up": "A row cannot be split, so a rate of old and added rows can be below the exact one.",
-}
-_RATE_NAMES = {"representation_rate": "Representation rate", "statistical_rate": "Statistical rate"}
-
-
 def _rates(report: Report) -> Blocks:
-    yield Paragraph(" ".join(_rates_note(report)))
-    drawn = report.mode == "rows"
-    heads = ["Rate", "Wanted", "Before", "Achieved", DELIVERED_NAMES[report.mode], "State"]
-    heads += ["Independent draws", "Worst before"] if drawn else ["Worst before"]
+    drawn, measured = report.mode == "rows", report.delivered_name
+    note = (
+        "The representation rate is the size of the smallest group divided by that of the largest. The statistical "
+        "rate is the lowest rate of an outcome in any group divided by the highest. A rate of 1 means that all groups "
+        "are equal. Achieved rates are exact: they are computed from the fitted distribution, not estimated. The next "
+        f"column is counted in the {measured.lower()}"
+    )
+    interval = "; the same number of independent draws would fall into the interval 95% of the time" if drawn else ""
+    short = any(rate.met_exactly and not rate.met for rate in report.rates)
+    why = " A row cannot be split, and independent draws vary, so a rate of rows can be below the exact one."
+    yield Paragraph(f"{note}{interval}.{why if short else ''}")
+    heads = ("Rate", "Wanted", "Before", "Achieved", measured, "State", *(["Independent draws"] if drawn else []))
+    states = [report.state(rate) for rate in report.rates]
     rows = tuple(
         (
-            f"{_RATE_NAMES[rate.kind]} of {rate.grouping}{'' if rate.outcome is None else f', {rate.outcome}'}",
-            wanted_text(rate),
+            ", ".join(filter(None, [f"{rate.kind.replace('_', ' ').capitalize()} of {rate.grouping}", rate.outcome])),
+            rate.wanted_text,
             f"{rate.before:.4f}",
             f"{rate.achieved:.4f}",
             rate_text(rate.delivered),
-            state(report, rate)[1],
+            words,
             *(["–" if rate.interval is None else "{:.3f} – {:.3f}".format(*rate.interval)] if drawn else []),
             rate.worst_before,
         )
-        for rate in report.rates
+        for rate, (_, words) in zip(report.rates, states, strict=True)
     )
-    yield Table("Rates", tuple(heads), rows, state=5, states=tuple(state(report, rate)[0] for rate in report.rates))
+    yield Table("Rates", (*heads, "Worst before"), rows, state=5, states=tuple(kind for kind, _ in states))
     if report.warnings:
         shown = report.warnings[:_WARNINGS]
         left = len(report.warnings) - len(shown)
@@ -98,25 +79,8 @@ def _rates(report: Report) -> Blocks:
         yield Note("What you should know about these data and this fit:", (*shown, *rest))
 
 
-def _rates_note(report: Report) -> Iterator[str]:
-    """Explain the columns, and why a rate that the distribution meets may not be met by rows."""
-    yield (
-        "The representation rate is the size of the smallest group divided by that of the largest. The statistical "
-        "rate is the lowest rate of an outcome in any group divided by the highest. A rate of 1 means that all groups "
-        "are equal. Achieved rates are exact: they are computed from the fitted distribution, not estimated."
-    )
-    yield _MEASURED[report.mode]
-    if any(rate.met_exactly and not rate.met for rate in report.rates):
-        yield (
-            "Independent draws vary, and their rates are below the exact ones; rows drawn by quota vary far less."
-            if report.iid
-            else _SHORT[report.mode]
-        )
-
-
 # ---------------------------------------------------------------- costs
 
-_AFTER = {"rows": "in the drawn rows", "weights": "by the weights", "top-up": "in the old and added rows together"}
 _LAST = {
     "largest weight": "The largest weight is that of one person; all weights are 1 on average.",
     "most copies": "Most copies is how many of these rows repeat the values of one real row; real rows that are equal "
@@ -142,11 +106,11 @@ def _costs(report: Report) -> Blocks:
     if costs.worst_cell is None:
         yield Paragraph(COSTS_UNKNOWN)
         return
-    last = last_costs(report)
+    last = report.last_cost
     yield Paragraph(
-        f"Before: the share of the data. After: the share {_AFTER[report.mode]}. Effective rows is the number of "
-        "equally weighted rows that carry as much information as the fair weights of the group. The worst cell is the "
-        f"combination of outcome and groups in which one person counts most. {_LAST[last]}"
+        f"Before: the share of the data. After: the share in the {report.delivered_name.lower()}. Effective "
+        "rows is the number of equally weighted rows that carry as much information as the fair weights of the group. "
+        f"The worst cell is the combination of outcome and groups in which one person counts most. {_LAST[last]}"
     )
     blocks = cost_blocks(costs.groups, costs.worst_cell, [last], " in the JSON report")
     yield from (block.titled() if isinstance(block, Table) else block for block in blocks)
@@ -165,7 +129,7 @@ def _model(report: Report) -> Blocks:
         yield Paragraph(_how_it_decided(decisions))
         yield decisions_table(decisions, digits=3).titled()
     if estimate is None:
-        yield Paragraph(not_estimated(report))
+        yield Paragraph(report.how_to_estimate())
         return
     yield Paragraph(_how_it_was_estimated(report, estimate))
     rows = tuple(
@@ -187,11 +151,9 @@ def _how_it_decided(decisions: Decisions) -> str:
     """Say which model was tried out, how, and what became of the table's own rate."""
     seeing = ", which does not see the protected columns," if decisions.blind else ""
     rounds = f"; that was done in {decisions.rounds} rounds, and the best one was kept" if decisions.rounds > 1 else ""
-    means = (
-        "The outcomes in the table are equally common in all groups as well, as far as was asked."
-        if decisions.keeps_means
-        else "For this, the outcomes in the table itself had to stay less equal than the decisions are."
-    )
+    means = "For this, the outcomes in the table itself had to stay less equal than the decisions are."
+    if decisions.keeps_means:
+        means = "The outcomes in the table are equally common in all groups as well, as far as was asked."
     return (
         f"The outcomes were changed for a model of this kind: {decisions.student}{seeing} with decisions at a "
         f"probability of {decisions.threshold:g} or more. It was trained on changed outcomes, each time without one of "
@@ -212,15 +174,12 @@ def _how_it_was_estimated(report: Report, estimate: ModelEstimate) -> str:
     decision = "the likeliest outcome"  # another threshold than a half is for one of two outcomes
     if estimate.threshold != 0.5:
         decision = f"{report.favourable} if its probability is above {estimate.threshold:g}"
-    ranges = (
-        f"In brackets is the range that holds 95 of 100 measurements of such a model on {estimate.measured_on:,} other "
-        "people. "
-    )
+    ranges = f"In brackets is the range that holds 95 of 100 measurements of such a model on {estimate.measured_on:,}"
     return (
         f"Before: {estimate.student} trained on {original}{blind}. After: the same model trained on {trained}. "
         f"Both decide about {people}: they predict {decision}. This is an estimate: people were split into "
         f"{estimate.folds} folds{again}, and each fold was judged by models that had not seen it.{labels} "
-        f"{ranges if estimate.measured_on else ''}Another kind of model may behave differently."
+        f"{f'{ranges} other people. ' if estimate.measured_on else ''}Another kind of model may behave differently."
     )
 
 
@@ -247,10 +206,19 @@ def _privacy(report: Report) -> Blocks:
 
 
 def _copies(report: Report) -> Blocks:
-    yield Paragraph(copies_note(report))
-    if report.copies is None:
+    yield Paragraph(report.copies_note())
+    copies, new = report.copies, "added" if report.mode == "top-up" else "drawn"
+    if copies is None:
         return
-    yield Listing(tuple(_copy_lines(report, report.copies)))
+    exact = f"of the {new} rows have exactly the values of a real row"
+    lines = [
+        (copies.same_values, f"{exact} in every column"),
+        (copies.same_values_as_one, f"{exact} that occurs once"),
+        (copies.twins_in_data, "of the real rows have exactly the values of another real row, for comparison"),
+        (copies.same_levels, f"of {copies.rows:,} {new} rows have the same levels as a real row in every column"),
+        (copies.expected_same_levels, "is the exact expectation of that share"),
+    ]
+    yield Listing(tuple(f"{percent(share)} {what}" for share, what in lines if share is not None))
     parts = (
         "This is a count, not a guarantee. The fair distribution is learned from real rows and contains them, so "
         "drawn rows can repeat real ones, especially if ",
@@ -260,21 +228,6 @@ def _copies(report: Report) -> Blocks:
         "person.",
     )
     yield Paragraph(report.source.front_door.said(parts))
-
-
-def _copy_lines(report: Report, copies: Copies) -> Iterator[str]:
-    """What was counted among the new rows, each with its share."""
-    new = "added" if report.mode == "top-up" else "drawn"
-    if copies.same_values is not None and copies.same_values_as_one is not None:
-        exact = f"of the {new} rows have exactly the values of a real row"
-        yield f"{percent(copies.same_values)} {exact} in every column"
-        yield f"{percent(copies.same_values_as_one)} {exact} that occurs once"
-        if copies.twins_in_data is not None:
-            twins = "of the real rows have exactly the values of another real row, for comparison"
-            yield f"{percent(copies.twins_in_data)} {twins}"
-    share = percent(copies.same_levels)
-    yield f"{share} of {copies.rows:,} {new} rows have the same levels as a real row in every column"
-    yield f"{percent(copies.expected_same_levels)} is the exact expectation of that share"
 
 
 # ---------------------------------------------------------------- certificate, limits, how to repeat it
@@ -287,52 +240,35 @@ def _certificate(report: Report) -> Blocks:
         "the lemma are from Celis, Keswani and Vishnoi, Data preprocessing to mitigate bias: a maximum entropy based "
         "approach (ICML 2020)."
     )
-    known = report.certificate
-    bound = "" if known.multiplier_bound is None else f", at most {known.multiplier_bound:.3g}"
-    rows = [
-        ("Solver", f"{known.method}, {known.status} after {known.iterations} iterations", "how the optimum was found"),
-        ("Residual", f"{known.residual:.1e}", "largest difference between a wanted and an achieved expectation"),
-        (
-            "Distance to the prior",
-            rate_text(known.distance["to_prior"]),
-            "KL(p*‖q): how far from the mixture of reweighted rows and base (the negated dual optimum)",
-        ),
-        (
-            "Distance from the data",
-            rate_text(known.distance["from_data"]),
-            "KL(data‖p*): how far from the original table",
-        ),
-        (
-            "Effective rows",
-            f"{known.effective_rows:,.0f} of {report.rows:,}",
-            "equally weighted rows that carry as much information as the fair weights (Kish)",
-        ),
-    ]
-    if any(rate.kind == "statistical_rate" and rate.wanted is not None for rate in report.rates):
-        rows.append(("Guaranteed statistical rate", f"{known.bound:.4f}", f"Theorem 4.5, with δ = {known.delta:.1e}"))
-    rows.append(("Size of the multipliers", f"{known.multiplier_norm:.3g}{bound}", "‖λ*‖₂; the bound is Lemma 4.2"))
-    yield Table("Certificate", ("Quantity", "Value", "Meaning"), tuple(rows))
-
-
-def _limits(report: Report) -> Blocks:
-    yield Listing(
-        (
-            "The rates hold for the groups and the outcome that were asked about. Other groups can still differ, and "
-            "so can intersections if each column was asked about on its own.",
-            "Fair data do not make every model trained on them fair: if other columns predict the outcome well, a "
-            "classifier can bring the old gap back. The section 'A model trained on this' gives an estimate, if one "
-            "was made; measure the rate of your own model's predictions too.",
-            "The request is met by giving groups and outcomes other weights, by changing the outcomes of rows if that "
-            "was asked for, and by drawing new rows. It does not explain why the data were unequal, and does not "
-            "correct wrong measurements or labels.",
-            "What the report says about a group rests on the rows of that group. If they are few, the fair table "
-            "repeats what those few rows happen to show.",
-            "Numbers with many values are read in bins, and rare values as one level 'other'; new rows do not keep "
-            "finer relations between columns.",
-            "Equal rates are one idea of fairness. People who know the case must decide whether it is the right one "
-            "here.",
-        )
+    numbers, distance = report.certificate, report.certificate.distance
+    solver = f"{numbers.method}, {numbers.status} after {numbers.iterations} iterations"
+    to_prior = "KL(p*‖q): how far from the mixture of reweighted rows and base (the negated dual optimum)"
+    worth = "equally weighted rows that carry as much information as the fair weights (Kish)"
+    bound = "" if numbers.multiplier_bound is None else f", at most {numbers.multiplier_bound:.3g}"
+    asked = any(rate.kind == "statistical_rate" and rate.wanted is not None for rate in report.rates)
+    rate = ("Guaranteed statistical rate", f"{numbers.bound:.4f}", f"Theorem 4.5, with δ = {numbers.delta:.1e}")
+    rows = (
+        ("Solver", solver, "how the optimum was found"),
+        ("Residual", f"{numbers.residual:.1e}", "largest difference between a wanted and an achieved expectation"),
+        ("Distance to the prior", rate_text(distance["to_prior"]), to_prior),
+        ("Distance from the data", rate_text(distance["from_data"]), "KL(data‖p*): how far from the original table"),
+        ("Effective rows", f"{numbers.effective_rows:,.0f} of {report.rows:,}", worth),
+        *([rate] if asked else []),
+        ("Size of the multipliers", f"{numbers.multiplier_norm:.3g}{bound}", "‖λ*‖₂; the bound is Lemma 4.2"),
     )
+    yield Table("Certificate", ("Quantity", "Value", "Meaning"), rows)
+
+
+_LIMITS = (
+    "The rates hold for the groups and the outcome that were asked about. Other groups can still differ, and so can "
+    "intersections if each column was asked about on its own.",
+    "The request is met by giving groups and outcomes other weights, by changing the outcomes of rows if that was "
+    "asked for, and by drawing new rows. It does not explain why the data were unequal, and does not correct wrong "
+    "measurements or labels.",
+    "Numbers with many values are read in bins, and rare values as one level 'other'; new rows do not keep finer "
+    "relations between columns.",
+    "Equal rates are one idea of fairness. People who know the case must decide whether it is the right one here.",
+)
 
 
 def _repeat(report: Report) -> Blocks:
@@ -340,11 +276,8 @@ def _repeat(report: Report) -> Blocks:
     if source.command is not None:
         yield Paragraph("On the command line:")
         yield Code(source.command)
-    yield Paragraph(
-        "In Python, with the table as frame; if you passed your own Domain, labeller or student, pass it again:"
-        if source.file is None
-        else "In Python, with the complete table of the file as frame:"
-    )
+    own = "the table as frame; if you passed your own Domain, labeller or student, pass it again"
+    yield Paragraph(f"In Python, with {own if source.file is None else 'the complete table of the file as frame'}:")
     yield Code(report.call)
     seed = f"Seed of the new rows: {'not known here' if report.seed is None else report.seed}."
     note = source.front_door.note
@@ -365,6 +298,6 @@ _SECTIONS: tuple[tuple[str, str, str, Callable[[Report], Iterable[Block]]], ...]
     ("copies", "Copies of real rows", "Copies", _copies),
     ("given-away", "What the rows give away", "What the rows give away", lambda r: evaluation_blocks(r.evaluation)),
     ("certificate", "Certificate", "Certificate", _certificate),
-    ("limits", "Limits of the method", "Limits", _limits),
+    ("limits", "Limits of the method", "Limits", lambda _: [Listing(_LIMITS)]),
     ("repeat", "How to repeat it", "Repeat it", _repeat),
 )

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data.table import Reals, tally
 from fairmaxent.document import Block, Heading, Paragraph, Picture, Table
@@ -67,21 +66,17 @@ class Move:
 
 def marginals(fit: Fit) -> tuple[Marginal, ...]:
     """Every column: outcome and protected ones first, then those that changed most."""
-    codes = fit.roles.blocks.unpool(fit.distinct_rows.codes)
-    columns = [_marginal(fit, index, codes[:, index]) for index in range(len(fit.domain.attributes))]
-    root = [columns[index] for index in fit.roles.root]
+    codes, roles = fit.roles.blocks.unpool(fit.distinct_rows.codes), fit.roles
+    columns = []
+    for index, attribute in enumerate(fit.domain.attributes):
+        before = tally(codes[:, index], fit.distinct_rows.counts / fit.table.total, attribute.size)
+        after = fit.distribution.joint([index])
+        is_outcome = index in (roles.outcome, *roles.others)
+        role = "outcome" if is_outcome else "protected" if index in roles.protected else "other"
+        distance, shifts = float(np.abs(after - before).sum() / 2), _shifts(attribute.labels, before, after)
+        columns.append(Marginal(attribute.name, attribute.kind, role, distance, shifts))
     others = [column for column in columns if column.role == "other"]
-    return (*root, *sorted(others, key=lambda column: -column.distance))
-
-
-def _marginal(fit: Fit, index: int, codes: NDArray[np.integer]) -> Marginal:
-    attribute, roles = fit.domain.attributes[index], fit.roles
-    before = tally(codes, fit.distinct_rows.counts / fit.table.total, attribute.size)
-    after = fit.distribution.joint([index])
-    is_outcome = index in (roles.outcome, *roles.others)
-    role = "outcome" if is_outcome else "protected" if index in roles.protected else "other"
-    distance = float(np.abs(after - before).sum() / 2)
-    return Marginal(attribute.name, attribute.kind, role, distance, _shifts(attribute.labels, before, after))
+    return (*(columns[index] for index in roles.root), *sorted(others, key=lambda column: -column.distance))
 
 
 def groupings(fit: Fit) -> tuple[Grouping, ...]:
@@ -123,8 +118,7 @@ def _shifts(labels: Sequence[str], before: Reals, after: Reals, rows: Reals | No
     )
 
 
-# More columns than this do not fit into a heat map that anyone reads.
-LARGEST_MAP = 25
+LARGEST_MAP = 25  # columns; more do not fit into a heat map that anyone reads
 MOST_LEVELS = 1000  # of a column that is compared with others: a table of each pair is made
 _SHIFTS = 10
 
@@ -160,9 +154,8 @@ class Associations:
 
 def associations(fit: Fit) -> Associations:
     """Compare the pairwise structure; of many columns, take those most related to outcome and groups."""
-    rows = fit.distinct_rows
-    codes = fit.roles.blocks.unpool(rows.codes).astype(np.intp)
-    sizes, share = fit.domain.sizes, rows.counts / rows.total
+    codes = fit.roles.blocks.unpool(fit.distinct_rows.codes).astype(np.intp)
+    sizes, share = fit.domain.sizes, fit.distinct_rows.counts / fit.distinct_rows.total
 
     def in_data(first: int, second: int) -> Reals:
         cells = codes[:, first] * sizes[second] + codes[:, second]
@@ -170,14 +163,23 @@ def associations(fit: Fit) -> Associations:
 
     chosen = _chosen(fit, in_data)
     names = [fit.domain.names[index] for index in chosen]
-    before = _matrix(chosen, in_data)
-    after = _matrix(chosen, lambda first, second: fit.distribution.joint([first, second]))
+    before, after, chance = np.eye(len(chosen)), np.eye(len(chosen)), _chance(fit, chosen, in_data)
+    for row, first in enumerate(chosen):
+        for column, second in enumerate(chosen[:row]):
+            before[row, column] = before[column, row] = cramers_v(in_data(first, second))
+            after[row, column] = after[column, row] = cramers_v(fit.distribution.joint([first, second]))
+    change = np.abs(after - before)
+    rows, columns = np.nonzero(np.triu(change > chance, 1))
+    order = np.argsort(-np.round(change[rows, columns], 12), kind="stable")[:_SHIFTS]
     return Associations(
         names=tuple(names),
         left_out=len(sizes) - len(chosen),
         before=tuple(map(tuple, before.tolist())),
         after=tuple(map(tuple, after.tolist())),
-        shifts=_largest(names, before, after, _chance(fit, chosen, in_data)),
+        shifts=tuple(
+            AssociationShift(names[i], names[j], *(float(matrix[i, j]) for matrix in (before, after, chance)))
+            for i, j in zip(rows[order], columns[order], strict=True)
+        ),
     )
 
 
@@ -211,14 +213,6 @@ def _chosen(fit: Fit, in_data: _Joint) -> list[int]:
     return [*root, *others]
 
 
-def _matrix(chosen: Sequence[int], joint: _Joint) -> Reals:
-    result = np.eye(len(chosen))
-    for row, first in enumerate(chosen):
-        for column, second in enumerate(chosen[:row]):
-            result[row, column] = result[column, row] = cramers_v(joint(first, second))
-    return result
-
-
 def _chance(fit: Fit, chosen: Sequence[int], in_data: _Joint) -> Reals:
     """What chance makes of V for each pair, in the data or in p*, of which only the rows are subject to chance."""
     levels = np.array([np.count_nonzero(in_data(index, chosen[0]).sum(axis=1)) for index in chosen])
@@ -227,16 +221,6 @@ def _chance(fit: Fit, chosen: Sequence[int], in_data: _Joint) -> Reals:
     share = 1.0 if copied is None or fit.certificate.privacy is not None else copied
     before, after = (np.sqrt(degrees / rows) for rows in (fit.table.worth, fit.certificate.effective_rows))
     return np.asarray(np.minimum(np.maximum(before, share * after), 1.0))
-
-
-def _largest(names: Sequence[str], before: Reals, after: Reals, chance: Reals) -> tuple[AssociationShift, ...]:
-    """The pairs that changed most, of those that changed by more than chance explains."""
-    rows, columns = np.nonzero(np.triu(np.abs(after - before) > chance, 1))
-    order = np.argsort(-np.round(np.abs(after - before)[rows, columns], 12), kind="stable")[:_SHIFTS]
-    return tuple(
-        AssociationShift(names[i], names[j], float(before[i, j]), float(after[i, j]), float(chance[i, j]))
-        for i, j in zip(rows[order], columns[order], strict=True)
-    )
 
 
 # ---------------------------------------------------------------- what is said about them
@@ -317,22 +301,20 @@ def _shares(shifts: Sequence[Shift]) -> tuple[tuple[float, float], ...]:
 
 def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:
     """How strongly columns are related, before and after."""
-    left_out = (
-        f" {pairs.left_out} columns that are least related to the outcome and the groups, or that have more than 1,000 "
-        "levels, are left out."
-        if pairs.left_out
-        else ""
-    )
     parts = (
         "How strongly two columns are related, measured by Cramér's V: 0 means independent, 1 means that one "
         "determines the other. The outcome should no longer be related to the protected columns; the rest should look "
         "the same on both sides. The larger ",
         Option("base_share"),
         " is, the more the weak relations fade: the base 'tree' keeps only the strongest, the others none.",
+        f" {pairs.left_out} columns that are least related to the outcome and the groups, or that have more than 1,000 "
+        "levels, are left out."
+        if pairs.left_out
+        else "",
+        " Cells of a picture show 100·V if there is room.",
     )
-    yield Paragraph(f"{door.said(parts)}{left_out} Cells of a picture show 100·V if there is room.")
-    sides = (("Before", pairs.before, "in the data"), ("After", pairs.after, "after the fit"))
-    for heading, matrix, where in sides:
+    yield Paragraph(door.said(parts))
+    for heading, matrix, where in (("Before", pairs.before, "in the data"), ("After", pairs.after, "after the fit")):
         rows = [(name, *(f"{value:.2f}" for value in row)) for name, row in zip(pairs.names, matrix, strict=True)]
         drawn = heat_map(pairs.names, matrix, title=f"Cramér's V of each pair of columns, {where}")
         yield Picture(heading, drawn, Table(heading, ("", *pairs.names), tuple(rows)))
@@ -342,9 +324,9 @@ def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:
         "related such columns would seem to be if they were not, because many levels share few rows, or because few "
         f"rows count often.{'' if pairs.shifts else ' No pair changed by more than that.'}"
     )
-    if pairs.shifts:
-        shifts = tuple(
-            (f"{pair.first}, {pair.second}", f"{pair.before:.3f}", f"{pair.after:.3f}", f"{pair.chance:.3f}")
-            for pair in pairs.shifts
-        )
+    shifts = tuple(
+        (f"{pair.first}, {pair.second}", f"{pair.before:.3f}", f"{pair.after:.3f}", f"{pair.chance:.3f}")
+        for pair in pairs.shifts
+    )
+    if shifts:
         yield Table("Pairs that changed most", ("Columns", "Cramér's V before", "After", "By chance"), shifts)

@@ -36,8 +36,6 @@ class FrontDoor:
 IN_PYTHON = FrontDoor("in Python", str)
 
 
-# The convention of reproducible builds: seconds since 1970 that replace the clock.
-SOURCE_DATE_EPOCH = "SOURCE_DATE_EPOCH"
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
@@ -67,33 +65,23 @@ class Filing:
 def filed(
     *, title: str | None = None, author: str | None = None, purpose: str | None = None, date: datetime | None = None
 ) -> Filing:
-    """Check what was given; without a date, take SOURCE_DATE_EPOCH, and without that, the clock."""
-    written = _time(date).replace(microsecond=0).isoformat()
-    return Filing(_text("title", title), _text("author", author), _text("purpose", purpose), written)
-
-
-def _text(name: str, text: object) -> str | None:
-    """A text on one line; an empty one is none."""
-    if text is not None and not isinstance(text, str):
-        raise InputError(f"{name} is a {type(text).__name__}; pass a text")
-    return " ".join((text or "").split()) or None
-
-
-def _time(date: object) -> datetime:
-    if date is not None:
-        if not isinstance(date, datetime) or date.tzinfo is None:
-            raise InputError("date is not a datetime with a time zone; pass e.g. datetime.now(timezone.utc)")
-        return date.astimezone(UTC)
-    epoch = os.environ.get(SOURCE_DATE_EPOCH)
-    if not epoch:
-        return datetime.now(UTC)
+    """Check what was given; without a date, take the environment variable SOURCE_DATE_EPOCH, else the clock."""
+    texts = {}
+    for name, text in {"title": title, "author": author, "purpose": purpose}.items():
+        if text is not None and not isinstance(text, str):
+            raise InputError(f"{name} is a {type(text).__name__}; pass a text")
+        texts[name] = " ".join((text or "").split()) or None  # on one line; an empty one is none
+    if date is not None and (not isinstance(date, datetime) or date.tzinfo is None):
+        raise InputError("date is not a datetime with a time zone; pass e.g. datetime.now(timezone.utc)")
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")  # the convention of reproducible builds: seconds since 1970
     try:
-        return datetime.fromtimestamp(int(epoch), UTC)
+        time = date or (datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC))
     except (ValueError, OverflowError, OSError) as problem:
         raise InputError(
-            f"the environment variable {SOURCE_DATE_EPOCH} is {epoch!r}; set it to a number of seconds since 1970, or "
+            f"the environment variable SOURCE_DATE_EPOCH is {epoch!r}; set it to a number of seconds since 1970, or "
             "unset it"
         ) from problem
+    return Filing(**texts, written=time.astimezone(UTC).replace(microsecond=0).isoformat())
 
 
 @dataclass(frozen=True)

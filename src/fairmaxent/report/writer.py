@@ -73,20 +73,13 @@ _FORMS: dict[str, Callable[[Report | RakingReport], str | bytes]] = {
 
 
 def write_report(fit: Fit, path: str | PathLike[str], **options: Any) -> None:
-    """Write a report on a fit, for readers who did not run it.
+    """Write a report on a fit, which `debias` or `load` returned, for readers who did not run it.
 
     The first page answers what most readers ask; an appendix has the details. The same arguments and the same date
     give the same bytes, except in a PDF, in which the browser notes when it was printed.
 
-    Parameters
-    ----------
-    fit
-        What :func:`fairmaxent.debias` or :func:`fairmaxent.load` returned.
-    path
-        Where to write: ``.html`` (one file), ``.pdf`` (needs Chromium, Chrome or Edge), ``.md`` or ``.json``. An
-        existing file is replaced.
-    options
-        Those of :class:`fairmaxent.report.ReportRequest`: ``data``, ``delivered``, ``mode``, ``title`` and others.
+    The path ends in ``.html`` (one file), ``.pdf`` (needs Chromium, Chrome or Edge), ``.md`` or ``.json``; an existing
+    file is replaced. The options are those of :class:`fairmaxent.report.ReportRequest`.
     """
     check_path(path)
     save_report(build_report(fit, **options), path)
