@@ -10,7 +10,7 @@ import pytest
 from fairmaxent.cli.group import group
 from fairmaxent.data.roles import DetailOption, GroupsOption
 from fairmaxent.files.formats import FORMATS, SUFFIXES
-from fairmaxent.fit.plans import OutputOption, ParityOption
+from fairmaxent.fit.option_values import OutputOption, ParityOption
 from fairmaxent.maxent.priors.bases import BASES, BaseKind
 from fairmaxent.report.delivered import Mode
 

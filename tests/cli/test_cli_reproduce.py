@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import fairmaxent
 from fairmaxent.cli.group import group
-from fairmaxent.experiments import data, plan, reproduce
+from fairmaxent.experiments import cells, plan, reproduce
 
 BLOCK = ("compas-small", "sex")
 
@@ -23,7 +23,7 @@ def small_plan(monkeypatch, tmp_path):
     monkeypatch.setattr(reproduce, "CURVE_BLOCKS", (BLOCK,))
     monkeypatch.setattr(plan, "SHARES", (0.0, 1.0))
     monkeypatch.setenv("FAIRMAXENT_DATA", str(tmp_path))
-    data.load.cache_clear()  # another test may have loaded COMPAS large
+    cells.load.cache_clear()  # another test may have loaded COMPAS large
 
 
 def run(*arguments):

@@ -19,8 +19,8 @@ from fairmaxent.data.roles import Reading
 from fairmaxent.errors import InputError
 from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.option_values import OutputOption
 from fairmaxent.fit.pipeline import read_frame
-from fairmaxent.fit.plans import OutputOption
 from fairmaxent.fit.request import Request
 
 ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))

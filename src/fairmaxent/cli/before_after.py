@@ -9,8 +9,7 @@ import numpy as np
 
 from fairmaxent.data.table import Reals
 from fairmaxent.document import Table
-from fairmaxent.fairness.measure import Rates
-from fairmaxent.fairness.rates import group_shares, outcome_axis, outcome_rates, worst_ratio
+from fairmaxent.fairness.rates import Rates, group_shares, outcome_axis, outcome_rates, worst_ratio
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.statements import RateLine, rate_text, rates_table

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fairmaxent.cli.output_options import EstimateChoice, OutputOptions
     from fairmaxent.files.reading import TableFile
     from fairmaxent.fit.fit import Fit
-    from fairmaxent.fit.plans import Estimate, OutputOption
+    from fairmaxent.fit.option_values import Estimate, OutputOption
     from fairmaxent.progress import Progress
     from fairmaxent.report.delivered import Delivered, DeliveredCosts, Mode
 

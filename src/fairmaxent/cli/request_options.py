@@ -14,7 +14,7 @@ from fairmaxent.cli import option_types
 from fairmaxent.cli.options import named_like, taking
 from fairmaxent.errors import ColumnError, did_you_mean
 from fairmaxent.files.csv import DELIMITERS
-from fairmaxent.fit.plans import Estimate, OutputOption, Relabel
+from fairmaxent.fit.option_values import Estimate, OutputOption, Relabel
 from fairmaxent.fit.request import Request
 from fairmaxent.options import TypedOption, typed_options
 from fairmaxent.privacy.budget import Privacy

@@ -16,8 +16,7 @@ from fairmaxent.document.text import to_text
 from fairmaxent.document.words import percent, times
 from fairmaxent.engines.rows import divergence, tilted_rows
 from fairmaxent.errors import Option, cut, spelled
-from fairmaxent.fairness.measure import Rates
-from fairmaxent.fairness.rates import group_table, rates_of_many, smallest_over_largest
+from fairmaxent.fairness.rates import Rates, group_table, rates_of_many, smallest_over_largest
 from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.facts import (
     Facts,
@@ -32,7 +31,7 @@ from fairmaxent.fit.facts import (
     removed_levels,
     small_groups,
 )
-from fairmaxent.fit.plans import PaperRequest
+from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.remarks import SLACK, cost_remarks, other_remarks

@@ -15,9 +15,9 @@ import numpy as np
 from fairmaxent.data.table import Reals, Spread, Table, highest, tally
 from fairmaxent.engines.rows import RowWeights, row_prior, row_spread, tilted_rows
 from fairmaxent.fairness.rates import group_shares, group_table
+from fairmaxent.fit.distribution import asked_of_rows
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.solved import Solved
-from fairmaxent.fit.target import asked_of_rows
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.optimum import default_solver
 from fairmaxent.maxent.priors.protocol import Tilted

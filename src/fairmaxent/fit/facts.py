@@ -13,12 +13,11 @@ import numpy as np
 
 from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.data.table import Reals
-from fairmaxent.fairness.measure import ByGrouping, Measure, Rates
-from fairmaxent.fairness.rates import Grouping, group_table, worst_ratio
+from fairmaxent.fairness.rates import ByGrouping, Grouping, Measure, Rates, group_table, worst_ratio
 from fairmaxent.fit.costs import Costs, row_counts
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.estimate import Deferred, Estimated, ModelEstimate, NotEstimated
-from fairmaxent.fit.plans import PaperRequest
+from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.request import Request

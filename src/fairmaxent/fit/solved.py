@@ -12,7 +12,7 @@ from fairmaxent.data.frames import UNSCALED, WeightScale
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted, Reals
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.plans import PaperRequest
+from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.maxent.optimum import Optimum

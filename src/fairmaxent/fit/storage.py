@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.columns import Arrays, Record, masses, sound
+from fairmaxent.data.columns import Arrays, Record
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import WeightScale
+from fairmaxent.data.limits import masses, sound
 from fairmaxent.data.roles import Roles, read_columns
 from fairmaxent.data.table import Blocks, Mask, Positions, Reals, Table, match_rows, row_keys
 from fairmaxent.engines.rows import row_prior
@@ -29,11 +30,11 @@ from fairmaxent.errors import DependencyError, StorageError, shown
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.files.write import write_whole
 from fairmaxent.fit.certificate import Certificate, certify
-from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.distribution import Distribution, moment_scores
 from fairmaxent.fit.estimate import NotEstimated
 from fairmaxent.fit.facts import Told
-from fairmaxent.fit.plans import PaperRequest
-from fairmaxent.fit.problem import Problem, cell_values
+from fairmaxent.fit.option_values import PaperRequest
+from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.records import (
     MOST_BYTES,
     check_domain,
@@ -48,7 +49,6 @@ from fairmaxent.fit.records import (
 from fairmaxent.fit.relabel import with_labels
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
-from fairmaxent.fit.target import moment_scores
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import attribute_features, cell_features
 from fairmaxent.maxent.optimum import Optimum
@@ -163,11 +163,7 @@ def _restored(stored: _Model) -> Solved:
     _check_table(stored, roles.blocks)
     table, design = stored.table, stored.design_weights
     positions = _restored_positions(stored, roles.blocks)
-    if isinstance(request, PaperRequest):
-        problem = Problem.of_paper(roles, table, request)
-    else:
-        values = cell_values(request, roles, table, positions, design)
-        problem = Problem.of(roles, table, request, values=values)
+    problem = Problem.of(request, roles, table, positions, design)
     target = masses(stored.target, roles.blocks.width)
     labelled = _relabelled(stored, problem)
     if isinstance(request, PaperRequest):
@@ -185,10 +181,7 @@ def _restored(stored: _Model) -> Solved:
     elif stored.rows_in_use is not None and isinstance(rows, Rows):
         prior = rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))
     optimum = Optimum(Dual(prior, features, features.mean(target)), stored.solution)
-    by_cell = isinstance(request, Request) and request.means is not None
-    distribution = Distribution.of(domain, optimum).detailed(
-        positions, table, design, relabelled=stored.soft is not None, by_cell=by_cell
-    )
+    distribution = Distribution.of(domain, optimum).detailed(positions, table, design, problem)
     same = {field.name: getattr(stored, field.name) for field in fields(Solved) if hasattr(stored, field.name)}
     return Solved(**same, problem=problem, weighted=weighted, optimum=optimum, distribution=distribution)
 

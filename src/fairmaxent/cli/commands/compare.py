@@ -25,7 +25,7 @@ from fairmaxent.cli.reading_options import (
 from fairmaxent.cli.request_options import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.streams import echo
 from fairmaxent.cli.text import as_json, bar, cell_text
-from fairmaxent.fit.plans import Relabel
+from fairmaxent.fit.option_values import Relabel
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
