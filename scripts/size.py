@@ -95,7 +95,7 @@ def typed_options(text: str) -> set[str]:
 
 def option_names() -> list[str]:
     """Every option of a request."""
-    from fairmaxent.fit.plans import Estimate, Relabel
+    from fairmaxent.fit.option_values import Estimate, Relabel
     from fairmaxent.fit.request import Request
 
     return sorted({field.name for record in (Request, Relabel, Estimate) for field in fields(record)})

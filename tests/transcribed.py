@@ -91,7 +91,7 @@ def yz_table(p, sizes) -> np.ndarray:
 
 
 def fitted_point_probabilities(fit) -> np.ndarray:
-    return np.exp(fit.distribution.log_probability(points(fit.distribution.blocks.levels)))
+    return np.exp(fit.distribution.density.log_probability(points(fit.distribution.blocks.levels)))
 
 
 @dataclass(frozen=True)

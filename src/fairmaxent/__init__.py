@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from fairmaxent.estimator import FairMaxEnt
     from fairmaxent.evaluation.evaluation import evaluate
     from fairmaxent.fit.fit import load
+    from fairmaxent.fit.option_values import Estimate, Relabel
     from fairmaxent.fit.pipeline import debias
-    from fairmaxent.fit.plans import Estimate, Relabel
     from fairmaxent.fit.storage import verify
     from fairmaxent.inspection import inspect
     from fairmaxent.privacy.budget import Privacy
@@ -50,10 +50,10 @@ __all__ = [
 _MODULES = ("aif360", "baselines", "datasets", "metrics", "paper", "report")
 _HOMES = {
     "Domain": "fairmaxent.data.domain",
-    "Estimate": "fairmaxent.fit.plans",
+    "Estimate": "fairmaxent.fit.option_values",
     "FairMaxEnt": "fairmaxent.estimator",
     "Privacy": "fairmaxent.privacy.budget",
-    "Relabel": "fairmaxent.fit.plans",
+    "Relabel": "fairmaxent.fit.option_values",
     "compare": "fairmaxent.baselines.comparison",
     "debias": "fairmaxent.fit.pipeline",
     "evaluate": "fairmaxent.evaluation.evaluation",

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from fairmaxent.data.table import Reals
 from fairmaxent.errors import ColumnError, InputError, check_choice, did_you_mean
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.option_values import RelabelOption
 from fairmaxent.fit.pipeline import debias
-from fairmaxent.fit.plans import RelabelOption
 from fairmaxent.fit.request import Request
 from fairmaxent.options import storing_options_of
 
@@ -77,7 +77,14 @@ class FairMaxEntPreprocessing:
             raise InputError(f"{type(dataset).__name__} has no favorable_label; pass a BinaryLabelDataset of AIF360")
         conditions = {"privileged": self.privileged_groups, "unprivileged": self.unprivileged_groups}
         inside = {level: _members(dataset, groups) for level, groups in conditions.items()}
-        _check_groups(inside)
+        both = int((inside["privileged"] & inside["unprivileged"]).sum())
+        if both:
+            raise InputError(
+                f"{both} rows are both privileged and unprivileged; define the groups so that they do not overlap"
+            )
+        for level, rows in inside.items():
+            if not rows.any():
+                raise InputError(f"no row belongs to {level}_groups; name values that the data set has")
         members = inside["privileged"] | inside["unprivileged"]
         self._coding = _Coding.of(dataset)
         group = np.where(inside["privileged"], "privileged", "unprivileged")
@@ -89,9 +96,7 @@ class FairMaxEntPreprocessing:
             GROUP,
             favourable=dataset.favorable_label,
             weight=WEIGHT,
-            keep_columns=[
-                name for name in frame.columns if name != WEIGHT
-            ],  # a data set has the same features afterwards
+            keep_columns=[name for name in frame.columns if name != WEIGHT],  # the same features afterwards
             forbid=_contradictions(frame.loc[members], conditions) if self.output == "rows" else None,
             **options,
         )
@@ -183,17 +188,6 @@ def _members(dataset: Any, groups: Groups) -> Mask:
         wanted = [dataset.protected_attributes[:, known.index(name)] == value for name, value in part.items()]
         inside |= np.logical_and.reduce(wanted)
     return inside
-
-
-def _check_groups(inside: Mapping[str, Mask]) -> None:
-    both = int(np.logical_and.reduce(list(inside.values())).sum())
-    if both:
-        raise InputError(
-            f"{both} rows are both privileged and unprivileged; define the groups so that they do not overlap"
-        )
-    for level, rows in inside.items():
-        if not rows.any():
-            raise InputError(f"no row belongs to {level}_groups; name values that the data set has")
 
 
 def _contradictions(frame: Any, conditions: Mapping[str, Groups]) -> list[dict[str, object]]:

@@ -231,6 +231,12 @@ def check_choice(name: str, value: object, choices: object) -> None:
         raise InputError(Option(name), f" is {value!r}; {did_you_mean(value, known)}")
 
 
+def check_flag(name: str, value: object) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool):
+        raise InputError(Option(name), f" is {shown(value)}; it must be True or False")
+
+
 def first_line(problem: BaseException) -> str:
     """Return what an engine says, in one line."""
     return (str(problem).splitlines() or [type(problem).__name__])[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -49,17 +48,14 @@ class _NoWeightsError(InfeasibleError, AttributeError):
     """No weight per row is fair; also an AttributeError, so that code that looks at every attribute skips this one."""
 
 
-class _PipelineError(InputError, TypeError):
-    """A sampler in scikit-learn's own Pipeline; also a TypeError, which scikit-learn itself would raise."""
-
-
 class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     """Draw a fair table in place of the one given, or weigh its rows: `fairmaxent.debias` for pipelines.
 
     `fit_resample` gives the same number of new rows, or `rows` of them; `sample_weight_` gives weights for the rows as
     they are; `fit_weigh` gives rows with weights to train on, which works for relabelled outcomes too. Tables and
     series of pandas, polars and pyarrow, arrays and lists come back in the form they came in, with the same columns
-    and dtypes; those of a private fit have the types that were declared.
+    and dtypes; those of a private fit have the types that were declared. A step that changes the training rows needs
+    the Pipeline of imbalanced-learn in place of scikit-learn's.
 
     Parameters
     ----------
@@ -151,7 +147,8 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     def fit_resample(self, X: Any, y: Any, *, sensitive_features: Any = None) -> tuple[Any, Any]:
         """Learn the fair distribution and draw rows from it: X and y of the same kinds, `rows` long."""
         self.fit(X, y, sensitive_features=sensitive_features)
-        drawn = self._draw(self.fit_.table.size if self.rows is None else self.rows)
+        n = self.fit_.table.size if self.rows is None else self.rows
+        drawn = nw.from_native(self.fit_.sample(n), eager_only=True)
         self.sampling_strategy_ = dict(Counter(drawn.get_column(self._y_form.names[0]).to_list()))
         return self._x_form.restore(drawn), self._y_form.restore(drawn)
 
@@ -160,7 +157,8 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Any, Any]:
         """Draw `n` new rows as X and y; the options are those of :meth:`fairmaxent.fit.fit.Fit.sample`."""
         check_is_fitted(self)
-        drawn = self._draw(n, given=given, random_state=random_state, iid=iid)
+        frame = self.fit_.sample(n, given=given, random_state=random_state, iid=iid)
+        drawn = nw.from_native(frame, eager_only=True)
         return self._x_form.restore(drawn), self._y_form.restore(drawn)
 
     @property
@@ -178,29 +176,13 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         except InfeasibleError as problem:
             raise _NoWeightsError(str(problem)) from problem
 
-    @property
-    def transform(self) -> Any:
-        """Not there: a sampler changes the number of rows and the outcome, so nothing is transformed row by row.
-
-        scikit-learn's Pipeline looks for it in each step, and then says only that it is missing; what its users need
-        is the pipeline of imbalanced-learn. Everyone else who looks finds no such attribute.
-        """
-        asking = sys._getframe(1)
-        module, function = asking.f_globals.get("__name__", ""), asking.f_code.co_name
-        if module.startswith("sklearn.") and function in ("_validate_steps", "_validate_transformers"):
-            raise _PipelineError(
-                "FairMaxEnt changes the training rows, which scikit-learn's Pipeline does not allow; use the Pipeline "
-                "or make_pipeline of imblearn.pipeline instead, with the same steps (pip install imbalanced-learn)"
-            )
-        raise AttributeError("FairMaxEnt has no transform; use fit_resample, fit_weigh or sample_weight_")
-
     def __sklearn_tags__(self) -> _SamplerTags:
         """What scikit-learn and imbalanced-learn may pass to it."""
         tags = super().__sklearn_tags__()
-        known = {part.name: getattr(tags, part.name) for part in fields(Tags)}
-        known |= {"estimator_type": "sampler", "input_tags": _FrameTags(string=True, categorical=True, allow_nan=True)}
+        parts = {part.name: getattr(tags, part.name) for part in fields(Tags)}
+        parts |= {"estimator_type": "sampler", "input_tags": _FrameTags(string=True, categorical=True, allow_nan=True)}
         tags.target_tags.required = True
-        return _SamplerTags(**known)
+        return _SamplerTags(**parts)
 
     def _open_features(self, X: Any, y: Any) -> nw.DataFrame[Any]:
         """X as a table, checked and recorded the way scikit-learn does it."""
@@ -240,12 +222,6 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(within, Sequence) and not isinstance(within, str):
             return [_name_of(column, features, "within") for column in within]
         return within
-
-    def _draw(
-        self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
-    ) -> nw.DataFrame[Any]:
-        drawn = self.fit_.sample(n, given=given, random_state=random_state, iid=iid)
-        return nw.from_native(drawn, eager_only=True)
 
 
 # ---------------------------------------------------------------- tags

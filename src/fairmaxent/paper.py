@@ -5,7 +5,8 @@ Celis, Keswani, Vishnoi, "Data preprocessing to mitigate bias: a maximum entropy
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -19,14 +20,12 @@ from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_ch
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.fairness.weights import algorithm_1, reweigh
 from fairmaxent.fit.certificate import certify
-from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.distribution import Distribution, level_means, moment_scores
 from fairmaxent.fit.facts import Told
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.option_values import check_share
-from fairmaxent.fit.plans import PaperRequest
+from fairmaxent.fit.option_values import PaperRequest, check_share
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.solved import Solved
-from fairmaxent.fit.target import balanced, level_means, moment_scores
 from fairmaxent.maxent.features import attribute_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base
@@ -60,24 +59,42 @@ def fit(
     the first level of the protected column as z = 0. Columns that look like identifiers are left out unless
     ``keep_columns`` names them.
     """
-    _check_one_column(protected)
+    if not isinstance(protected, str):
+        raise ColumnError(f"protected is {protected!r}; pass the name of one column, or use fairmaxent.debias for more")
     check_choice("prior", prior, PriorName)
     check_choice("theta", theta, ThetaName)
     check_rate("tau", tau)
     share = check_share("C", C)
-    method = _solver(solver, share)
+    if isinstance(solver, str) or not hasattr(solver, "solve"):
+        check_choice("solver", solver, SolverName)
+    methods: dict[str, Callable[[], Solver]] = {
+        "newton": Newton,
+        "newton-cg": NewtonCG,
+        "box-newton": partial(BoxNewton, base_share=share),
+    }
+    method = methods[solver]() if isinstance(solver, str) else solver
     opened = frames.open_frame(frame)
     kept = [outcome, protected, *read_columns("keep_columns", keep_columns or [])]
     domain, encoded, _ = read_domain(opened, domain, weight=None, weights=None, keep=kept)
     left_out = tuple(name for name in opened.columns if name not in domain.names)
     roles = Roles.of(domain, outcome, [protected])
-    _check_two_groups(roles)
+    attribute = roles.attributes[1]
+    if attribute.size != 2:
+        raise LevelError(
+            f"Algorithm 1 is stated for two groups, and {attribute.name!r} has {attribute.size}: "
+            f"{', '.join(attribute.labels[:8])}. Merge them into two, or use fairmaxent.debias."
+        )
     request = PaperRequest(
         outcome, protected, C=C, prior=prior, theta=theta, tau=tau, solver=str(solver), favourable=favourable
     )
-    problem = Problem.of_paper(roles, roles.compress(encoded.codes), request)
+    problem = Problem.of(request, roles, roles.compress(encoded.codes))
     blocks, table = problem.blocks, problem.table
-    _check_cells(problem)
+    empty = np.argwhere(problem.empirical <= 0).tolist()
+    if empty:
+        cell = roles.describe_cell(empty[0])
+        raise InfeasibleError(
+            f"Algorithm 1 needs rows in every cell, and {cell} has none. Merge levels, or use fairmaxent.debias."
+        )
     fair = algorithm_1(problem.empirical, tau)
     levels = _expectation(theta, problem, reweigh(table, fair.ravel()))
     weighted = problem.paper_weights(request)
@@ -108,47 +125,21 @@ def divergence_from_raw(fitted: Fit, *, epsilon: float = 1e-7) -> float:
     """
     blocks = fitted.distribution.blocks
     points = np.indices(blocks.levels).reshape(len(blocks.levels), -1).T
-    probability = np.exp(fitted.distribution.log_probability(points))
+    probability = np.exp(fitted.distribution.density.log_probability(points))
     raw = np.exp(Rows.of(blocks, fitted.table.collect()).log_probability(points)) + epsilon
     seen = probability > 0
     return float(probability[seen] @ np.log(probability[seen] / raw[seen]) + np.log(raw.sum()))
 
 
-def _check_one_column(protected: object) -> None:
-    if not isinstance(protected, str):
-        raise ColumnError(f"protected is {protected!r}; pass the name of one column, or use fairmaxent.debias for more")
-
-
-def _check_two_groups(roles: Roles) -> None:
-    attribute = roles.domain.attributes[roles.protected[0]]
-    if attribute.size != 2:
-        raise LevelError(
-            f"Algorithm 1 is stated for two groups, and {attribute.name!r} has {attribute.size}: "
-            f"{', '.join(attribute.labels[:8])}. Merge them into two, or use fairmaxent.debias."
-        )
-
-
-def _check_cells(problem: Problem) -> None:
-    empty = np.argwhere(problem.empirical <= 0)
-    if len(empty):
-        cell = problem.roles.describe_cell([int(level) for level in empty[0]])
-        raise InfeasibleError(
-            f"Algorithm 1 needs rows in every cell, and {cell} has none. Merge levels, or use fairmaxent.debias."
-        )
-
-
 def _expectation(theta: ThetaName, problem: Problem, weighted: Counted) -> Reals:
-    """θ^d, θ^b (both from the data) or θ^w, as the wanted share of each level."""
-    if theta == "w":
-        return level_means(problem.blocks, weighted)
-    levels = level_means(problem.blocks, problem.table)
-    return balanced(levels, problem.blocks) if theta == "b" else levels
+    """θ^d, θ^b (both from the data) or θ^w, as the wanted share of each level.
 
-
-def _solver(solver: SolverName | Solver, share: float) -> Solver:
-    if not isinstance(solver, str) and hasattr(solver, "solve"):
-        return solver
-    check_choice("solver", solver, SolverName)
-    if solver == "box-newton":
-        return BoxNewton(base_share=share)
-    return Newton() if solver == "newton" else NewtonCG()
+    θ^b (Remark 4.6) is θ^d, but with the protected attributes balanced and independent of the outcome.
+    """
+    blocks = problem.blocks
+    levels = level_means(blocks, weighted if theta == "w" else problem.table)
+    if theta == "b":
+        outcomes, groups = blocks.shape(0)
+        shares = levels[blocks.slices[0]].reshape(outcomes, groups).sum(axis=1)
+        levels[blocks.slices[0]] = np.repeat(shares / groups, groups)
+    return levels

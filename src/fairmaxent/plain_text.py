@@ -32,7 +32,7 @@ def visible(text: str) -> str:
     >>> print(visible("F\x1b]0;title\x07emale, \u202eelam"))
     F\x1b]0;title\x07emale, \u202eelam
     """
-    return _STEERING.sub(_python_escape, text)
+    return _STEERING.sub(lambda match: f"\\x{ord(match[0]):02x}" if match[0] < "\u0100" else _wide(match), text)
 
 
 def isolated(text: str) -> str:
@@ -80,12 +80,7 @@ def escaped_toml(text: str) -> str:
     >>> escaped_toml('"\x7f\U000e0041"')
     '"\\u007f\\U000e0041"'
     """
-    return _STEERING.sub(_toml_escape, text)
-
-
-def _python_escape(match: re.Match[str]) -> str:
-    number = ord(match[0])
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+    return _STEERING.sub(_wide, text)
 
 
 def _json_escape(match: re.Match[str]) -> str:
@@ -93,6 +88,6 @@ def _json_escape(match: re.Match[str]) -> str:
     return "".join(f"\\u{units[start : start + 2].hex()}" for start in range(0, len(units), 2))
 
 
-def _toml_escape(match: re.Match[str]) -> str:
+def _wide(match: re.Match[str]) -> str:
     number = ord(match[0])
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

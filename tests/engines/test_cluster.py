@@ -20,12 +20,11 @@ import fairmaxent
 from clifiles import ROLES as TYPED
 from clifiles import biased_table
 from fairmaxent import InputError, debias
-from fairmaxent.cli import scheduler as command
+from fairmaxent.cli import debias as command
 from fairmaxent.cli.group import group
 from fairmaxent.data.table import Table
 from fairmaxent.engines import cluster_tasks as workers
 from fairmaxent.engines.cluster_partitions import PartitionedRows, Partitions
-from fairmaxent.engines.cluster_tasks import active_client
 from fairmaxent.maxent import optimum as maxent
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.rows import Rows
@@ -59,14 +58,10 @@ def frame():
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """Two worker processes on the loopback, and a client that is the active one."""
+    here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    here["local_directory"] = str(tmp_path_factory.mktemp("workers"))
     with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            local_directory=str(tmp_path_factory.mktemp("workers")),
-        ) as started,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, **here) as started,
         distributed.Client(started) as client,
     ):
         yield client
@@ -379,13 +374,6 @@ def test_a_closed_client_is_named(cluster):
         fit.sample(3)
     with pytest.raises(InputError, match="the table has no rows"):
         debias(parted(table, 1).query("y == 'never'"), **ROLES)
-
-
-def test_without_a_client_distinct_rows_come_into_memory(monkeypatch):
-    monkeypatch.delitem(sys.modules, "distributed")
-    assert active_client() is None
-    with pytest.importorskip("dask").config.set(scheduler="threads"):  # another test may have named its own
-        assert isinstance(debias(parted(frame()[["y", "z"]], 2), **ROLES).table, Table)
 
 
 # ---------------------------------------------------------------- on the command line

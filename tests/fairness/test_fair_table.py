@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from fairmaxent.errors import ForbiddenError, InfeasibleError, Option, RateError, TargetError
+from fairmaxent.errors import ForbiddenError, InfeasibleError, Option, RateError
 from fairmaxent.fairness.fair_table import fair_table
 from fairmaxent.fairness.rates import (
     check_rate,
@@ -324,16 +324,6 @@ def test_only_the_empty_cells_that_are_needed_are_filled():
     assert filled.table[2, 1] == 0
 
 
-@pytest.mark.parametrize("rate", [0.0, -0.1, 1.2, float("nan")])
-def test_a_rate_outside_its_range_is_refused(rate):
-    table = np.full((2, 2), 0.25)
-    for wanted in ((rate, None), (None, rate)):
-        with pytest.raises(RateError, match="must be above 0 and at most 1"):
-            fair(table, ((1,),), *wanted, (1,))
-    with pytest.raises(RateError):
-        algorithm_1(table, rate)
-
-
 def test_errors_carry_the_options_they_speak_of():
     no_rows = np.full((2, 2, 2), 1 / 6) * (np.arange(4).reshape(2, 2) < 3)
     forbidden = np.array([[True, True], [False, False]])
@@ -351,12 +341,6 @@ def test_errors_carry_the_options_they_speak_of():
         assert [part for part in caught.value.parts if isinstance(part, Option)] == options
 
 
-@pytest.mark.parametrize("target", [[0.5, 0.6], [1.5, -0.5], [1.0]])
-def test_a_malformed_target_is_refused(target):
-    with pytest.raises(TargetError, match="axis 1"):
-        fair(np.full((2, 2), 0.25), ((1,),), None, None, (1,), shares={1: np.array(target)})
-
-
 @pytest.mark.parametrize("tau", [0.25, 0.8, 1.0])
 def test_algorithm_1_sets_the_representation_rate_and_equal_outcomes(tau):
     table = np.array([[40.0, 5.0], [10.0, 20.0], [7.0, 3.0]])
@@ -365,10 +349,3 @@ def test_algorithm_1_sets_the_representation_rate_and_equal_outcomes(tau):
     assert representation_rate(result, (1,)) == pytest.approx(tau)
     assert statistical_rate(result, (1,), [0, 1, 2]) == pytest.approx(1.0)
     np.testing.assert_allclose(result.sum(axis=1), table.sum(axis=1) / table.sum())
-
-
-def test_algorithm_1_refuses_what_it_is_not_made_for():
-    with pytest.raises(InfeasibleError, match="outcome 0 of group 1"):
-        algorithm_1(np.array([[1.0, 0.0], [1.0, 1.0]]), 0.5)
-    with pytest.raises(InfeasibleError, match="2 groups"):
-        algorithm_1(np.ones((2, 3)), 0.5)

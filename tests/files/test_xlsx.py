@@ -112,16 +112,6 @@ def test_texts_are_read_as_those_of_a_csv(book):
     assert "numbers stored as text were read as numbers (pay, n)" in read.notes
 
 
-@pytest.mark.parametrize("from_1904", [False, True])
-def test_days_count_from_1900_or_1904(from_1904, book):
-    def change(made):
-        made.epoch = openpyxl.utils.datetime.CALENDAR_MAC_1904 if from_1904 else made.epoch
-
-    days = [dt.date(2020, 2, 29), dt.date(1904, 1, 2), dt.date(9999, 12, 31)]
-    path = book([["day", "n"], *([day, 1] for day in days)], change=change)
-    assert read_table(path).frame["day"].to_list() == days
-
-
 def test_titles_empty_columns_and_empty_rows_around_the_table(book):
     rows = [[None, "Staff list"], [None, "As of", dt.date(2025, 12, 31)], [], [None, *COLUMNS[:3]]]
     read = read_table(book([*rows, *([None, *row[:3]] for row in ROWS[:2]), [], [None, *ROWS[3][:3]]]))
@@ -132,6 +122,17 @@ def test_titles_empty_columns_and_empty_rows_around_the_table(book):
     assert said.frame.rows() == [("x", "F", 1)]
     with pytest.raises(InputError, match="no table after 99 rows"):
         read_table(book([["a", "b"], [1, 2]]), Reading(skip_lines=99))
+
+
+def test_rows_below_the_table_and_nothing_but_a_header(book):
+    path = book([["sex", "pay"], ["F", 1], ["M", 2], ["Total", 3]])
+    assert "begins with 'Total'" in read_table(path).notes[-1]
+    assert read_table(path, Reading(skip_last=1)).frame.rows() == [("F", 1), ("M", 2)]
+    for skipped, says in ((3, "no rows"), (4, "last 4 rows; set skip_last")):
+        with pytest.raises(InputError, match=says):
+            read_table(path, Reading(skip_last=skipped))
+    with pytest.raises(InputError, match=r"'Sheet 1' .* is empty"):
+        read_table(book([]))
 
 
 def test_merged_cells_each_have_the_value_that_people_see(book):
@@ -152,7 +153,8 @@ def test_merged_cells_each_have_the_value_that_people_see(book):
 
 def test_the_first_sheet_with_a_table_is_read_and_the_others_can_be_chosen(book):
     cover, staff, more = [["About this workbook"], ["by HR"]], [["a", "b"], ["x", 1]], [["a", "b"], ["y", 2]]
-    path = altered(book(cover, staff, more), {"xl/vbaProject.bin": b"a program, which is not read"})
+    path = book(cover, staff, more, change=lambda made: setattr(made.worksheets[2], "sheet_state", "hidden"))
+    altered(path, {"xl/vbaProject.bin": b"a program, which is not read"})
     read = read_table(path)
     assert read.frame.rows() == [("x", 1)]
     assert "has 3 sheets, and 'Sheet 2' was read; to read 'Sheet 1', 'Sheet 3', set sheet" in read.notes[0]
@@ -164,31 +166,12 @@ def test_the_first_sheet_with_a_table_is_read_and_the_others_can_be_chosen(book)
             read_table(path, Reading(sheet=sheet))
 
 
-def test_hidden_sheets_are_read_only_if_asked_for(book):
-    def change(made):
-        made.worksheets[0].sheet_state = "hidden"
-
-    path = book([["a", "b"], ["x", 1]], [["a", "b"], ["y", 2]], change=change)
-    assert read_table(path).frame["a"].to_list() == ["y"]
-    assert read_table(path, Reading(sheet="Sheet 1")).frame["a"].to_list() == ["x"]
-
-
-def test_an_empty_workbook_is_refused(book):
-    with pytest.raises(InputError, match=r"'Sheet 1' .* is empty"):
-        read_table(book([]))
-    with pytest.raises(InputError, match="no rows"):
-        read_table(book([["a", "b"]]))
-
-
 # ---------------------------------------------------------------- hostile files
 
 
 def test_a_cell_far_away_costs_no_memory(book):
-    def change(made):
-        made.active["A1048576"] = "far"
-
-    read = read_table(book([["a", "b"], ["x", 1]], change=change))
-    assert read.frame.shape == (2, 2)
+    path = book([["a", "b"], ["x", 1]], change=lambda made: made.active.cell(1_048_576, 1, "far"))
+    assert read_table(path).frame.shape == (2, 2)
     with pytest.raises(LimitError, match="remove cells beside the table"):
         read_table(book([["a", "b"], ["x", 1]], change=lambda made: made.active.cell(1_048_576, 16_384, "far")))
 
@@ -211,12 +194,7 @@ def test_a_bomb_is_refused_before_it_is_inflated(book, monkeypatch):
         ({SHEET: None}, r"damaged Excel workbook \(Sheet 1\)"),
         ({"xl/workbook.xml": None}, "not an Excel workbook"),
         ({"xl/workbook.xml": "<workbook/>"}, "not an Excel workbook with sheets"),
-        ({"[Content_Types].xml": None}, "zip archive"),
-        ({"mimetype": "x", "content.xml": "x"}, "OpenDocument"),
-        (
-            {"_rels/.rels": lambda text: text.replace("xl/workbook.xml", "xl/workbook.bin"), "xl/workbook.bin": "x"},
-            "xlsb",
-        ),
+        ({"[Content_Types].xml": None}, "zip archive, but not an Excel workbook"),
     ],
 )
 def test_damaged_and_foreign_archives_are_refused_in_one_line(parts, says, book):
@@ -225,18 +203,10 @@ def test_damaged_and_foreign_archives_are_refused_in_one_line(parts, says, book)
     assert "\n" not in str(refusal.value)
 
 
-def test_cut_and_encrypted_workbooks_are_refused(book, put):
+def test_cut_and_old_workbooks_are_refused(book, put):
     content = book([["a", "b"], ["x", 1]]).read_bytes()
     with pytest.raises(StorageError, match="damaged Excel workbook"):
         read_table(put(content[: len(content) // 2], "half.xlsx"))
-    flagged = bytearray(content)
-    for start in (b"PK\x03\x04", b"PK\x01\x02"):  # the flag of each entry that says it is encrypted
-        at = flagged.find(start)
-        while at >= 0:
-            flagged[at + (6 if start.endswith(b"\x04") else 8)] |= 1
-            at = flagged.find(start, at + 4)
-    with pytest.raises(StorageError, match="damaged Excel workbook"):
-        read_table(put(bytes(flagged), "secret.xlsx"))
     with pytest.raises(StorageError, match="old Excel workbook, or one with a password"):
         read_table(put(b"\xd0\xcf\x11\xe0" + b"\0" * 600, "old.xls"))
 
@@ -250,11 +220,10 @@ def test_what_is_written_is_what_openpyxl_reads(tmp_path):
     sheet = openpyxl.load_workbook(path).active
     header, *rows = sheet.iter_rows(values_only=True)
     assert header == tuple(COLUMNS)
-    as_moments = [
-        tuple(dt.datetime.combine(value, dt.time()) if type(value) is dt.date else value for value in row)
-        for row in ROWS
+    moments = [
+        [dt.datetime.combine(cell, dt.time()) if type(cell) is dt.date else cell for cell in row] for row in ROWS
     ]
-    assert rows == as_moments
+    assert [list(row) for row in rows] == moments
     assert {cell.data_type for cell in sheet["A"] if cell.value} == {"s"}  # no formula, although one begins with =
     assert all(cell.hyperlink is None for row in sheet for cell in row)
     assert sheet["D2"].number_format == "yyyy-mm-dd"
@@ -318,14 +287,3 @@ def test_what_is_too_large_for_a_sheet_is_refused_and_leaves_nothing(frame, says
     with pytest.raises(LimitError, match=says):
         write_table(frame, tmp_path / "t.xlsx")
     assert listing(tmp_path) == {}
-
-
-def test_rows_below_the_table_can_be_left_out(book):
-    rows = [["sex", "pay"], ["F", 1], ["M", 2]]
-    path = book([*rows, ["Total", 3], [None, "checked"]])
-    table = read_table(path, Reading(skip_last=2))
-    assert table.frame.rows() == [("F", 1), ("M", 2)]
-    assert not any("last row" in note for note in table.notes)
-    assert "skip_last=1" in read_table(book([*rows, ["Total", 3]])).notes[-1]
-    with pytest.raises(InputError, match="last 5 rows; set skip_last"):
-        read_table(path, Reading(skip_last=5))

@@ -10,8 +10,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 
 from fairmaxent import Estimate, debias
 from fairmaxent.fit import estimate as effort
-from fairmaxent.fit.estimate import FOLDS
-from fairmaxent.fit.estimating import fold_of_each
+from fairmaxent.fit.estimating import FOLDS, fold_of_each
 from fairmaxent.relabelling.people import People
 
 ROWS = 600

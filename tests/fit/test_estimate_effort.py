@@ -13,7 +13,9 @@ TREES = Relabel(parity="predictions", labeller="tree")
 
 
 def work(rows, *, columns=12, outcomes=2, output="rows", student=None, **options):
-    return Work(rows, columns, outcomes, Request("y", "z", **options), Estimate(output=output, student=student))
+    return Work(
+        rows, columns, outcomes, Request("y", "z", **options).relabelling, Estimate(output=output, student=student)
+    )
 
 
 def test_who_asks_gets_everybody_up_to_a_limit():

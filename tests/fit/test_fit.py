@@ -261,5 +261,5 @@ def test_a_domain_that_includes_the_weight_column_is_refused():
 def test_the_search_for_the_fewest_rows_ends(monkeypatch):
     fit = debias(pd.DataFrame({"y": ["a", "b"] * 50, "z": ["p", "q"] * 50}), "y", "z", base_share=0.5, estimate=None)
     monkeypatch.setattr("fairmaxent.fit.weighing.fair_counts", lambda *_: None)
-    with pytest.raises(InfeasibleError, match="very many rows"):
+    with pytest.raises(InfeasibleError, match="at least 96 more rows"):
         fit.top_up()

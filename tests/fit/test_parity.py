@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fairmaxent import Estimate, Relabel, debias
 from fairmaxent.engines.rows import ReadingRequest, read_rows
 from fairmaxent.fit.pipeline import fit_rows
-from fairmaxent.fit.relabel import Known
+from fairmaxent.fit.relabel import Labelling
 from fairmaxent.relabelling import closed_loop
 from fairmaxent.relabelling.labellers import ScikitLabeller
 
@@ -229,7 +229,7 @@ def test_a_fit_of_other_rows_can_move_labels_as_another_did():
     frame = skewed(8, rows=600)
     fit = relabelled(frame, parity="predictions", student="tree")
     reading = read_rows(frame.iloc[::2], ReadingRequest("y", ["z"], domain=fit.domain))
-    half = fit_rows(reading, fit.request, lambda *_: None, known=Known(decisions=fit.certificate.decisions))
+    half = fit_rows(reading, fit.request, lambda *_: None, learned=Labelling(decisions=fit.certificate.decisions))
     assert half.certificate.decisions == fit.certificate.decisions
     assert np.abs(labels_of(half) - labels_of(fit)[::2]).max() > 1e-3
     if half.certificate.decisions.keeps_means:

@@ -145,7 +145,7 @@ def test_real_data(name, parity):
     if parity == "probabilities":
         assert fit.certificate.achieved["statistical_rate"][protected[0]] == pytest.approx(1, abs=1e-8)
     np.testing.assert_allclose(fit.weights().sum(axis=1), 1, rtol=0, atol=1e-8)
-    fair = np.exp(fit.distribution.log_probability(fit.weighted.codes))
+    fair = np.exp(fit.distribution.density.log_probability(fit.weighted.codes))
     cells = np.bincount(fit.weighted.codes[:, 0], weights=fair, minlength=fit.certificate.table.size)
     np.testing.assert_allclose(cells, fit.certificate.table.ravel(), atol=1e-8)
     same_shares(by_profile(fit, fit.weighted.codes, fair), by_profile(fit, fit.table.codes, fit.table.counts), 1e-10)

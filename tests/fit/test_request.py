@@ -12,7 +12,7 @@ import pytest
 import fairmaxent
 from fairmaxent import Estimate, InputError, Relabel, debias
 from fairmaxent.errors import ColumnError, ForbiddenError, RateError
-from fairmaxent.fit.plans import PaperRequest
+from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.records import pack, unpack
 from fairmaxent.fit.request import Request
 from fairmaxent.options import storing_options_of, with_options_of

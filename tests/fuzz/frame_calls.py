@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
 from decimal import Decimal
@@ -127,37 +128,28 @@ RIGHT = {
 }
 
 
-@st.composite
-def options(draw, table, known):
-    """A few options of debias, most of them left at their defaults; one call in eight declares its domain."""
-    chosen = draw(st.lists(st.sampled_from(sorted(known)), unique=True, max_size=4))
-    asked = {name: draw(known[name]) for name in chosen}
-    if draw(st.integers(0, 7)) == 0:
-        asked["domain"] = draw(declarations(table, slips=known is OPTIONS))
-        if draw(st.integers(0, 3)):  # a declared domain is of use without privacy, too
-            asked["privacy"] = draw(st.sampled_from(PRIVACY))
-    return asked
-
-
-PRIVACY = [Privacy(epsilon=5.0), Privacy(epsilon=100.0), Privacy(epsilon=1e6, delta=1e-3)]
+PRIVACY = [None, Privacy(epsilon=5.0), Privacy(epsilon=100.0), Privacy(epsilon=1e6, delta=1e-3)]
 EDGES = st.sampled_from([[0, 1], [-3, 0, 4, 9], [0.5, 1.5], DATES, TIMES, [1, 1], [], ["a", "b"]])
 
 
 @st.composite
-def declarations(draw, table, slips):
-    """Declare the columns by the values that they have, mostly; None if the declaration itself is refused."""
-    levels, edges = {}, {}
-    for name, cells in table.items():
-        if slips and draw(st.integers(0, 4)) == 0:
-            edges[name] = draw(EDGES)
-        else:
-            values = [cell for cell in cells if cell is not None and cell == cell]
-            levels[name] = [value for at, value in enumerate(values) if value not in values[:at]]
-    missing = draw(st.sampled_from([list(table), [], ["nobody"]])) if slips else []
-    try:
-        return Domain.declare(levels=levels, edges=edges, missing=missing)
-    except FairMaxEntError:
-        return None
+def options(draw, table, choices):
+    """A few options of debias, most of them left at their defaults; one call in eight declares its domain."""
+    chosen = draw(st.lists(st.sampled_from(sorted(choices)), unique=True, max_size=4))
+    asked = {name: draw(choices[name]) for name in chosen}
+    if draw(st.integers(0, 7)) == 0:  # by the values that the columns have, mostly
+        values = {name: [cell for cell in cells if cell is not None and cell == cell] for name, cells in table.items()}
+        edges = {name: draw(EDGES) for name in table if choices is OPTIONS and draw(st.integers(0, 4)) == 0}
+        missing = draw(st.sampled_from([list(table), [], ["nobody"]])) if choices is OPTIONS else []
+        levels = {
+            name: [value for at, value in enumerate(cells) if value not in cells[:at]]
+            for name, cells in values.items()
+            if name not in edges
+        }
+        with contextlib.suppress(FairMaxEntError):
+            asked["domain"] = Domain.declare(levels=levels, edges=edges, missing=missing)
+            asked["privacy"] = draw(st.sampled_from(PRIVACY))
+    return asked
 
 
 LIBRARIES = st.sampled_from(["pandas", "polars", "pyarrow", "category"])

@@ -5,12 +5,10 @@
 
 import contextlib
 import copy
-import hashlib
 import io
 import json
 import os
 import warnings
-import zipfile
 from collections.abc import Mapping
 
 import narwhals as nw
@@ -22,6 +20,7 @@ import fairmaxent
 from fairmaxent import Estimate, FairMaxEntError, Privacy, Relabel, debias
 from fairmaxent.errors import StorageError
 from fairmaxent.fit import pipeline
+from modelfiles import array_bytes, members_of, sealed
 from quiet import DOMAIN, Seeded, people
 
 MUTANTS = int(os.environ.get("FUZZ_MODELS", "96"))
@@ -133,7 +132,6 @@ def _numbers(value):
 
 # ---------------------------------------------------------------- mutants
 
-SUMS = "SHA256SUMS"
 STRANGE = [
     None, True, False, 0, 1, -1, 2, 3, 64, 2**31, 2**63, 2**70, -(2**63), 0.0, 0.5, 1.0, 1.0000001, 1.5, -0.25, 1e-300,
     1e300, float("inf"), float("-inf"), float("nan"), "", "x", "1", "\0", "é", "a" * 300, "constructor", "sex", "hired",
@@ -141,11 +139,6 @@ STRANGE = [
     "rows", "tree", "product", "numeric", "categorical", "moment", "category", "objects", "stream", "text", "times",
     "polars", "pandas", "pyarrow", "int64", "datetime64[ns]", "datetime64[ns, UTC]", "str", "object", "free", "keep",
 ]  # fmt: skip
-
-
-def members_of(content):
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def mutant(members, rng):
@@ -158,18 +151,10 @@ def mutant(members, rng):
             changed["header.json"] = json.dumps(record).encode()
         else:
             name = picked([name for name in changed if name.endswith(".npy")], rng)
-            array, buffer = np.load(io.BytesIO(changed[name]), allow_pickle=False), io.BytesIO()
+            array = np.load(io.BytesIO(changed[name]), allow_pickle=False)
             with np.errstate(all="ignore"):
-                np.save(buffer, np.asarray(changed_array(array, rng)), allow_pickle=False)
-            changed[name] = buffer.getvalue()
-    if SUMS in changed:
-        digests = {name: hashlib.sha256(content).hexdigest() for name, content in changed.items() if name != SUMS}
-        changed[SUMS] = "".join(f"{digest}  {name}\n" for name, digest in digests.items()).encode()
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in changed.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
+                changed[name] = array_bytes(changed_array(array, rng))
+    return sealed(changed)
 
 
 def picked(values, rng):

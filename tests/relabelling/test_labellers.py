@@ -317,7 +317,7 @@ def test_without_scikit_learn_there_is_the_tree(monkeypatch):
     assert labellers.name_of(choose_labeller(roles)) == "rooted tree"
 
 
-def test_boosting_knows_which_columns_are_categories():
+def test_boosting_knows_which_columns_are_categories(monkeypatch):
     """Words are categories, numbers have an order, and more levels than boosting can take are taken in order."""
     rng = np.random.default_rng(4)
     rows = 900
@@ -331,8 +331,13 @@ def test_boosting_knows_which_columns_are_categories():
         }
     )
     roles = Roles.of(Domain.infer(frame, max_levels=400), "y", ["z"])
-    model = ScikitLabeller(roles, None)._boosting()
-    assert dict(zip(["word", "age", "town", "z"], model.categorical_features, strict=True)) == {
+    table = roles.compress(Domain.encode(roles.domain, frame))
+    people = People.of(roles, table, table.counts, positions=None, design=None)
+    made = []
+    monkeypatch.setattr(labellers, "_fit", lambda model, *_: made.append(model))
+    ScikitLabeller(roles, None).learn(people.lesson(people.size))
+    names = [name for name in roles.domain.names if name != "y"]
+    assert dict(zip(names, made[0].categorical_features, strict=True)) == {
         "word": True, "age": False, "town": False, "z": True,
     }  # fmt: skip
 

@@ -22,7 +22,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import largest_remainders, shuffled_cells
 from fairmaxent.data.frames import WeightScale
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Blocks, Codes, Reals
+from fairmaxent.data.table import Blocks, Reals
 from fairmaxent.engines.cluster_partitions import Partitions, attached, detached
 from fairmaxent.engines.cluster_tasks import gathered, results, spread
 from fairmaxent.engines.lazy_counts import fresh_keys, unpacked, with_keys
@@ -48,18 +48,9 @@ class Delivery:
     evenly: bool  # each row of the data is drawn as often as its weight says, give or take one; not independently
     readable: bool  # by other users
 
-    def rows(self, pooled: Codes, rng: np.random.Generator) -> Any:
-        """Draw a value for each level, and arrange the columns like the input's; every row gets the weight 1."""
-        frame = self.domain.decode(self.blocks.unpool(pooled), rng=rng)
-        return frames.arrange(frame, self.columns, self.weight_column)
-
 
 def part_name(number: int) -> str:
-    """Name a file so that the names sort like the numbers.
-
-    >>> part_name(7)
-    'part-00007.parquet'
-    """
+    """Name a file so that the names sort like the numbers."""
     return f"part-{number:05}.parquet"
 
 
@@ -142,9 +133,12 @@ def _masses(tilted: TiltedMixture | None, blocks: Blocks) -> Reals:
 
 
 def _write(tilted: TiltedMixture, cells: NDArray[np.intp], seed: int, path: str, delivery: Delivery) -> None:
+    """Draw rows, a value for each level, and arrange the columns like the input's; every row gets the weight 1."""
     rng = np.random.default_rng(seed)
     drawn = tilted.draw(shuffled_cells(cells, rng), rng, spread=delivery.evenly)
-    write_part(delivery.rows(drawn.codes, rng), Path(path), readable=delivery.readable)
+    frame = delivery.domain.decode(delivery.blocks.unpool(drawn.codes), rng=rng)
+    rows = frames.arrange(frame, delivery.columns, delivery.weight_column)
+    write_part(rows, Path(path), readable=delivery.readable)
 
 
 def weigh_rows(

@@ -217,22 +217,21 @@ class PartitionedRows:
         sizes, floors = zip(*gathered(weighted.client, _size_and_floor, parts), strict=True)
         return cls(blocks, weighted, tuple(parts), sum(sizes), min(floors))
 
-    @property
-    def client(self) -> Client:
-        """The Dask client of the cluster."""
-        return self.weighted.client
-
     def tilt(self, potentials: Reals) -> TiltedPartitions:
         """Tilt by one potential per level."""
         return TiltedPartitions(self, potentials, *self.tilted(potentials, attrgetter("levels")))
 
     def tilted(self, potentials: Reals, take: Callable[[TiltedRows], Reals]) -> Weighed:
         """Apply ``take`` to each tilted partition, and mix the results by the partitions' shares on the workers."""
-        return cast(Weighed, merged(self.client, _tilted, _mixed, self.parts, potentials=potentials, take=take))
+        return cast(
+            Weighed, merged(self.weighted.client, _tilted, _mixed, self.parts, potentials=potentials, take=take)
+        )
 
     def log_probability(self, codes: Codes) -> Reals:
         """log w(α), −∞ off the rows; no row is in two partitions."""
-        return np.asarray(merged(self.client, _log_probability, partial(np.max, axis=0), self.parts, codes=codes))
+        return np.asarray(
+            merged(self.weighted.client, _log_probability, partial(np.max, axis=0), self.parts, codes=codes)
+        )
 
     def thinned(self, rows: int) -> Prior:
         """Bring rows at equal steps of the running weight into memory."""
@@ -267,7 +266,7 @@ class TiltedPartitions:
 
     def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
         """Draw a partition for each root level, then one of its distinct rows on its worker."""
-        client, (parts, masses) = self.rows.client, self._parts
+        client, (parts, masses) = self.rows.weighted.client, self._parts
         chosen = Choice.rows_of(masses.T).draw(roots, rng, spread=spread)
         seeds = rng.integers(2**63, size=len(parts))
         asked = np.flatnonzero(np.bincount(chosen, minlength=len(parts)))
@@ -281,7 +280,7 @@ class TiltedPartitions:
     @cached_property
     def _parts(self) -> tuple[list[Future], Reals]:
         """The tilted partitions, kept on the workers for the next draw, and the mass of each in each root level."""
-        client = self.rows.client
+        client = self.rows.weighted.client
         parts = spread(client, _kept_tilt, self.rows.parts, potentials=self.potentials)
         masses = gathered(client, _root_masses, parts, blocks=self.rows.blocks, log_partition=self.log_partition)
         return parts, np.array(masses)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -72,8 +72,13 @@ def collect(query: Lazy) -> nw.DataFrame[Any]:
     with engine_errors(query, OSError, ValueError):
         if not query.implementation.is_polars():
             return query.collect()
-        with _little_read_ahead():
+        is_set = READ_AHEAD in os.environ  # by the user
+        os.environ.setdefault(READ_AHEAD, FEW)
+        try:
             return query.collect(engine="streaming")
+        finally:
+            if not is_set:
+                os.environ.pop(READ_AHEAD, None)
 
 
 def engine_errors(lazy: Lazy, *also: type[Exception]) -> contextlib.AbstractContextManager[None]:
@@ -84,19 +89,6 @@ def engine_errors(lazy: Lazy, *also: type[Exception]) -> contextlib.AbstractCont
         return StorageError(f"{engine} could not read or compute the table ({why}); check its files and its query")
 
     return library_errors(explain, *also)
-
-
-@contextlib.contextmanager
-def _little_read_ahead() -> Iterator[None]:
-    """Let polars read only a few row groups ahead while a query runs."""
-    if READ_AHEAD in os.environ:  # the user has set it
-        yield
-        return
-    os.environ[READ_AHEAD] = FEW
-    try:
-        yield
-    finally:
-        os.environ.pop(READ_AHEAD, None)
 
 
 def fresh_name(wanted: str, taken: Sequence[str]) -> str:
@@ -172,24 +164,18 @@ def learn_domain(lazy: Lazy, *, weight: str | None = None, progress: Progress = 
 
 def _learn_column(values: Values, options: ColumnOptions) -> Domain:
     """Learn one column from its values, each of which it has once."""
-    column, weights = values.column, values.weights
+    column = values.column
     name = column.columns[0]
-    alone = replace(
-        options,
-        names=[name],
-        **{part: _only(name, getattr(options, part)) for part in ("kinds", "bins", "order", "features")},
-    )
-    learned, _ = Domain.learn_rows(column, alone, weights=weights)
+    own = {part: _only(name, getattr(options, part)) for part in ("kinds", "bins", "order", "features")}
+    learned, _ = Domain.learn_rows(column, replace(options, names=[name], **own), weights=values.weights)
     (attribute,) = learned.attributes
     distinct = values.distinct - (attribute.missing is not None)
     is_identifier = looks_like_identifier(attribute, values.rows, distinct=distinct)
     learned = replace(learned, identifiers=(name,) if is_identifier else ())
-    if values.distinct <= len(values.column):
+    if values.distinct <= len(column):
         return learned
-    note = (
-        f"column {name!r} has {values.distinct:,} values, too many to keep all: "
-        f"{len(values.column):,} of them were kept to make the bins, and only these can be drawn"
-    )
+    what = f"column {name!r} has {values.distinct:,} values, too many to keep all"
+    note = f"{what}: {len(column):,} of them were kept to make the bins, and only these can be drawn"
     return replace(learned, notes=(*learned.notes, note))
 
 
@@ -214,13 +200,21 @@ def check_known(lazy: Lazy, domain: Domain, progress: Progress = silent) -> None
 def count_values(lazy: Lazy, name: str, weight: str | None = None) -> Values:
     """List the distinct values of a column, missing ones too, with their weights: all, or `MOST_VALUES` of them."""
     rows, mass = fresh_name("rows", [name]), fresh_name("mass", [name])
-    counted = [_grouped(part, name, weight, rows, mass) for part in _parts(lazy, name)]
+    if weight is None:
+        counts = [part.select(name).group_by(name).agg(nw.len().alias(rows)) for part in _parts(lazy, name)]
+        counted = [part.with_columns(nw.col(rows).alias(mass)) for part in counts]
+    else:
+        both = (nw.col(name), nw.col(weight).cast(nw.Float64).alias(mass))
+        totals = (nw.len().alias(rows), nw.col(mass).sum())
+        counted = [part.select(*both).group_by(name).agg(*totals) for part in _parts(lazy, name)]
     if len(counted) == 1:
-        counts = collect(counted[0].head(MOST_VALUES + 1))
-        if not len(counts):
+        first = collect(counted[0].head(MOST_VALUES + 1))
+        if not len(first):
             raise InputError("the table has no rows; pass at least one")
-        if len(counts) <= MOST_VALUES:
-            return _values(counts, name, rows, mass)
+        if len(first) <= MOST_VALUES:
+            missing = first.select(is_missing(nw.col(name), first.schema[name])).get_column(name)
+            present = numbers(first, rows)[~missing.to_numpy().astype(bool)]
+            return Values(first.select(name), int(present.sum()), len(first), numbers(first, mass))
     return _thinned(counted, name, rows, mass)
 
 
@@ -241,21 +235,6 @@ def _parts(lazy: Lazy, name: str) -> list[Lazy]:
     return [nw.from_native(native.filter(column.hash(0) % parts == part)) for part in range(parts)]
 
 
-def _grouped(lazy: Lazy, name: str, weight: str | None, rows: str, mass: str) -> Lazy:
-    """Let the engine count and weigh the values of a column."""
-    column = nw.col(name)
-    if weight is None:
-        return lazy.select(column).group_by(name).agg(nw.len().alias(rows)).with_columns(nw.col(rows).alias(mass))
-    both = lazy.select(column, nw.col(weight).cast(nw.Float64).alias(mass))
-    return both.group_by(name).agg(nw.len().alias(rows), nw.col(mass).sum())
-
-
-def _values(counts: nw.DataFrame[Any], name: str, rows: str, mass: str) -> Values:
-    missing = counts.select(is_missing(nw.col(name), counts.schema[name])).get_column(name).to_numpy().astype(bool)
-    present = numbers(counts, rows)[~missing]
-    return Values(counts.select(name), int(present.sum()), len(counts), numbers(counts, mass))
-
-
 def _thinned(counted: Sequence[Lazy], name: str, rows: str, mass: str) -> Values:
     """Keep the frequent values, the first and last, and every k-th of the others in ascending order.
 
@@ -268,8 +247,11 @@ def _thinned(counted: Sequence[Lazy], name: str, rows: str, mass: str) -> Values
     sums = [collect(part.select(nw.len().alias(name), nw.col(rows).sum(), nw.col(mass).sum())) for part in present]
     sizes, seen, total = (np.concatenate([numbers(part, column) for part in sums]) for column in (name, rows, mass))
     every, frequent = -(-2 * int(sizes.sum()) // MOST_VALUES), 2 * total.sum() / MOST_VALUES
-    kept = [_pick(part, size, every, frequent, mass) for part, size in zip(present, sizes, strict=True)]
-    values = nw.concat([collect(part) for part in kept])
+    rank, kept = fresh_name("rank", [name, rows, mass]), []
+    for part, size in zip(present, sizes, strict=True):
+        picked = (nw.col(rank) % every == 0) | (nw.col(rank) == int(size) - 1) | (nw.col(mass) >= frequent)
+        kept.append(collect(part.with_row_index(rank, order_by=name).filter(picked).drop(rank)))
+    values = nw.concat(kept)
     weights = numbers(values, mass)
     if dtype.is_numeric() or dtype.is_temporal():
         weights = np.where(weights >= frequent, weights, every * weights)
@@ -277,10 +259,3 @@ def _thinned(counted: Sequence[Lazy], name: str, rows: str, mass: str) -> Values
     column = nw.concat([values.select(name), *(gap.select(name) for gap in gaps)])
     weights = np.concatenate([weights, *(numbers(gap, mass) for gap in gaps)])
     return Values(column, int(seen.sum()), int(sizes.sum()) + len(gaps), weights)
-
-
-def _pick(values: Lazy, size: float, every: int, frequent: float, mass: str) -> Lazy:
-    """The frequent values, the last one, and every k-th starting with the first, where k is ``every``."""
-    name, rank = names_of(values)[0], fresh_name("rank", names_of(values))
-    picked = (nw.col(rank) % every == 0) | (nw.col(rank) == int(size) - 1) | (nw.col(mass) >= frequent)
-    return values.with_row_index(rank, order_by=name).filter(picked).drop(rank)

@@ -17,15 +17,15 @@ import numpy as np
 
 from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import InfeasibleError, Option
-from fairmaxent.fairness.group_shares import (
+from fairmaxent.fairness.projection import Conditions, project
+from fairmaxent.fairness.rates import group_table
+from fairmaxent.fairness.weights import (
     GroupShares,
     closest_shares,
     fixed_shares,
     representation_blocks,
     share_rows,
 )
-from fairmaxent.fairness.projection import Conditions, project
-from fairmaxent.fairness.rates import group_table
 from fairmaxent.fairness.wishes import (
     Block,
     Cell,
@@ -74,10 +74,12 @@ def fair_table(empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]) -
     """
     wishes = read_wishes(empirical, wanted, targets)
     groups = [fixed_shares(wishes, wish) for wish in wishes.groupings]
-    views = _each_outcome(wishes, groups, wanted.others)
-    linear = all(_is_linear(about, known) for about, shares_of, _ in views for known in shares_of)
-    if wanted.values is not None or not linear:
-        groups = closest_shares(wishes, groups)
+    for about, shares_of, _ in _each_outcome(wishes, groups, wanted.others):
+        for known in shares_of:
+            rate = known.wish.statistical
+            fixed = known.shares is not None or rate is None or (rate == 1 and _common_rates(about, known) is not None)
+            if wanted.values is not None or not fixed:  # the wishes are not linear in t
+                return _closest_table(wishes, closest_shares(wishes, groups), wanted)
     return _closest_table(wishes, groups, wanted)
 
 
@@ -93,12 +95,6 @@ def _each_outcome(
         pairs = zip(groups, other.statistical, strict=True)
         known = [replace(one, wish=replace(one.wish, statistical=rate)) for one, rate in pairs]
         yield wishes.about(other), known, other.axis
-
-
-def _is_linear(wishes: Wishes, known: GroupShares) -> bool:
-    """Whether the wishes for a grouping are linear in t."""
-    rate = known.wish.statistical
-    return known.shares is not None or rate is None or (rate == 1 and _common_rates(wishes, known) is not None)
 
 
 def _keeps_left_out(wishes: Wishes, known: GroupShares) -> bool:
@@ -160,9 +156,11 @@ def _possible(wishes: Wishes, groups: list[GroupShares]) -> Mask:
 
 def _conditions(wishes: Wishes, groups: list[GroupShares], cells: Cells, wanted: Wanted) -> Conditions:
     """All wishes as conditions on the cells."""
-    views = [
-        (about, known, _turned(cells, axis)) for about, known, axis in _each_outcome(wishes, groups, wanted.others)
-    ]
+    views = []
+    for about, known, axis in _each_outcome(wishes, groups, wanted.others):
+        turned = cells.copy()
+        turned[:, [0, axis]] = cells[:, [axis, 0]]
+        views.append((about, known, turned))
     summed = tuple(other.axis for other in wanted.others) if wishes.loose else ()
     rows = [row for about, _, turned in views for row in _outcome_rows(about, turned, summed)]
     rows += share_rows(wishes, groups, cells, first=0)
@@ -173,13 +171,6 @@ def _conditions(wishes: Wishes, groups: list[GroupShares], cells: Cells, wanted:
     if wanted.values is not None:
         rows += [row for known in groups for row in _mean_rows(wishes, known, cells, wanted.values)]
     return conditions_of(len(cells), rows or [Row(np.ones(len(cells), dtype=bool), 1.0)], blocks)
-
-
-def _turned(cells: Cells, axis: int) -> Cells:
-    """Cells with the levels of the first axis and another one exchanged."""
-    result = cells.copy()
-    result[:, [0, axis]] = cells[:, [axis, 0]]
-    return result
 
 
 def _rate_conditions(wishes: Wishes, groups: list[GroupShares], cells: Cells) -> tuple[list[Row], list[Block]]:
@@ -336,17 +327,8 @@ def _closest_table(wishes: Wishes, groups: list[GroupShares], wanted: Wanted) ->
     projection = project(_reweighted(prior, groups)[kept], conditions.on(support).settled())
     table = np.zeros_like(wishes.data)
     table[kept] = projection.point / projection.point.sum()
-    return FairTable(
-        table,
-        _cells(cells[support & ~seen]),
-        _cells(cells[seen & ~support]),
-        projection.iterations,
-        projection.residual,
-    )
-
-
-def _cells(cells: Cells) -> tuple[Cell, ...]:
-    return tuple(tuple(int(level) for level in cell) for cell in cells)
+    filled, emptied = (tuple(map(tuple, cells[some].tolist())) for some in (support & ~seen, seen & ~support))
+    return FairTable(table, filled, emptied, projection.iterations, projection.residual)
 
 
 def _reweighted(table: Reals, groups: list[GroupShares]) -> Reals:

@@ -102,13 +102,8 @@ class _State:
     slack_multipliers: Reals  # (u, v)
 
     def moved(self, step: _State, length: float) -> _State:
-        return _State(
-            self.multipliers + length * step.multipliers,
-            self.rates + length * step.rates,
-            self.bounds + length * step.bounds,
-            self.slacks + length * step.slacks,
-            self.slack_multipliers + length * step.slack_multipliers,
-        )
+        pairs = zip(vars(self).values(), vars(step).values(), strict=True)
+        return _State(*(value + length * change for value, change in pairs))
 
 
 def project(prior: Reals, conditions: Conditions) -> Projection:
@@ -234,16 +229,12 @@ def _blocks(conditions: Conditions) -> int:
     return int(conditions.block.max(initial=-1)) + 1
 
 
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")
 def _interior_point(prior: Reals, conditions: Conditions, multipliers: Reals) -> tuple[Projection, Reals]:
     """Iterate until conditions and complementarity hold, starting from multipliers λ_A of the rows.
 
     Conditions that nearly contradict each other drive numbers beyond float64; that ends as a SolverError as well.
     """
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return _iterate(prior, conditions, multipliers)
-
-
-def _iterate(prior: Reals, conditions: Conditions, multipliers: Reals) -> tuple[Projection, Reals]:
     matrix: Any = np.vstack([conditions.rows, conditions.rates])
     if len(matrix) > _DENSE_CONDITIONS:
         from scipy.sparse import csr_array

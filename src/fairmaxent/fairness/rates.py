@@ -1,4 +1,4 @@
-"""Rates of a table: representation rate (Definition 2.1) and statistical rate (Definition 2.2).
+"""Rates of a table: representation rate (Definition 2.1) and statistical rate (Definition 2.2), and what they measure.
 
 A table holds probabilities or counts: axis 0 is the outcome, the other axes are protected attributes.
 A *grouping* is a tuple of protected axes; its groups are the levels of one axis, or the intersections of
@@ -8,14 +8,16 @@ with the others of their stratum only, and the worst stratum counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Real
+from typing import Literal
 
 import numpy as np
 
+from fairmaxent.data.roles import GroupsOption, Roles, WithinOption, read_within
 from fairmaxent.data.table import Reals
-from fairmaxent.errors import RateError
+from fairmaxent.errors import LevelError, Option, RateError
 
 LEAST_RATE = 1e-6  # that can be asked for: below, what is asked is lost in rounding
 _TIE = 1e-9  # values that differ by less, relatively, are equal
@@ -203,3 +205,186 @@ def first_smallest(values: Sequence[float] | Reals) -> int:
 def first_largest(values: Sequence[float] | Reals) -> int:
     """Where the largest value is; see `first_smallest`."""
     return first_smallest(-np.asarray(values))
+
+
+ByGrouping = dict[str, float | None]
+Rates = dict[str, ByGrouping]
+MissingOption = Literal["ignore", "compare"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The groupings that are compared, their names, the favourable outcomes, and levels that are not compared.
+
+    If groups are compared within strata, the last axes of every grouping are those of the strata.
+    """
+
+    groupings: tuple[Grouping, ...]
+    names: tuple[str, ...]
+    favourable: tuple[int, ...]
+    left_out: tuple[tuple[int, int], ...] = ()  # axis and level of missing values that are not compared
+    strata: int = 0  # how many axes the strata have
+    outside: tuple[tuple[int, int], ...] = ()  # axis and level of strata that nobody asked to compare
+    others: tuple[tuple[int, tuple[int, ...]], ...] = ()  # axis and favourable levels of each other outcome
+    columns: tuple[str, ...] = field(default=(), compare=False)  # of each grouping
+
+    def __post_init__(self) -> None:
+        if self.others:  # the groupings of one outcome come after those of the other
+            each = len(self.groupings) // (1 + len(self.others))
+            axes = [axis for axis in (0, *(axis for axis, _ in self.others)) for _ in range(each)]
+            pairs = zip(self.groupings, axes, strict=True)
+            object.__setattr__(self, "groupings", tuple(OutcomeGrouping(*pair) for pair in pairs))
+
+    @classmethod
+    def of(
+        cls,
+        roles: Roles,
+        *,
+        groups: GroupsOption = "each",
+        favourable: object = None,
+        missing: MissingOption = "compare",
+        within: WithinOption = None,
+    ) -> Measure:
+        """Compare the protected columns one by one or jointly, for the favourable outcomes (None: all)."""
+        groupings = roles.groupings(groups)
+        strata = _asked_strata(roles, within)
+        left_out = {
+            axis: attribute.missing
+            for axis, attribute in enumerate(roles.attributes)
+            if missing == "ignore" and attribute.missing is not None
+        }
+        chosen, *others = (_chosen_levels(roles, favourable, axis, left_out) for axis in (0, *roles.other_axes))
+        for axis, levels in strata.items():  # anyone who names missing strata wants to compare them
+            if levels is not None and left_out.get(axis) in levels:
+                del left_out[axis]
+        columns = tuple(map(roles.grouping_name, groupings))
+        names = tuple(column + _within_name(roles, strata) for column in columns)
+        if others:
+            names = tuple(f"{outcome} by {name}" for outcome in roles.outcome_names for name in names)
+        outside = [
+            (axis, level)
+            for axis, levels in strata.items()
+            for level in range(roles.attributes[axis].size)
+            if levels is not None and level not in (*levels, left_out.get(axis, -1))
+        ]
+        return cls(
+            tuple((*grouping, *strata) for grouping in groupings) * (1 + len(others)),
+            names,
+            chosen,
+            tuple(left_out.items()),
+            len(strata),
+            tuple(outside),
+            tuple(zip(roles.other_axes, others, strict=True)),
+            columns * (1 + len(others)),
+        )
+
+    def favourable_of(self, grouping: Grouping) -> tuple[int, ...]:
+        """The favourable levels of the outcome that a grouping's rates are about."""
+        return dict(self.others).get(outcome_axis(grouping), self.favourable)
+
+    @property
+    def of_first_outcome(self) -> tuple[tuple[str, Grouping], ...]:
+        """Each grouping once, with its name, however many outcomes there are."""
+        count = len(self.groupings) // (1 + len(self.others))
+        return tuple(zip(self.names, self.groupings, strict=True))[:count]
+
+    def groups_of(self, name: str) -> str:
+        """Name a grouping by its groups alone: of several outcomes, without the one that its name begins with."""
+        if not self.others or not self.columns:
+            return name
+        return name[name.rindex(f" by {self.columns_of(name)}") + len(" by ") :]
+
+    def columns_of(self, name: str) -> str:
+        """The protected columns of a grouping, without the strata that they are compared in."""
+        return self.columns[self.names.index(name)] if self.columns else name
+
+    def about(self, kind: str, name: str) -> str:
+        """What a rate of a grouping is about: a representation rate is about groups, whatever the outcome."""
+        return self.groups_of(name) if kind == "representation_rate" else name
+
+    def rate_name(self, kind: str, name: str) -> str:
+        """Name a rate of a grouping.
+
+        >>> Measure(((1,),), ("sex",), (0,)).rate_name("statistical_rate", "sex")
+        'statistical rate of sex'
+        """
+        return f"{kind.replace('_', ' ')} of {self.about(kind, name)}"
+
+    def groups_compared(self, tables: Reals, grouping: Grouping) -> Reals:
+        """Return a table, or a stack of them, without the groups of this grouping that are not compared."""
+        result = tables.copy()
+        for axis, level in (*self.left_out, *self.outside):
+            if axis in grouping:
+                self._front(result, axis)[level] = 0.0
+        return result
+
+    def is_compared(self, grouping: Grouping, group: Sequence[int]) -> bool:
+        """Whether no level of a group is left out, and its stratum, if it has one, was asked for."""
+        return not set(zip(grouping, group, strict=True)) & {*self.left_out, *self.outside}
+
+    def outcomes_compared(self, tables: Reals, grouping: Grouping) -> Reals:
+        """Return the same, also without the rows that have no outcome: they do not count in its rates."""
+        return self.with_outcome(self.groups_compared(tables, grouping), grouping)
+
+    def with_outcome(self, tables: Reals, grouping: Grouping) -> Reals:
+        """Return a table, or a stack of them, without the rows whose outcome is missing and not compared."""
+        result = tables.copy()
+        for axis, level in self.left_out:
+            if axis == outcome_axis(grouping):
+                self._front(result, axis)[level] = 0.0
+        return result
+
+    def rates(self, table: Reals) -> Rates:
+        """Both rates of a table, by grouping."""
+        shares: ByGrouping = {}
+        outcomes: ByGrouping = {}
+        for name, grouping in zip(self.names, self.groupings, strict=True):
+            compared, favourable = self.groups_compared(table, grouping), self.favourable_of(grouping)
+            shares[name] = representation_rate(compared, grouping, strata=self.strata)
+            compared = self.with_outcome(compared, grouping)
+            outcomes[name] = statistical_rate(compared, grouping, favourable, strata=self.strata)
+        return {"representation_rate": shares, "statistical_rate": outcomes}
+
+    def _front(self, tables: Reals, axis: int) -> Reals:
+        """A view of the tables with one axis first; the axes of a table are the last ones of a stack."""
+        axes = 1 + max(*(max(grouping) for grouping in self.groupings), *(axis for axis, _ in self.others), 0)
+        return np.moveaxis(tables, axis - axes, 0)
+
+
+def _chosen_levels(roles: Roles, favourable: object, axis: int, left_out: dict[int, int]) -> tuple[int, ...]:
+    """The favourable levels of an outcome; missing ones are not left out if they are among them."""
+    chosen = roles.favourable_levels(favourable, axis)
+    named = favourable.get(roles.names[axis]) if isinstance(favourable, Mapping) else favourable
+    if named is None:
+        return tuple(level for level in chosen if level != left_out.get(axis))
+    if left_out.get(axis) in chosen:  # anyone who calls it favourable wants to compare it
+        del left_out[axis]
+    return chosen
+
+
+AskedStrata = Mapping[int, "tuple[int, ...] | None"]  # by axis, the levels that were asked for; None: all
+
+
+def _asked_strata(roles: Roles, within: WithinOption) -> AskedStrata:
+    """Look up the levels of the strata that were asked for."""
+    asked, result = read_within(within), dict[int, tuple[int, ...] | None](dict.fromkeys(roles.strata_axes))
+    for axis in result:
+        named = asked.get(roles.names[axis])
+        values = list(named) if isinstance(named, list | tuple | set | frozenset) else [named]
+        if not values:
+            empty = " is empty; name a level, or use None for every level"
+            raise LevelError(Option("within", column=roles.names[axis]), empty)
+        if named is not None:
+            result[axis] = tuple(sorted({roles.attributes[axis].exact_level(value) for value in values}))
+    return result
+
+
+def _within_name(roles: Roles, strata: AskedStrata) -> str:
+    """The strata as the end of a grouping's name: nothing, or e.g. " within department"."""
+    if not strata:
+        return ""
+    return " within " + " × ".join(
+        roles.names[axis]
+        + ("" if levels is None else f" = {', '.join(roles.attributes[axis].labels[n] for n in levels)}")
+        for axis, levels in strata.items()
+    )

@@ -18,7 +18,7 @@ from fairmaxent.errors import FairMaxEntError, InfeasibleError, Option
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.projection import LEAST_ROOM, project, room
 from fairmaxent.fairness.rates import Grouping
-from fairmaxent.fairness.wishes import Cell, Cells, OtherOutcome, Row, Wanted, conditions_of
+from fairmaxent.fairness.wishes import Cell, Row, Wanted, conditions_of
 
 Margins = Sequence[tuple[tuple[int, ...], Reals]]  # axes of a table, and the shares wanted on them
 
@@ -41,11 +41,15 @@ class Stratified:
         table = np.zeros_like(self.empirical)
         parts: list[tuple[Cell, FairTable]] = []
         sizes = self._sizes()
-        outcomes, shares = self._stratum_shares(sizes)
-        known, done = self._products(sizes, outcomes, shares)
-        table[known] = done[known]
-        filled = [_plain(cell) for cell in np.argwhere(known & (self.empirical == 0) & (done > 0))]
-        for stratum in map(_plain, np.argwhere((sizes > 0) & ~self._in_strata(known))):
+        # P(y | s), None if it may move, and P(z | s) of the protected axes that have a target; strata last.
+        outcomes = None if self.outcome_is_free else self._within(0, self.targets.get(0), sizes)
+        protected = set(range(1, self._first)) - {other.axis for other in self.wanted.others}
+        named = {axis: target for axis, target in self.targets.items() if axis in protected}
+        shares = {axis: self._within(axis, target, sizes) for axis, target in named.items()}
+        done, products = self._products(sizes, outcomes, shares)
+        table[done] = products[done]
+        filled = [tuple(cell) for cell in np.argwhere(done & (self.empirical == 0) & (products > 0)).tolist()]
+        for stratum in map(tuple, np.argwhere((sizes > 0) & ~self._in_strata(done)).tolist()):
             part = self._stratum(stratum, sizes, outcomes, shares)
             np.moveaxis(table, self._strata_axes, range(self.strata))[stratum] = part.table * sizes[stratum]
             parts.append((stratum, part))
@@ -77,19 +81,12 @@ class Stratified:
         sizes = self._over(self.data, self._strata_axes)
         lost = (sizes > 0) & (self._over(self.empirical, self._strata_axes) == 0)
         if lost.any():
-            stratum = self.describe_stratum(_plain(np.argwhere(lost)[0]))
+            stratum = self.describe_stratum(tuple(np.argwhere(lost)[0].tolist()))
             raise InfeasibleError(
                 Option("forbid"), f" leaves no row in a stratum, {stratum}, which keeps its size; drop a rule"
             )
         named = [((axis - self._first,), target) for axis, target in self.targets.items() if axis >= self._first]
         return rake(sizes, named, option=self._option) if named else sizes
-
-    def _stratum_shares(self, sizes: Reals) -> tuple[Reals | None, dict[int, Reals]]:
-        """P(y | s), None if it may move, and P(z | s) of the protected axes that have a target; strata last."""
-        outcomes = None if self.outcome_is_free else self._within(0, self.targets.get(0), sizes)
-        others = {other.axis for other in self.wanted.others}
-        named = {axis: target for axis, target in self.targets.items() if 0 < axis < self._first and axis not in others}
-        return outcomes, {axis: self._within(axis, target, sizes) for axis, target in named.items()}
 
     def _within(self, axis: int, target: Reals | None, sizes: Reals) -> Reals:
         """Shares of an axis in each stratum."""
@@ -117,13 +114,8 @@ class Stratified:
         """
         nothing = np.zeros(self.empirical.shape, dtype=bool), np.zeros_like(self.empirical)
         axes, wanted = tuple(range(1, self._first)), self.wanted
-        if (
-            outcomes is None
-            or shares
-            or wanted.left_out
-            or wanted.others
-            or not (wanted.allowed is None or wanted.allowed.all())
-        ):
+        forbids = wanted.allowed is not None and not wanted.allowed.all()
+        if outcomes is None or shares or wanted.left_out or wanted.others or forbids:
             return nothing
         if wanted.groupings != (axes,) or wanted.representation != (None,) or wanted.statistical != (1.0,):
             return nothing
@@ -133,11 +125,9 @@ class Stratified:
         groups = np.divide(groups, total, out=np.zeros_like(groups), where=total > 0)
         cells = outcomes.reshape(len(outcomes), *(1,) * len(axes), *sizes.shape) * groups * sizes
         is_sure = self.compared & (np.count_nonzero(others, axis=0) <= 1) & (sizes > 0)
-        known = np.broadcast_to(is_sure, cells.shape)
         if wanted.fill == 0:  # the general way names the cells that have no rows
-            empty = known & (self.empirical == 0) & (cells > 0)
-            known = known & ~np.broadcast_to(self._in_strata(empty), cells.shape)
-        return np.asarray(known), cells
+            is_sure &= ~self._in_strata((self.empirical == 0) & (cells > 0))
+        return np.asarray(np.broadcast_to(is_sure, cells.shape)), cells
 
     def _in_strata(self, cells: Mask) -> Mask:
         """The strata that have one of the cells."""
@@ -151,6 +141,12 @@ class Stratified:
         if not (compared or self.targets):
             return FairTable(part / part.sum(), (), (), 0, 0.0)
         nothing = (None,) * len(wanted.groupings)
+        others = []
+        for other in wanted.others:  # whose shares in the stratum stay those of the data
+            kept = None
+            if other.shares is not None:
+                kept = self._within(other.axis, self.targets.get(other.axis), sizes)[inside]
+            others.append(replace(other, shares=kept, statistical=other.statistical if compared else nothing))
         asked = replace(
             wanted,
             representation=wanted.representation if compared else nothing,
@@ -158,7 +154,7 @@ class Stratified:
             allowed=None if wanted.allowed is None else wanted.allowed[inside],
             fill=wanted.fill / float(sizes[stratum]),
             describe=lambda cell: wanted.describe((*cell, *stratum)),
-            others=[self._other(other, sizes, inside, compared=compared) for other in wanted.others],
+            others=others,
             values=wanted.values[inside] if wanted.values is not None and compared else None,
         )
         targets = {axis: share[inside] for axis, share in shares.items()}
@@ -169,15 +165,6 @@ class Stratified:
         except FairMaxEntError as problem:
             name = self.describe_stratum(stratum)
             raise type(problem)(f"within {name}: ", problem) from problem
-
-    def _other(self, other: OtherOutcome, sizes: Reals, inside: Any, *, compared: bool) -> OtherOutcome:
-        """What is asked of another outcome in one stratum, whose shares of it stay those of the data."""
-        shares = None
-        if other.shares is not None:
-            shares = self._within(other.axis, self.targets.get(other.axis), sizes)[inside]
-        return replace(
-            other, shares=shares, statistical=other.statistical if compared else (None,) * len(self.wanted.groupings)
-        )
 
 
 def rake(table: Reals, margins: Margins, *, option: tuple[object, ...]) -> Reals:
@@ -210,10 +197,6 @@ def _possible(table: Reals, margins: Margins) -> Mask:
     for axes, wanted in margins:
         np.moveaxis(result, axes, range(len(axes)))[wanted == 0] = False
     return result
-
-
-def _plain(cell: Cells) -> Cell:
-    return tuple(int(level) for level in cell)
 
 
 def group_counts(table: Reals, grouping: Grouping, strata: int) -> Reals:

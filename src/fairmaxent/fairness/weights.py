@@ -1,4 +1,8 @@
-"""Weights on rows that give them a table: the paper's Algorithm 1, reweighing to any table, and the largest weight.
+"""Group shares and weights: how large each group should be, and weights on rows that give them a table.
+
+Shares that the wishes fix are known beforehand: the user's own, the data's if nothing is asked for, equal ones at a
+representation rate of 1. The others are free within their rate, and `closest_shares` takes those of all groupings from
+one convex program on the combinations z that have rows: the closest s(z) to the data's, by KL(s‖e).
 
 `capped` is the closest table to a fair one in which no row counts more than a number of times; rates are then reached
 as far as that allows. It is t' = min(L·e, t·Π factors), with one factor for each level of the marginals that are kept
@@ -8,12 +12,129 @@ as far as that allows. It is t' = min(L·e, t·Π factors), with one factor for 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from fairmaxent.data.table import Counted, Reals
-from fairmaxent.errors import InfeasibleError, Option, SolverError
-from fairmaxent.fairness.rates import check_rate
+from fairmaxent.data.table import Counted, Mask, Reals
+from fairmaxent.errors import SolverError
+from fairmaxent.fairness.projection import project
+from fairmaxent.fairness.wishes import Block, Cells, GroupingWish, Row, Wishes, conditions_of, members, supported
+
+
+@dataclass(frozen=True, eq=False)
+class GroupShares:
+    """The groups of one grouping with their wanted shares."""
+
+    wish: GroupingWish
+    shares: Reals | None  # one axis per axis of the grouping; None: free within the representation rate
+    compared: Mask  # groups whose outcomes are compared
+
+
+def fixed_shares(wishes: Wishes, wish: GroupingWish) -> GroupShares:
+    """Return the shares of a grouping as far as the wishes fix them."""
+    data, skipped = wishes.groups(wish), wishes.skipped(wish)
+    targeted = wishes.targeted(wish)
+    shares = None
+    if targeted:
+        shares = wishes.targets[targeted[0]] if len(wish.axes) == 1 else None
+    elif wish.representation is None:
+        shares = data
+    elif wish.representation == 1:
+        equal = wishes.compared(wish)
+        shares = np.where(skipped, data, equal * (1 - data[skipped].sum()) / max(equal.sum(), 1))
+    known = wishes.known(wish)
+    return GroupShares(wish, shares, known if shares is None else np.asarray((shares > 0) & ~skipped))
+
+
+def closest_shares(wishes: Wishes, groupings: list[GroupShares]) -> list[GroupShares]:
+    """Fix the free shares of all groupings by the closest s(z) to the data's (step 1 of the two steps)."""
+    if all(known.shares is not None for known in groupings):
+        return groupings
+    data = wishes.data.sum(axis=0)
+    # A combination without rows counts with the mass that filling its cells would give it.
+    opened, combinations = wishes.allowed.sum(axis=0), np.ones(data.shape, dtype=bool)
+    for axis in wishes.targets.keys() - {0}:  # a level whose target is 0 is removed
+        np.moveaxis(combinations, axis - 1, 0)[wishes.targets[axis] == 0] = False
+    cells = np.argwhere(combinations)
+    rows = [Row(np.ones(len(cells), dtype=bool), 1.0), *share_rows(wishes, groupings, cells, first=1)]
+    blocks = representation_blocks(wishes, groupings, cells, first=1)
+    index = tuple(cells.T)
+    seen = data[index]
+
+    def describe(number: int) -> str:  # by an allowed cell of the combination
+        group = tuple(map(int, cells[number]))
+        allowed = np.moveaxis(wishes.allowed, 0, -1)[group]
+        return wishes.describe((int(allowed.argmax()), *group))
+
+    conditions = conditions_of(len(cells), rows, blocks)
+    support = supported(
+        conditions,
+        seen=seen > 0,
+        allowed=opened[index] > 0,
+        floor=seen,
+        fill=wishes.fill,
+        describe=describe,
+        joint=any(len(known.wish.axes) > 1 for known in groupings),
+    )
+    prior = np.where(seen > 0, seen, wishes.fill * opened[index])[support]
+    shares = np.zeros(data.shape)
+    shares[tuple(cells[support].T)] = project(prior, conditions.on(support).settled()).point
+    return [_summed(wishes, known, shares / shares.sum()) for known in groupings]
+
+
+def _summed(wishes: Wishes, known: GroupShares, shares: Reals) -> GroupShares:
+    if known.shares is not None:
+        return known
+    others = tuple(axis for axis in range(shares.ndim) if axis + 1 not in known.wish.axes)
+    summed = np.asarray(shares.sum(axis=others))  # a grouping names its axes in ascending order
+    return GroupShares(known.wish, summed, np.asarray((summed > 0) & ~wishes.skipped(known.wish)))
+
+
+def share_rows(wishes: Wishes, groupings: list[GroupShares], cells: Cells, *, first: int) -> list[Row]:
+    """Conditions on group shares: those that are fixed, the user's targets, and groups that are left out.
+
+    ``cells`` name the levels of the axes from ``first`` on.
+    """
+    rows: list[Row] = []
+    named: set[int] = set()
+    for known in groupings:
+        if known.shares is not None:
+            rows += [
+                Row(members(cells, known.wish.axes, group, first), float(known.shares[tuple(group)]))
+                for group in np.argwhere(known.shares > 0)
+            ]
+            named |= set(known.wish.axes) if len(known.wish.axes) == 1 else set()
+        elif not wishes.targeted(known.wish):
+            data = wishes.groups(known.wish)
+            rows += [
+                Row(members(cells, known.wish.axes, group, first), float(data[tuple(group)]))
+                for group in np.argwhere(wishes.skipped(known.wish) & (data > 0))
+            ]
+    for axis in sorted(wishes.targets.keys() - named - {0}):
+        rows += [
+            Row(cells[:, axis - first] == level, float(wishes.targets[axis][level]))
+            for level in np.flatnonzero(wishes.targets[axis] > 0)
+        ]
+    return rows
+
+
+def representation_blocks(wishes: Wishes, groupings: list[GroupShares], cells: Cells, *, first: int) -> list[Block]:
+    """One block per grouping with free shares; with targets, one for each combination of the targeted levels."""
+    blocks = []
+    for known in groupings:
+        rate = known.wish.representation
+        if known.shares is not None or rate is None:
+            continue
+        compared = np.argwhere(wishes.compared(known.wish))
+        targeted = [number for number, axis in enumerate(known.wish.axes) if axis in wishes.targets]
+        within: dict[tuple[int, ...], list[Reals]] = {}
+        for group in compared:
+            inside = members(cells, known.wish.axes, group, first)
+            within.setdefault(tuple(map(int, group[targeted])), []).append(inside.astype(float))
+        blocks += [Block(np.array(rates), rate) for rates in within.values() if len(rates) > 1]
+    return blocks
+
 
 _TOLERANCE = 1e-13
 _MOST_ROUNDS = 10_000
@@ -31,18 +152,14 @@ def capped(table: Reals, data: Reals, largest: float, kept: Sequence[tuple[int, 
     if (table <= limit).all():
         return table
     factors = np.ones_like(table)
+    summed = [tuple(axis for axis in range(table.ndim) if axis not in axes) for axes in kept]
     for _ in range(_MOST_ROUNDS):
         for axes in kept:
             _fit_marginal(table, limit, factors, data, axes)
         result = np.minimum(table * factors, limit)
-        if max(_miss(result, data, axes) for axes in kept) <= _TOLERANCE:
+        if all(np.abs(result.sum(axis=others) - data.sum(axis=others)).max() <= _TOLERANCE for others in summed):
             return np.asarray(result / result.sum())
     raise SolverError("no table with this largest weight was reached; allow a larger one")
-
-
-def _miss(table: Reals, data: Reals, axes: tuple[int, ...]) -> float:
-    others = tuple(axis for axis in range(table.ndim) if axis not in axes)
-    return float(np.abs(table.sum(axis=others) - data.sum(axis=others)).max())
 
 
 def _fit_marginal(table: Reals, limit: Reals, factors: Reals, data: Reals, axes: tuple[int, ...]) -> None:
@@ -73,26 +190,13 @@ def _factor(cells: Reals, ceiling: Reals, wanted: float) -> float:
 def algorithm_1(table: Reals, tau: float) -> Reals:
     """Algorithm 1 of the paper, exactly as written: t(y, z) ∝ c(y)·τ^[z=0] for a table of outcome × two groups.
 
-    τ is the *representation* rate of the result; its statistical rate is 1 for every τ (Lemma 7.2 (3)).
+    τ is the *representation* rate of the result; its statistical rate is 1 for every τ (Lemma 7.2 (3)). It is stated
+    for tables that have rows in every cell.
 
     >>> algorithm_1(np.array([[4.0, 3.0], [2.0, 1.0]]), 0.5).round(4)
     array([[0.2333, 0.4667],
            [0.1   , 0.2   ]])
     """
-    check_rate("tau", tau)
-    if table.ndim != 2 or table.shape[1] != 2:
-        raise InfeasibleError(
-            f"Algorithm 1 needs a table of outcome × 2 groups, but this one has shape {table.shape}; "
-            "use fairmaxent.debias for more groups or more protected columns"
-        )
-    if not (table > 0).all():
-        outcome, group = (int(index) for index in np.argwhere(table <= 0)[0])
-        raise InfeasibleError(
-            f"Algorithm 1 needs rows in every cell, but outcome {outcome} of group {group} has none; "
-            "merge levels, or use fairmaxent.debias with ",
-            Option("base_share"),
-            " > 0",
-        )
     weighted = np.outer(table.sum(axis=1), [tau, 1.0])
     return np.asarray(weighted / weighted.sum())
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.table import Mask, Reals
-from fairmaxent.errors import ForbiddenError, InfeasibleError, Option, TargetError
+from fairmaxent.errors import ForbiddenError, InfeasibleError, Option
 from fairmaxent.fairness.projection import LEAST_ROOM, Conditions, fewest_cells, most_cells, room
-from fairmaxent.fairness.rates import Grouping, check_rate, group_table
+from fairmaxent.fairness.rates import Grouping, group_table
 
 Cell = tuple[int, ...]
 Cells = NDArray[np.intp]
@@ -54,12 +54,6 @@ class Wanted:
     others: Sequence[OtherOutcome] = ()  # more outcomes, on axes of their own
     values: Reals | None = None  # v(y, z): the numbers that the cells stand for, whose mean becomes equal in all groups
 
-    def __post_init__(self) -> None:
-        for rates in (self.representation, self.statistical, *(other.statistical for other in self.others)):
-            for rate in rates:
-                if rate is not None:
-                    check_rate("a wanted rate", rate)
-
     @property
     def joint(self) -> bool:
         """Whether combinations of several columns are compared."""
@@ -94,7 +88,7 @@ class Wishes:
             favourable=other.favourable,
             targets=targets if other.shares is None else {**targets, 0: other.shares},
             left_out=left_out if other.left_out is None else {**left_out, 0: other.left_out},
-            describe=lambda cell: self.describe(swapped(cell, axis)),
+            describe=lambda cell: self.describe((cell[axis], *cell[1:axis], cell[0], *cell[axis + 1 :])),
         )
 
     @property
@@ -137,7 +131,11 @@ class Wishes:
 
     def known(self, grouping: GroupingWish) -> Mask:
         """Groups of levels that have rows, or a target above 0, and are not left out."""
-        levels = [self._known_levels(axis) for axis in grouping.axes]
+        others = tuple(range(1, self.data.ndim))
+        levels = [
+            (self.targets[axis] if axis in self.targets else np.moveaxis(self.data, axis, 0).sum(axis=others)) > 0
+            for axis in grouping.axes
+        ]
         return np.asarray(reduce(np.logical_and.outer, levels)) & ~self.skipped(grouping)
 
     def compared(self, grouping: GroupingWish) -> Mask:
@@ -145,22 +143,9 @@ class Wishes:
         open_cells = group_table(self.allowed.astype(float), grouping.axes).sum(axis=0) > 0
         return np.asarray(self.known(grouping) & open_cells)
 
-    def _known_levels(self, axis: int) -> Mask:
-        """Levels of an axis that have rows, or a target above 0."""
-        if axis in self.targets:
-            return np.asarray(self.targets[axis] > 0)
-        return np.asarray(self.data.sum(axis=tuple(other for other in range(self.data.ndim) if other != axis)) > 0)
-
 
 def read_wishes(empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]) -> Wishes:
-    """Check the wanted marginals; drop the mass of forbidden cells."""
-    for axis, target in targets.items():
-        sound = np.shape(target) == (empirical.shape[axis],) and bool((np.asarray(target) >= 0).all())
-        if not (sound and abs(float(np.sum(target)) - 1.0) <= 1e-9):
-            raise TargetError(
-                f"the target of axis {axis} must consist of {empirical.shape[axis]} non-negative shares that sum to 1, "
-                f"but it is {np.asarray(target).tolist()}"
-            )
+    """Take the wanted marginals, and drop the mass of forbidden cells."""
     targets = {axis: np.asarray(target / np.sum(target)) for axis, target in targets.items()}
     allowed = np.ones(empirical.shape, dtype=bool) if wanted.allowed is None else wanted.allowed
     _refuse_forbidden_levels(empirical, allowed, targets, wanted.describe)
@@ -173,17 +158,6 @@ def read_wishes(empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]) 
     return replace(wishes, loose=True) if loose else wishes
 
 
-def swapped(cell: Cell, axis: int) -> Cell:
-    """Return a cell with the levels of the first axis and another one exchanged."""
-    return tuple(cell[axis] if at == 0 else cell[0] if at == axis else level for at, level in enumerate(cell))
-
-
-def first_cell(mask: Mask) -> Cell:
-    """Return the first cell of a mask, () if it has none."""
-    cells = np.argwhere(mask)
-    return tuple(int(level) for level in cells[0]) if len(cells) else ()
-
-
 def _refuse_forbidden_levels(
     empirical: Reals, allowed: Mask, targets: Mapping[int, Reals], describe: Callable[[Cell], str]
 ) -> None:
@@ -192,9 +166,10 @@ def _refuse_forbidden_levels(
         others = tuple(other for other in range(empirical.ndim) if other != axis)
         needed = targets[axis] > 0 if axis in targets else empirical.sum(axis=others) > 0
         for level in np.flatnonzero(needed & ~allowed.any(axis=others)):
-            slab = np.zeros(empirical.shape, dtype=bool)
-            np.moveaxis(slab, axis, 0)[level] = True
-            cell = first_cell(slab & (empirical > 0)) or first_cell(slab)
+            slab = np.zeros(empirical.shape)
+            np.moveaxis(slab, axis, 0)[level] = 1.0
+            slab[empirical > 0] *= 2.0  # a cell with rows, if there is one
+            cell = tuple(map(int, np.unravel_index(int(slab.argmax()), slab.shape)))
             raise ForbiddenError(
                 f"every combination with a needed level is forbidden, e.g. {describe(cell)}; remove a rule from ",
                 Option("forbid"),
@@ -268,7 +243,13 @@ def supported(
     needed = np.zeros_like(seen)
     needed[allowed] = fewest
     if fill == 0.0:
-        raise _rows_missing(_list(np.flatnonzero(needed & ~seen), describe), joint=joint)
+        raise InfeasibleError(
+            "the wanted shares and rates need rows in combinations that have none: "
+            f"{_list(np.flatnonzero(needed & ~seen), describe)}; set ",
+            Option("base_share"),
+            " > 0 to fill them, merge levels, ",
+            *(("lower the rate, or use ", Option("groups", "each")) if joint else ("or lower the rate",)),
+        )
     opened = seen | needed
     if groups is None:
         return opened
@@ -276,16 +257,6 @@ def supported(
     wide = opened | (allowed & unknown)
     pseudo = np.where(seen, floor, fill)
     return wide if room(conditions.on(wide), pseudo[wide]) > LEAST_ROOM else opened
-
-
-def _rows_missing(cells: str, *, joint: bool) -> InfeasibleError:
-    """Name the cells that would have to be filled."""
-    return InfeasibleError(
-        f"the wanted shares and rates need rows in combinations that have none: {cells}; set ",
-        Option("base_share"),
-        " > 0 to fill them, merge levels, ",
-        *(("lower the rate, or use ", Option("groups", "each")) if joint else ("or lower the rate",)),
-    )
 
 
 def _impossible(

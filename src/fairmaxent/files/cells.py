@@ -8,34 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import Option, cut
-from fairmaxent.files.reading import DateOrder, Decimal, Remark
+from fairmaxent.files.reading import DateOrder, Reading, Remark
 
 _LOOKED_AT = 1000  # cells of a column, to see how they are written
 _BOTH = ".,"
 _MOSTLY = 0.5  # of the cells are numbers
 _FEW = 3  # other texts
 _DIGITS = r"^\D{0,5}\d[\d.,'’ \u00a0\u202f]*\D{0,5}$"  # a number or an amount, more or less
-
-
-@dataclass(frozen=True)
-class Conventions:
-    """What is known about how cells are written: the separator of a CSV, and what the user says."""
-
-    separator: str = ""
-    decimal: Decimal | None = None
-    date_order: DateOrder | None = None
-    texts: Collection[str] = ()  # columns that stay text, whatever their cells look like
-
-    @property
-    def marks(self) -> str:
-        """Which decimal marks numbers may have. If the comma separates cells, it is not one unless asked for."""
-        return self.decimal or ("." if self.separator == "," else _BOTH)
 
 
 @dataclass(eq=False)
@@ -64,18 +49,25 @@ class Typed:
         return "." if self.marks or self.names_of("number") else None
 
 
-def typed_table(cells: Any, missing: Sequence[str], conventions: Conventions) -> Typed:
-    """Strip spaces, read markers as missing, and give each column the type that all its cells have."""
+def typed_table(
+    cells: Any, missing: Sequence[str], reading: Reading, texts: Collection[str] = (), separator: str = ""
+) -> Typed:
+    """Strip spaces, read markers as missing, and give each column the type that all its cells have.
+
+    ``texts`` are columns that stay text, whatever their cells look like. A comma that separates cells is no decimal
+    mark unless asked for.
+    """
     polars = load_library("polars")
     stripped = cells.select(polars.all().str.strip_chars())
     everything = stripped.select(polars.when(~polars.all().is_in(list(missing))).then(polars.all()))
-    present = everything.drop([name for name in everything.columns if name in conventions.texts])
-    typed = _inferred(present, conventions.marks)
-    if conventions.marks == _BOTH and typed.names_of(*_COMMA_NUMBERS):
+    present = everything.drop([name for name in everything.columns if name in texts])
+    decimal: str | None = reading.decimal
+    marks = decimal or ("." if separator == "," else _BOTH)
+    typed = _inferred(present, marks)
+    if marks == _BOTH and typed.names_of(*_COMMA_NUMBERS):
         # A comma is the decimal mark, and the point in 1.234 separates thousands, unless an amount says otherwise.
-        american = _is_american(present, typed)
-        typed = _inferred(present, "." if american else ",.")
-        conventions = replace(conventions, decimal="." if american else ",")
+        decimal = "." if _is_american(present, typed) else ","
+        typed = _inferred(present, "." if decimal == "." else ",.")
     markers = [marker for marker in missing if marker]
     marked = [column for column in stripped if column.is_in(markers).any()]
     counts = {marker: {column.name: int((column == marker).sum()) for column in marked} for marker in markers}
@@ -85,8 +77,8 @@ def typed_table(cells: Any, missing: Sequence[str], conventions: Conventions) ->
         typed.remarks.append(f"{what} ({', '.join(numbers)})")
     if dates := typed.names_of("european date"):
         typed.remarks.append(f"dates were read as day.month.year ({', '.join(dates)})")
-    _read_amounts(present, typed, conventions)
-    _read_dates(present, typed, conventions)
+    _read_amounts(present, typed, decimal or (",." if typed.decimal == "," else _BOTH))
+    _read_dates(present, typed, reading.date_order)
     typed.remarks += _almost_numbers(present, typed)
     typed.columns = {column.name: typed.columns.get(column.name, column) for column in everything}
     return typed
@@ -212,9 +204,8 @@ class _Amounts:
     is_decisive: bool  # no other decimal mark is possible
 
 
-def _read_amounts(present: Any, typed: Typed, conventions: Conventions) -> None:
+def _read_amounts(present: Any, typed: Typed, marks: str) -> None:
     """Read the columns of text that hold amounts."""
-    marks = conventions.decimal or (",." if typed.decimal == "," else _BOTH)
     read = {name: _amounts(present[name], marks) for name in typed.names_of("")}
     amounts = {name: amount for name, amount in read.items() if amount is not None}
     if marks == _BOTH and {amount.decimal for amount in amounts.values() if amount.is_decisive} == {","}:
@@ -303,13 +294,13 @@ class _Dates:
     example: str
 
 
-def _read_dates(present: Any, typed: Typed, conventions: Conventions) -> None:
+def _read_dates(present: Any, typed: Typed, assumed: DateOrder | None) -> None:
     """Read the columns of text that hold dates; those that allow both orders follow the others."""
     polars = load_library("polars")
     candidates = {name: dates for name in typed.names_of("") if (dates := _dates(present[name])) is not None}
     clear = {name: dates.orders[0] for name, dates in candidates.items() if len(dates.orders) == 1}
     evidence = {order for name, order in clear.items() if candidates[name].mark != "."}
-    assumed, why = conventions.date_order, ""
+    why = ""
     if assumed is None and len(evidence) == 1:
         assumed, why = evidence.pop(), ", like other dates in the file"
     if assumed is None and not evidence and (typed.decimal == "," or typed.names_of("european date")):

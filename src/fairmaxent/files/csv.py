@@ -20,7 +20,7 @@ import numpy as np
 from fairmaxent.data.frames import is_foreign, load_library
 from fairmaxent.data.limits import LONGEST_CELL, need_memory
 from fairmaxent.errors import ColumnError, InputError, LimitError, Option, StorageError
-from fairmaxent.files.cells import Conventions, typed_table
+from fairmaxent.files.cells import typed_table
 from fairmaxent.files.reading import (
     MISSING,
     Reading,
@@ -75,8 +75,7 @@ def read_csv(
         remarks.append(f"{path} says in its first line what separates the cells ({layout.separator_line.strip()})")
     if layout.lines > bool(layout.separator_line) and reading.skip_lines is None:
         remarks.append(title_remark(path, f"line {layout.lines + 1}", cells.columns))
-    conventions = Conventions(layout.separator, reading.decimal, reading.date_order, texts)
-    typed = typed_table(cells, ["", *(reading.missing or MISSING)], conventions)
+    typed = typed_table(cells, ["", *(reading.missing or MISSING)], reading, texts, layout.separator)
     frame, empty = _without_empty_end(typed.frame, path)
     remarks += [*typed.remarks, *empty, *remarks_around(frame, path, reading)]
     # Where a semicolon separates the cells, the comma is taken, and is the decimal mark even if no number shows it.

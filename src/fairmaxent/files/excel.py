@@ -6,7 +6,6 @@ Errors such as #N/A, and formulas that no spreadsheet has computed, are empty ce
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import io
 import itertools
@@ -16,13 +15,12 @@ import zlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import need_memory
 from fairmaxent.errors import ColumnError, InputError, Option, StorageError, cut, did_you_mean
-from fairmaxent.files.cells import Conventions, Typed, missing_remarks, typed_table
+from fairmaxent.files.cells import Typed, missing_remarks, typed_table
 from fairmaxent.files.reading import (
     MISSING,
     Reading,
@@ -40,13 +38,14 @@ _LOOKED_AT, _SHOWN = 50, 5  # rows, and names of sheets
 _XML_MEMORY, _CELL_MEMORY = 8, 100  # bytes of memory for each byte of XML, and for each cell
 _WHOLE = 2**53  # beyond this, a number does not have all digits
 _DAY_ZERO = dt.date(1899, 12, 31)  # what Excel shows as 0 January 1900, where a date was never filled in
+# What else a damaged workbook raises.
+_OF_DAMAGE = (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError, LookupError, ValueError, ArithmeticError)
 _DIMENSION = re.compile(rb'<dimension ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"')
 
 _Value = str | int | float | bool | dt.date | dt.datetime | dt.time
 
 
-@dataclass(frozen=True)
-class _Sheet:
+class _Sheet(NamedTuple):
     """A sheet of a workbook; ``number`` counts all that the workbook lists, also those that only show a chart."""
 
     number: int
@@ -54,8 +53,7 @@ class _Sheet:
     is_hidden: bool
 
 
-@dataclass(frozen=True, eq=False)
-class _SheetCells:
+class _SheetCells(NamedTuple):
     """The cells of a sheet that hold something, by row and column; both are numbered from 0."""
 
     rows: dict[int, dict[int, _Value]]
@@ -65,12 +63,15 @@ class _SheetCells:
 def read_xlsx(content: bytes, path: str, reading: Reading, texts: Collection[str] = ()) -> TableFile:
     """Read a table from the content of a workbook; ``texts`` are columns that stay text."""
     remarks: list[Remark] = []
-    with _damage(path):
+
+    def explain(why: str) -> StorageError:
+        return StorageError(f"{path} is a damaged Excel workbook ({why}); save it again, or save the sheet as CSV")
+
+    with library_errors(explain, load_library("python_calamine").CalamineError, *_OF_DAMAGE):
         workbook, sheets = _open(content, path)
         cells = _choose(workbook, sheets, reading.sheet, path, remarks)
     columns = _columns(cells, path, reading, remarks)
-    conventions = Conventions("", reading.decimal, reading.date_order, texts)
-    typed = _typed(columns, set(reading.missing or MISSING), conventions, remarks)
+    typed = _typed(columns, reading, texts, remarks)
     remarks += [*typed.remarks, *remarks_around(typed.frame, path, reading)]
     return TableFile(typed.frame, tuple(remarks), form=TableForm("xlsx"))
 
@@ -78,29 +79,13 @@ def read_xlsx(content: bytes, path: str, reading: Reading, texts: Collection[str
 # ---------------------------------------------------------------- the workbook and its sheets
 
 
-@contextlib.contextmanager
-def _damage(path: str) -> Iterator[None]:
-    """Turn what a damaged workbook raises into an error that says so."""
-
-    def explain(why: str) -> StorageError:
-        return StorageError(f"{path} is a damaged Excel workbook ({why}); save it again, or save the sheet as CSV")
-
-    also = (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError, LookupError, ValueError, ArithmeticError)
-    with library_errors(explain, load_library("python_calamine").CalamineError, *also):
-        yield
-
-
 def _open(content: bytes, path: str) -> tuple[Any, list[_Sheet]]:
     """Open a workbook; its sheets are listed, but not read."""
     calamine = load_library("python_calamine")
     archive = zipfile.ZipFile(io.BytesIO(content))
     sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
-    if "mimetype" in sizes and "content.xml" in sizes:
-        raise StorageError(f"{path} is an OpenDocument file; save it as .xlsx or CSV")
-    if "xl/workbook.bin" in sizes:
-        raise StorageError(f"{path} is a binary Excel workbook (.xlsb); save it as .xlsx, or save the sheet as CSV")
-    if "[Content_Types].xml" not in sizes or "xl/workbook.xml" not in sizes:
-        raise StorageError(f"{path} is a zip archive, not an Excel workbook; unpack it, and pass the table in it")
+    if "[Content_Types].xml" not in sizes or "xl/workbook.xml" not in sizes:  # OpenDocument, .xlsb, or files in it
+        raise StorageError(f"{path} is a zip archive, but not an Excel workbook; save it as .xlsx or CSV, or unpack it")
     check_inflated(sum(sizes.values()), content, path, "save the sheet as CSV")
     need_memory(_XML_MEMORY * max(sizes.values()), f"reading {path}", "save the sheet as CSV, take a part of the rows")
     for name in sizes:  # calamine makes room for all cells up to the last, also if most are empty
@@ -251,10 +236,10 @@ def _text_of(value: _Value) -> str:
 
 
 def _typed(
-    by_name: Mapping[str, list[_Value | None]], missing: set[str], conventions: Conventions, remarks: list[Remark]
+    by_name: Mapping[str, list[_Value | None]], reading: Reading, texts: Collection[str], remarks: list[Remark]
 ) -> Typed:
     """Give each column the type that all its cells have; texts are read as those of a CSV are."""
-    polars = load_library("polars")
+    polars, missing = load_library("polars"), set(reading.missing or MISSING)
     counts: dict[str, dict[str, int]] = {}
     columns: dict[str, Any] = {}
     mixed: list[str] = []
@@ -263,22 +248,21 @@ def _typed(
         for marker, count in Counter(str(value).strip() for value in itertools.compress(values, is_missing)).items():
             counts.setdefault(cut(marker), {})[name] = count
         present = [None if gap else value for value, gap in zip(values, is_missing, strict=True)]
-        column = None if name in conventions.texts else _column(name, present, polars)
+        column = None if name in texts else _column(name, present, polars)
         if column is None:
             written = [None if value is None else _text_of(value) for value in present]
-            is_mixed = any(not isinstance(value, str | None) for value in present) and name not in conventions.texts
-            mixed += [name] if is_mixed else []
+            mixed += [name] if name not in texts and any(not isinstance(value, str | None) for value in present) else []
             column = polars.Series(name, written, dtype=polars.String)
         columns[name] = column
-    texts = [name for name, column in columns.items() if column.dtype == polars.String]
+    written_out = [name for name, column in columns.items() if column.dtype == polars.String]
     remarks += missing_remarks(counts)
     if mixed:
         remarks.append(f"numbers and text are mixed, so these columns were read as text ({', '.join(mixed)})")
-    if not texts:
+    if not written_out:
         return Typed(columns, {})
-    typed = typed_table(polars.DataFrame([columns[name] for name in texts]), [""], conventions)
+    typed = typed_table(polars.DataFrame([columns[name] for name in written_out]), [""], reading, texts)
     typed.columns = {name: typed.columns.get(name, column) for name, column in columns.items()}
-    as_numbers = [name for name in texts if typed.columns[name].dtype.is_numeric() and name not in mixed]
+    as_numbers = [name for name in written_out if typed.columns[name].dtype.is_numeric() and name not in mixed]
     if as_numbers:
         remarks.append(f"numbers stored as text were read as numbers ({', '.join(as_numbers)})")
     return typed

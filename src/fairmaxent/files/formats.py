@@ -36,21 +36,12 @@ _OF_CELLS = frozenset({"skip_lines", "skip_last", "decimal", "date_order", "miss
 
 
 @dataclass(frozen=True)
-class Output:
-    """How a table is written, beside its format."""
-
-    compression: str
-    schema: Any = None  # the types that a Parquet file declares, if the frame has categories in place of texts
-    form: TableForm | None = None  # of a file that was read, for a result in the same form
-
-
-@dataclass(frozen=True)
 class Format:
     """A format: how files in it are called and begin, which functions read and write it, and what it cannot hold."""
 
     suffixes: tuple[str, ...]
     read: Callable[[bytes, str, Reading, Collection[str]], TableFile]
-    write: Callable[[Any, IO[bytes], Output], tuple[str, ...]]  # returns what could not be kept
+    write: Callable[[Any, IO[bytes], str, TableForm | None, Any], tuple[str, ...]]  # returns what could not be kept
     magic: tuple[bytes, ...] = ()
     is_text: bool = False  # and can be compressed, or shown on a terminal
     options: frozenset[str] = frozenset()  # of `Reading` that are about it
@@ -159,7 +150,8 @@ def write_to_file(
 ) -> tuple[str, ...]:
     """Write a polars table or lazy frame to an open file, and return what could not be kept.
 
-    ``target`` is what the user calls the file, and `Output` says what the others are.
+    ``target`` is what the user calls the file; ``schema`` holds the types that a Parquet file declares, if the frame
+    has categories in place of texts; ``form`` is that of a file that was read, for a result in the same form.
     """
     polars, lazy = load_library("polars"), frame.lazy()
     name, compression = output_format(target, format, form)
@@ -171,7 +163,7 @@ def write_to_file(
                 ".arrow file, or convert the column to text"
             )
     try:
-        return FORMATS[name].write(lazy, file, Output(compression, schema, form))
+        return FORMATS[name].write(lazy, file, compression, form, schema)
     except (polars.exceptions.PolarsError, OSError) as problem:
         if isinstance(problem, BrokenPipeError):
             raise
@@ -213,9 +205,11 @@ def _typed(format: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return _later("parquet", "read_typed", format=format), _later("parquet", "write_typed", format=format)
 
 
-def _write_csv(lazy: Any, file: IO[bytes], output: Output, separator: str = ",") -> tuple[str, ...]:
+def _write_csv(
+    lazy: Any, file: IO[bytes], compression: str, form: TableForm | None, _: object, separator: str = ","
+) -> tuple[str, ...]:
     """Write a lazy frame with a separator, a decimal mark and an encoding, and return what could not be kept."""
-    form, compression = output.form or TableForm("csv", separator), output.compression
+    form = form or TableForm("csv", separator)
     how = {
         "separator": form.separator,
         "decimal_comma": form.decimal == ",",
@@ -239,12 +233,12 @@ def _write_csv(lazy: Any, file: IO[bytes], output: Output, separator: str = ",")
     return notes
 
 
-def _write_workbook(lazy: Any, file: IO[bytes], output: Output) -> tuple[str, ...]:
+def _write_workbook(lazy: Any, file: IO[bytes], _: str, form: TableForm | None, __: object) -> tuple[str, ...]:
     from fairmaxent.files.excel_writer import write_xlsx
 
     notes = write_xlsx(lazy, file)
     lost = "only the table was written; titles, number formats, formulas and other sheets of the input were not kept"
-    return notes if output.form is None else (*notes, lost)
+    return notes if form is None else (*notes, lost)
 
 
 _TEXT: dict[str, Any] = {

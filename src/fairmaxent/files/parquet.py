@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import narwhals as nw
 
@@ -19,9 +19,6 @@ from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import check_file_columns, need_memory
 from fairmaxent.errors import ColumnError, StorageError, first_line
 from fairmaxent.files.reading import TableFile, TableForm
-
-if TYPE_CHECKING:
-    from fairmaxent.files.formats import Output
 
 _CELL_MEMORY = 8  # bytes of a cell, at least
 _JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
@@ -72,16 +69,18 @@ def _need_memory(needed: float, path: object) -> None:
     need_memory(needed, f"reading {path}", "leave out columns, or take a part of the rows")
 
 
-def write_typed(lazy: Any, file: IO[bytes], output: Output, *, format: str) -> tuple[str, ...]:
+def write_typed(
+    lazy: Any, file: IO[bytes], compression: str, _: object, schema: Any, *, format: str
+) -> tuple[str, ...]:
     """Write a lazy frame in one of these formats, all of which hold any table."""
     if format == "arrow":
         lazy.sink_ipc(file)
     elif format == "jsonl":
-        lazy.sink_ndjson(file, compression=output.compression, check_extension=False)
+        lazy.sink_ndjson(file, compression=compression, check_extension=False)
     else:
         # Drawn rows come in no order, so the minimum and maximum of a row group would not help a reader.
-        drawn = output.schema is not None
-        lazy.sink_parquet(file, metadata=_schema_record(output.schema) if drawn else None, statistics=not drawn)
+        drawn = schema is not None
+        lazy.sink_parquet(file, metadata=_schema_record(schema) if drawn else None, statistics=not drawn)
     return ()
 
 

@@ -162,11 +162,6 @@ class TableFile:
         return tuple(name for name in self.whole.collect_schema().names() if name not in kept)
 
     @property
-    def may_end_in_sum(self) -> bool:
-        """Whether the last row looks like a sum or a remark, and was read as data."""
-        return any(Option("skip_last", 1) in remark for remark in self.remarks if not isinstance(remark, str))
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """The remarks as sentences, with options as Python spells them."""
         return self.notes_spelled(str)

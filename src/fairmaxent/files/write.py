@@ -113,24 +113,17 @@ class _Staged:
 
     @classmethod
     def beside(cls, target: Path, *, readable: bool, is_folder: bool) -> _Staged:
-        """Make a temporary file or folder; that for a device or a pipe is in the folder of temporary files."""
-        import tempfile  # slow to import
-
-        parent = Path(tempfile.gettempdir()) if _is_special(target) else target.parent
+        """Make a temporary file or folder."""
         mode = (0o777 if readable else 0o700) if is_folder else None  # the workers of a cluster may be other users
-        with write_errors(parent, "cannot write in {}: {}; choose another location"):
-            return cls(target, new_temporary(parent, target.suffix, folder_mode=mode), readable, is_folder)
+        with write_errors(target.parent, "cannot write in {}: {}; choose another location"):
+            return cls(target, new_temporary(target.parent, target.suffix, folder_mode=mode), readable, is_folder)
 
     def complete(self) -> None:
-        """Flush a file to disk, with the permissions it is to have; a device or a pipe gets the content now."""
-        if _is_special(self.target):
-            import shutil  # slow to import
-
-            with self.temporary.open("rb") as file, self.target.open("wb") as device:
-                shutil.copyfileobj(file, device)
-            return
-        mode = (0o777 if self.is_folder else 0o666) if self.readable else (0o700 if self.is_folder else 0o600)
-        allowed = self.target.stat().st_mode & 0o777 if self.target.exists() else mode & ~_umask()
+        """Flush a file to disk, with the permissions it is to have: those of what is replaced, or as the umask says."""
+        mask = os.umask(0o077)  # which can only be read by setting it: no file of another thread is too open then
+        os.umask(mask)
+        mode = (0o777 if self.readable else 0o700) & ~mask & (0o777 if self.is_folder else 0o666)
+        allowed = self.target.stat().st_mode & 0o777 if self.target.exists() else mode
         try:
             os.chmod(self.temporary, allowed)
         except OSError as problem:
@@ -142,8 +135,6 @@ class _Staged:
 
     def publish(self, *, force: bool) -> None:
         """Put what is complete in its place; without ``force``, only if nothing else has the name."""
-        if _is_special(self.target):
-            return
         if self.is_folder:
             os.rename(self.temporary, self.target)  # fails if the folder is there and not empty
         elif force:
@@ -156,18 +147,6 @@ class _Staged:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-
-
-def _is_special(path: Path) -> bool:
-    """Whether it is a device or a pipe, which is written to and not replaced."""
-    return path.exists() and not path.is_file() and not path.is_dir()
-
-
-def _umask() -> int:
-    """The umask, which can only be read by setting it: to one that lets no file of another thread be too open."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _give_new_name(temporary: Path, target: Path) -> None:
@@ -193,14 +172,14 @@ def _give_new_name(temporary: Path, target: Path) -> None:
 def _checked_file(target: Name, *, force: bool) -> Path:
     """Refuse a target that cannot be written, before any work; links are followed, so that the file is replaced."""
     with write_errors(target):
-        path = Path(target) if _is_special(Path(target)) else Path(os.path.realpath(target))
+        path = Path(os.path.realpath(target))
         if path.is_dir() or os.fspath(target).endswith("/"):
             raise StorageError(f"{path} is a folder; name a file in it")
-        if path.is_symlink():  # links were followed, so this one has no end
-            raise StorageError(f"{path} is a link that leads to itself; remove it, or name another file")
         if not path.parent.is_dir():
             raise StorageError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
-        if path.exists() and not _is_special(path) and not force:
+        if path.exists() and not path.is_file():
+            raise StorageError(f"{target} is a device or a pipe; name a file, or use - for stdout, and redirect it")
+        if path.exists() and not force:
             raise StorageError(f"{path} exists; use ", Option("force"), " to replace it, or name another file")
         return path
 
@@ -212,8 +191,6 @@ def _checked_folder(target: Name) -> Path:
         entry = next(folder.iterdir(), None) if folder.exists() else None
     if entry is not None:
         raise StorageError(f"{target} is not empty: it contains {entry.name}; empty it, or name another folder")
-    if os.path.ismount(folder):
-        raise StorageError(f"{target} is a mounted volume; name a new folder in it")
     return folder
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from fairmaxent.data.draws import check_count, quotas
+from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Reals
-from fairmaxent.document import Block, Paragraph, Table
+from fairmaxent.document import Block, Heading, Listing, Note, Paragraph, Table
 from fairmaxent.document.text import to_text
+from fairmaxent.document.words import percent, times
 from fairmaxent.engines.rows import divergence, tilted_rows
-from fairmaxent.errors import spelled
-from fairmaxent.fairness.measure import Rates
-from fairmaxent.fairness.rates import Grouping, group_table, rates_of_many, smallest_over_largest
+from fairmaxent.errors import Option, cut, spelled
+from fairmaxent.fairness.rates import Rates, group_table, rates_of_many, smallest_over_largest
 from fairmaxent.fit.costs import measure_costs
 from fairmaxent.fit.facts import (
     Facts,
@@ -30,15 +31,16 @@ from fairmaxent.fit.facts import (
     removed_levels,
     small_groups,
 )
-from fairmaxent.fit.plans import PaperRequest
+from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Decisions
-from fairmaxent.fit.remarks import cost_remarks, other_remarks, remarks
+from fairmaxent.fit.remarks import SLACK, cost_remarks, other_remarks
 from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.statements import (
+    REACHED,
     RateLine,
     changed_lines,
-    copies_line,
+    copies_of,
     cost_blocks,
     decision_blocks,
     estimate_blocks,
@@ -52,10 +54,24 @@ from fairmaxent.plain_text import plain_json
 
 Intervals = dict[str, dict[str, tuple[float, float]]]
 
-_LINES = 12  # warnings shown before the rest is counted
+_LINES = 12  # warnings, rates or means shown before the rest is counted
+_OUTCOMES = 4  # likewise
+_NOTABLE = 1.05  # times the average weight
+_LONGEST = 1000  # characters of a sentence at a glance
 _DRAWS = 2000
 _QUOTAS = 100, 2000  # fewest and most simulated quotas
 _CELLS = 200_000  # which have this many cells together, as they take some time
+
+# What can be done with a fit: the call, and what it gives.
+_ROWS = ("fit.weigh(table): your rows with their weights", "fit.top_up(): rows to add")  # of the data
+_NEXT = (
+    "fit.sample(n): new rows",
+    *_ROWS,
+    "fit.summary(): group by group",
+    "fit.plot(): a picture",
+    'fit.report("report.html"): a report to file',
+    "print(fit.certificate): everything, and how a model trained on the result will treat people",
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,8 +96,8 @@ class Certificate(Facts):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Everything a careful reader should know, as sentences."""
-        return tuple(spelled(remark, str) for remark in remarks(self))
+        """Everything a careful reader should know, as sentences: first what it costs, beyond a line."""
+        return tuple(spelled(remark, str) for remark in (*cost_remarks(self), *other_remarks(self)))
 
     def interval(self, n: int, *, iid: bool = False, confidence: float = 0.95) -> Intervals:
         """The range that the rates of ``n`` drawn rows will fall into.
@@ -90,7 +106,7 @@ class Certificate(Facts):
         of its share, so their rates vary little. A rate is a minimum over pairs of groups, so drawn rows mostly have a
         lower one than the exact table.
         """
-        count = check_count(n)
+        count, measure = check_count(n), self.measure
         check_confidence(confidence)
         rng = np.random.default_rng(0)
         if iid:
@@ -99,22 +115,21 @@ class Certificate(Facts):
             tables = quotas(self.table, count, int(np.clip(_CELLS // self.table.size, *_QUOTAS)), rng)
         stack = tables.reshape(-1, *self.table.shape).astype(float)
         intervals: Intervals = {"representation_rate": {}, "statistical_rate": {}}
-        for name, grouping in zip(self.measure.names, self.measure.groupings, strict=True):
-            for kind, drawn in self._drawn_rates(stack, grouping).items():
-                low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
+        ends = [(1 - confidence) / 2, (1 + confidence) / 2]
+        for name, axes in zip(measure.names, measure.groupings, strict=True):
+            for index, (kind, compared) in enumerate(
+                zip(intervals, (measure.groups_compared, measure.outcomes_compared), strict=True)
+            ):
+                rates = rates_of_many(
+                    compared(stack, axes),
+                    compared(self.table, axes),
+                    axes,
+                    measure.favourable_of(axes),
+                    strata=measure.strata,
+                )
+                low, high = np.quantile(rates[index], ends)
                 intervals[kind][name] = (float(low), float(high))
         return intervals
-
-    def _drawn_rates(self, tables: Reals, grouping: Grouping) -> dict[str, Reals]:
-        """Rates of many tables drawn from the fitted distribution."""
-        measure, favourable = self.measure, self.measure.favourable_of(grouping)
-        groups, outcomes = (
-            rates_of_many(
-                compared(tables, grouping), compared(self.table, grouping), grouping, favourable, strata=measure.strata
-            )
-            for compared in (measure.groups_compared, measure.outcomes_compared)
-        )
-        return {"representation_rate": groups[0], "statistical_rate": outcomes[1]}
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON: a number that is not finite is None."""
@@ -133,23 +148,6 @@ class Certificate(Facts):
             start += self.table.shape[axis]
         return tuple(result)
 
-    def blocks(self) -> Iterator[Block]:
-        """Everything that it states: what it costs first, then what was reached, and what to know."""
-        alerts = [f"warning: {spelled(remark, str)}" for remark in cost_remarks(self)]
-        changed = [f"outcomes changed for {line}" for line in changed_lines(self.costs)]
-        yield from _paragraphs([*privacy_lines(self.privacy), *alerts, *changed])
-        yield from [*_paragraphs(outcome_lines(self.compared_outcomes)), *self._costs()]
-        yield from [rates_table(list(self.rate_lines), ("wanted", "before", "achieved")), *self._means()]
-        yield from decision_blocks(self.decisions)
-        yield from estimate_blocks(self.estimate)
-        solver = (
-            f"{self.method}: {self.iterations} iterations, residual {self.residual:.1e}; "
-            f"distance to prior {self.distance['to_prior']:.4f}, from data {self.distance['from_data']:.4f}"
-        )
-        others = [spelled(remark, str) for remark in other_remarks(self)]
-        hidden = [f"and {len(others) - _LINES} more warnings"] if len(others) > _LINES else []
-        yield from _paragraphs([solver, *others[:_LINES], *hidden])
-
     @property
     def rate_lines(self) -> Iterator[RateLine]:
         """Each rate wanted, before and achieved."""
@@ -157,27 +155,89 @@ class Certificate(Facts):
             wanted, before, achieved = (rates[kind][name] for rates in (self.wanted, self.before, self.achieved))
             yield RateLine(self.measure.rate_name(kind, name), wanted, before, achieved)
 
+    def blocks(self) -> Iterator[Block]:
+        """Everything that it states: what it costs first, then what was reached, and what to know."""
+        yield from map(Paragraph, privacy_lines(self.privacy))
+        yield from (Paragraph(f"warning: {spelled(remark, str)}") for remark in cost_remarks(self))
+        yield from (Paragraph(f"outcomes changed for {line}") for line in changed_lines(self.costs))
+        yield from map(Paragraph, outcome_lines(self.compared_outcomes))
+        yield from self._costs()
+        yield rates_table(list(self.rate_lines), ("wanted", "before", "achieved"))
+        rows = tuple((f"mean of {mean.group}", f"{mean.before:.5g}", f"{mean.after:.5g}") for mean in self.means)
+        if rows:
+            yield Table("Means of groups", ("wanted equal", "before", "achieved"), rows[:_LINES])
+        yield from _more(len(rows), "means")
+        yield from decision_blocks(self.decisions)
+        yield from estimate_blocks(self.estimate)
+        yield Paragraph(
+            f"{self.method}: {self.iterations} iterations, residual {self.residual:.1e}; "
+            f"distance to prior {self.distance['to_prior']:.4f}, from data {self.distance['from_data']:.4f}"
+        )
+        others = [Paragraph(spelled(remark, str)) for remark in other_remarks(self)]
+        yield from [*others[:_LINES], *_more(len(others), "warnings")]
+
     def _costs(self) -> Iterator[Block]:
         if self.costs is None:
             return
         yield Paragraph(f"effective rows: {self.effective_rows:,.0f} of {self.rows:,}")
         yield from cost_blocks(self.costs.groups, self.costs.worst_cell, ("largest weight", "most copies"))
-        copies = copies_line(self)
-        yield from _paragraphs([*filled_lines(sum(self.filled_shares)), *([spelled(copies, str)] if copies else [])])
-
-    def _means(self) -> Iterator[Block]:
-        rows = tuple((f"mean of {mean.group}", f"{mean.before:.5g}", f"{mean.after:.5g}") for mean in self.means)
-        if rows:
-            yield Table("Means of groups", ("wanted equal", "before", "achieved"), rows[:_LINES])
-        if len(rows) > _LINES:
-            yield Paragraph(f"and {len(rows) - _LINES} more means")
+        yield from map(Paragraph, filled_lines(sum(self.filled_shares)))
+        if self.copied_share:
+            copies = copies_of(redrawn=self.redrawn is not None)
+            yield Paragraph(
+                f"copies: about {percent(self.copied_share)} of drawn rows are {copies.are}, and {copies.mean}; for "
+                f"rows to share, use {Option('release', value=True)}"
+            )
 
     def __str__(self) -> str:
         return to_text(self.blocks())
 
+    def at_a_glance(self, roles: Roles) -> Iterator[Block]:
+        """What people see first of a fit: asked for, reached, cost, and what to do next.
 
-def _paragraphs(lines: Iterable[str]) -> list[Block]:
-    return [Paragraph(line) for line in lines]
+        An estimate that nobody has asked for yet is not made for this.
+        """
+        rates = [replace(rate, label=cut(rate.label)) for rate in self._judged_rates()]
+        yield Heading(
+            f"<Fit of {', '.join(roles.outcome_names)!r} by {list(roles.protected_names)}, {self.rows:,} rows>"
+        )
+        yield rates_table(rates[:_LINES], ("asked", "before", "reached"))
+        yield from _more(len(rates), "rates")
+        yield from (Note(cut(f"warning: {spelled(remark, str)}", _LONGEST)) for remark in cost_remarks(self))
+        yield from (Paragraph(cut(line, _LONGEST)) for line in self._costs_in_short())
+        yield Paragraph("next:")
+        yield Listing(tuple(call for call in _NEXT if self.privacy is None or call not in _ROWS))
+
+    def _judged_rates(self) -> Iterator[RateLine]:
+        """Rates of the table, of the decisions of a student, and of a model, if they are known: that takes seconds."""
+        yield from (replace(rate, slack=REACHED) for rate in self.rate_lines)
+        for rate in () if self.decisions is None else self.decisions.rates:
+            yield RateLine(f"statistical rate of decisions for {rate.grouping}", rate.wanted, None, rate.rate, SLACK)
+        if (estimate := self.estimate_so_far) is not None:
+            for name, before in estimate.before.by_predictions.items():
+                wanted, after = self.wanted_of_decisions.get(name), estimate.after.by_predictions[name]
+                yield RateLine(f"a model's decisions for {name}, estimated", wanted, before, after, SLACK)
+
+    def _costs_in_short(self) -> Iterator[str]:
+        yield from privacy_lines(self.privacy)
+        shares = self.compared_outcomes
+        yield from outcome_lines(shares[:_OUTCOMES])
+        if len(shares) > _OUTCOMES:
+            yield f"and {len(shares) - _OUTCOMES} more outcomes"
+        if self.privacy is None:
+            yield (
+                f"the fair weights carry as much information as {self.effective_rows:,.0f} equally weighted rows (of "
+                f"{self.rows:,})"
+            )
+        worst = None if self.costs is None else self.costs.worst_cell
+        if worst is not None and worst.largest_weight >= _NOTABLE:
+            yield f"one row counts up to {times(worst.largest_weight)} times as much as the average row ({worst.name})"
+        yield from (f"outcomes changed for {line}" for line in changed_lines(self.costs))
+        yield from filled_lines(sum(self.filled_shares))
+
+
+def _more(count: int, what: str) -> list[Block]:
+    return [Paragraph(f"and {count - _LINES} more {what}")] if count > _LINES else []
 
 
 def certify(solved: Solved, told: Told) -> Certificate:

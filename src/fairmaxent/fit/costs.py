@@ -6,17 +6,18 @@ sum of its parts: one person stays one person.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fairmaxent.data.table import Reals, Spread, Table, highest, tally
 from fairmaxent.engines.rows import RowWeights, row_prior, row_spread, tilted_rows
-from fairmaxent.fairness.rates import group_shares
+from fairmaxent.fairness.rates import group_shares, group_table
+from fairmaxent.fit.distribution import asked_of_rows
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.solved import Solved
-from fairmaxent.fit.target import asked_of_rows
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.optimum import default_solver
 from fairmaxent.maxent.priors.protocol import Tilted
@@ -48,6 +49,11 @@ class GroupCost:
     def times(self) -> float:
         """How many times one person counts, in weights or in drawn rows, whichever is more."""
         return max(self.largest_weight, self.most_copies)
+
+    @property
+    def grows(self) -> bool:
+        """Whether its share does."""
+        return self.after > self.before * (1 + 1e-6)
 
     @property
     def beyond_line(self) -> bool:
@@ -214,66 +220,47 @@ def _changes(problem: Problem, moved: Reals) -> Iterator[ChangedOutcome]:
 # ---------------------------------------------------------------- groups and cells
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """All that costs are read from; every part has the same axes."""
-
-    columns: str
-    rows: Reals  # of the data
-    before: Reals
-    after: Reals
-    weights: Spread
-    copies: Spread
-    targeted: bool = False
-
-    def cost(self, name: str, cell: tuple[int, ...], *, compared: bool = True) -> GroupCost:
-        return GroupCost(
-            grouping=self.columns,
-            name=name,
-            rows=int(self.rows[cell]),
-            before=float(self.before[cell]),
-            after=float(self.after[cell]),
-            effective_rows=float(self.weights.effective_rows[cell]),
-            largest_weight=float(self.weights.largest[cell]),
-            most_copies=float(self.copies.largest[cell]),
-            targeted=self.targeted,
-            compared=compared,
-        )
-
-
 def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spreads) -> Iterator[GroupCost]:
     """The groups of each grouping that have rows or a share."""
-    rows = _row_counts(problem)
+    rows = row_counts(problem)
     for columns, axes in problem.measure.of_first_outcome:
-        others = tuple(axis for axis in range(1, rows.ndim) if axis not in axes)
-        merged = tuple(axis - 1 for axis in others)  # groups have no axis for the outcome
-        table = _Table(
-            columns=columns,
-            rows=rows.sum(axis=(0, *others)),
-            before=group_shares(problem.data_table, axes),
-            after=group_shares(fair, axes),
-            weights=weights.groups.over(merged),
-            copies=copies.groups.over(merged),
-            targeted=any(axis in problem.root_targets for axis in axes),
-        )
-        for group in np.ndindex(table.rows.shape):
-            if table.rows[group] or table.after[group] > 0:
-                compared = problem.measure.is_compared(axes, group)
-                yield table.cost(problem.roles.describe_group(axes, group), group, compared=compared)
+        merged = tuple(axis - 1 for axis in range(1, fair.ndim) if axis not in axes)  # groups have no outcome
+        measured = {
+            "rows": group_table(rows, axes).sum(axis=0),
+            "before": group_shares(problem.data_table, axes),
+            "after": group_shares(fair, axes),
+            **_of_people(weights.groups.over(merged), copies.groups.over(merged)),
+        }
+        targeted = any(axis in problem.root_targets for axis in axes)
+        for group in map(tuple, np.argwhere((measured["rows"] > 0) | (measured["after"] > 0)).tolist()):
+            name, compared = problem.roles.describe_group(axes, group), problem.measure.is_compared(axes, group)
+            yield _cost(columns, name, group, measured, targeted=targeted, compared=compared)
 
 
 def _worst_cell(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spreads) -> GroupCost:
     """The cell of outcome and protected columns in which one person counts most."""
-    columns = problem.roles.grouping_name(range(fair.ndim))
-    table = _Table(columns, _row_counts(problem), problem.data_table, fair, weights.cells, copies.cells)
-    largest = table.weights.largest
+    shares = {"rows": row_counts(problem), "before": problem.data_table, "after": fair}
+    largest = weights.cells.largest
     ties = largest >= largest.max() * (1 - _TIE)  # the first of them, whatever the last digits say
-    worst = np.unravel_index(int(np.argmax(ties)), fair.shape)
-    cell = tuple(int(level) for level in worst)
-    return table.cost(problem.roles.describe_cell(cell), cell)
+    cell = tuple(int(level) for level in np.unravel_index(int(np.argmax(ties)), fair.shape))
+    columns, name = problem.roles.grouping_name(range(fair.ndim)), problem.roles.describe_cell(cell)
+    return _cost(columns, name, cell, shares | _of_people(weights.cells, copies.cells))
 
 
-def _row_counts(problem: Problem) -> Reals:
+def _of_people(weights: Spread, copies: Spread) -> dict[str, Reals]:
+    return {
+        "effective_rows": weights.effective_rows,
+        "largest_weight": weights.largest,
+        "most_copies": copies.largest,
+    }
+
+
+def _cost(columns: str, name: str, cell: tuple[int, ...], measured: Mapping[str, Reals], **flags: bool) -> GroupCost:
+    numbers: dict[str, Any] = {what: float(values[cell]) for what, values in measured.items()}
+    return GroupCost(columns, name, **numbers | {"rows": int(numbers["rows"])}, **flags)
+
+
+def row_counts(problem: Problem) -> Reals:
     """How many rows of the data each cell of outcome and protected columns has."""
     (rows,) = problem.table.tables([(0,)], problem.blocks.levels, of="rows")
     return rows.reshape(problem.blocks.shape(0))

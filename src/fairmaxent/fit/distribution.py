@@ -1,4 +1,4 @@
-"""The fitted distribution p*: exact probabilities, marginals and draws, in terms of the user's columns.
+"""The fitted distribution p*: exact probabilities, marginals and draws, and θ, the share that it has of each level.
 
 Where a level stands for several raw values, such as the numbers in a bin, `Details` say which of them real rows have.
 """
@@ -18,9 +18,21 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.draws import Choice, RandomState, cells_of, check_count, generator
-from fairmaxent.data.roles import read_columns
-from fairmaxent.data.table import Blocks, Codes, Counted, Positions, Reals, Table, grouped_rows, match_rows, tally
+from fairmaxent.data.roles import Roles, read_columns
+from fairmaxent.data.table import (
+    Blocks,
+    Counted,
+    Positions,
+    Reals,
+    Table,
+    effective_rows,
+    grouped_rows,
+    match_rows,
+    tally,
+)
 from fairmaxent.errors import ColumnError, EvidenceError, InputError, Option
+from fairmaxent.fit.problem import Problem
+from fairmaxent.maxent.features import Features, cell_features
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.mixture import row_probabilities, rows_of, with_rows
 from fairmaxent.maxent.priors.protocol import Density, Prior, Tilted
@@ -29,31 +41,39 @@ from fairmaxent.relabelling.people import Profiles
 
 
 @dataclass(frozen=True, eq=False)
-class Sources:
-    """Where each row of the rows component comes from: a distinct row of the data, or a profile if relabelled."""
+class _Grouped:
+    """Input rows that count, one group after the other."""
 
-    of_rows: NDArray[np.intp]  # the source of each row of the component
-    order: NDArray[np.intp]  # input rows, one source after the other
-    starts: NDArray[np.intp]  # where in ``order`` those of each source begin
+    order: NDArray[np.intp]
+    starts: NDArray[np.intp]  # where in ``order`` those of each group begin
+    weights: Reals  # of all input rows
 
-    @classmethod
-    def distinct(cls, rows: Rows, table: Table) -> Sources:
-        """Every row of the component is a distinct row; those of weight zero are not in it."""
-        component_row = match_rows(rows.codes, table.codes, rows.blocks.levels)
-        return cls(np.arange(rows.rows), *grouped_rows(component_row[table.inverse], rows.rows))
+    def totals(self, values: Reals | None = None) -> Reals:
+        """Weight of each group, or the weighted sum of its values."""
+        group = np.repeat(np.arange(len(self.starts)), np.diff(np.append(self.starts, len(self.order))))
+        weights = self.weights if values is None else self.weights * values
+        return tally(group, weights[self.order], len(self.starts))
 
-    @classmethod
-    def profiles(cls, rows: Rows, table: Table) -> Sources:
-        """Every row of the component has a profile, whatever its outcome."""
-        profiles = Profiles.of(table, rows.blocks, table.counts)
-        return cls(
-            profiles.find(rows.codes), *grouped_rows(profiles.profile_of_row[table.inverse], len(profiles.codes))
-        )
+    def means(self, values: Reals) -> Reals:
+        """Mean value of each group; NaN if nobody in it counts."""
+        totals = self.totals()
+        return np.asarray(np.divide(self.totals(values), totals, out=np.full(len(totals), np.nan), where=totals > 0))
+
+    @cached_property
+    def _choice(self) -> Choice:
+        return Choice.grouped(self.weights[self.order], self.starts)
+
+    def draw(self, groups: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
+        """Draw an input row of each of these groups."""
+        return np.asarray(self.order[self.starts[groups] + self._choice.draw(groups, rng)])
 
 
 @dataclass(frozen=True, eq=False)
 class Details:
-    """The input rows behind each row of the rows component."""
+    """The input rows behind each row of the rows component; if relabelled, those of its profile, whatever its outcome.
+
+    A relabelled row does not have the outcome of the row that it comes from.
+    """
 
     positions: Positions
     weights: Reals  # of each input row; zero where evidence speaks against it
@@ -62,37 +82,29 @@ class Details:
     relabelled: bool
     by_cell: bool = False  # rows of the base get the raw outcome of a real row of their cell
 
-    @classmethod
-    def of(cls, positions: Positions, rows: Rows, table: Table, design: Reals | None, *, relabelled: bool) -> Details:
-        """Keep what it takes to find the input rows of each row of the component: if relabelled, those of its profile.
-
-        A relabelled row does not have the outcome of the row that it comes from.
-        """
-        if relabelled:
-            outcome = rows.blocks.members[0][0]
-            positions = {index: column for index, column in positions.items() if index != outcome}
-        weights = np.ones(len(table.inverse)) if design is None else design
-        return cls(positions, weights, rows, table, relabelled)
+    @cached_property
+    def sources(self) -> tuple[NDArray[np.intp], _Grouped]:
+        """The source of each row of the component, and input rows by source; found when rows are drawn."""
+        rows, table = self.rows, self.table
+        if self.relabelled:
+            profiles = Profiles.of(table, rows.blocks, table.counts)
+            of_input, count = profiles.profile_of_row[table.inverse], len(profiles.codes)
+            return profiles.find(rows.codes), _Grouped(*grouped_rows(of_input, count), self.weights)
+        component_row = match_rows(rows.codes, table.codes, rows.blocks.levels)  # -1: of weight zero
+        return np.arange(rows.rows), _Grouped(*grouped_rows(component_row[table.inverse], rows.rows), self.weights)
 
     @cached_property
-    def sources(self) -> Sources:
-        """Where each row of the component comes from; found when rows are drawn, as weights need none of it."""
-        return (Sources.profiles if self.relabelled else Sources.distinct)(self.rows, self.table)
+    def cells(self) -> _Grouped:
+        """Input rows by cell of outcome and groups; one that no row of the component comes from counts nothing."""
+        order, weights = self.sources[1].order, np.zeros_like(self.weights)
+        weights[order] = self.weights[order]
+        cells = self.table.codes[self.table.inverse, 0].astype(np.intp)
+        return _Grouped(*grouped_rows(cells, self.rows.blocks.levels[0]), weights)
 
     def totals(self) -> Reals:
         """Weight of the input rows behind each row of the component."""
-        order, starts = self.sources.order, self.sources.starts
-        behind = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
-        return tally(behind, self.weights[order], len(starts))[self.sources.of_rows]
-
-    def means(self, index: int, numbers: Reals) -> Reals:
-        """Mean raw value of the input rows behind each row of the component; NaN if missing, or if there are none.
-
-        ``numbers`` are the raw values of the attribute with this index.
-        """
-        weighed = replace(self, weights=self.weights * numbers[self.positions[index]])
-        totals = self.totals()
-        return np.asarray(np.divide(weighed.totals(), totals, out=np.full(len(totals), np.nan), where=totals > 0))
+        of_rows, sources = self.sources
+        return np.asarray(sources.totals()[of_rows])
 
     def given(self, narrowed: Mapping[int, Attribute]) -> Details:
         """Keep the input rows whose raw values can still be drawn."""
@@ -102,6 +114,10 @@ class Details:
                 weights *= attribute.counts[self.positions[index]] > 0
         return replace(self, weights=weights)
 
+    def fills(self, index: int) -> bool:
+        """Whether rows of the base get raw values of this attribute from the real rows of their cell."""
+        return self.by_cell and index == self.rows.blocks.members[0][0] and index in self.positions
+
     def draw(
         self, places: NDArray[np.intp], roots: NDArray[np.integer], rng: np.random.Generator
     ) -> dict[int, NDArray[np.intp]]:
@@ -109,58 +125,20 @@ class Details:
 
         ``roots`` are the cells of outcome and groups of the drawn rows.
         """
-        copied = np.flatnonzero(places >= 0)
-        chosen = self.sources.of_rows[places[copied]]
-        rows = self.sources.order[self.sources.starts[chosen] + self._choice.draw(chosen, rng)]
-        result = {}
+        copied, (of_rows, sources) = np.flatnonzero(places >= 0), self.sources
+        rows = sources.draw(of_rows[places[copied]], rng)
+        result = {index: np.full(len(places), -1, dtype=np.intp) for index in self.positions}
         for index, positions in self.positions.items():
-            result[index] = np.full(len(places), -1, dtype=np.intp)
             result[index][copied] = positions[rows]
             if self.fills(index):
-                order, starts, known = self._cells
-                others = np.flatnonzero((result[index] < 0) & known[roots])
-                cells = roots[others].astype(np.intp)
-                result[index][others] = positions[order[starts[cells] + self._cell_choice.draw(cells, rng)]]
+                others = np.flatnonzero((result[index] < 0) & (self.cells.totals() > 0)[roots])
+                result[index][others] = positions[self.cells.draw(roots[others].astype(np.intp), rng)]
         return result
-
-    def fills(self, index: int) -> bool:
-        """Whether rows of the base get raw values of this attribute from the real rows of their cell."""
-        return self.by_cell and index == self.rows.blocks.members[0][0] and index in self.positions
-
-    def cell_means(self, index: int, numbers: Reals) -> Reals:
-        """Mean raw value of the input rows of each cell of outcome and groups; NaN if there are none."""
-        cells, size = self.table.codes[self.table.inverse, 0].astype(np.intp), self.rows.blocks.levels[0]
-        weights, raw = self._counting, numbers[self.positions[index]]
-        totals, sums = (tally(cells, weights * value, size) for value in (1.0, raw))
-        return np.asarray(np.divide(sums, totals, out=np.full(size, np.nan), where=totals > 0))
-
-    @cached_property
-    def _counting(self) -> Reals:
-        """The weights of input rows, zero if no row of the component comes from it: a rule forbids it, say."""
-        weights = np.zeros_like(self.weights)
-        weights[self.sources.order] = self.weights[self.sources.order]
-        return weights
-
-    @cached_property
-    def _cells(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
-        """Input rows one cell after the other, where each cell begins, and which cells have any that count."""
-        cells, size = self.table.codes[self.table.inverse, 0].astype(np.intp), self.rows.blocks.levels[0]
-        return *grouped_rows(cells, size), tally(cells, self._counting, size) > 0
-
-    @cached_property
-    def _cell_choice(self) -> Choice:
-        order, starts, _ = self._cells
-        return Choice.grouped(self._counting[order], starts)
-
-    @cached_property
-    def _choice(self) -> Choice:
-        return Choice.grouped(self.weights[self.sources.order], self.sources.starts)
 
 
 Evidence = Mapping[str, object]
 
-# A marginal with more cells than this is refused: it would not be read by anyone.
-LARGEST_MARGINAL = 10_000_000
+LARGEST_MARGINAL = 10_000_000  # cells; a larger one is refused, because nobody would read it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -186,23 +164,20 @@ class Distribution:
         return cls(domain, optimum.dual.features.blocks, optimum.dual.prior, optimum.potentials)
 
     def detailed(
-        self,
-        positions: Positions | None,
-        table: Counted,
-        design: Reals | None,
-        *,
-        relabelled: bool,
-        by_cell: bool = False,
+        self, positions: Positions | None, rows: Counted, design: Reals | None, problem: Problem | None = None
     ) -> Distribution:
         """Let drawn rows that copy a real row keep its raw values.
 
-        ``by_cell``: rows of the base get a raw outcome that a real row of the same cell of outcome and groups has.
+        For equal means, rows of the base get a raw outcome that a real row of the same cell of outcome and groups has.
         """
-        rows = rows_of(self.prior)
-        if rows is None or not positions:
+        component, relabels = rows_of(self.prior), problem is not None and problem.relabels
+        if component is None or not positions:
             return self
-        details = Details.of(positions, rows, table.collect(), design, relabelled=relabelled)
-        return replace(self, details=replace(details, by_cell=by_cell))
+        if relabels:
+            positions = {index: column for index, column in positions.items() if index != self.blocks.members[0][0]}
+        table, by_cell = rows.collect(), problem is not None and problem.values is not None
+        weights = np.ones(len(table.inverse)) if design is None else design
+        return replace(self, details=Details(positions, weights, component, table, relabels, by_cell))
 
     @cached_property
     def tilted(self) -> Tilted:
@@ -216,16 +191,12 @@ class Distribution:
 
     def probability(self, frame: Any) -> Reals:
         """Return the probability of each row of a frame; zero if it contradicts the evidence."""
-        result = np.exp(self.log_probability(self.blocks.pool(self.domain.encode(frame))))
+        result = np.exp(self.density.log_probability(self.blocks.pool(self.domain.encode(frame))))
         for index in sorted(self.evidence):
             attribute = self.domain.attributes[index]
             codes, values = factorize(frames.column(frames.open_frame(frame), attribute.name))
             result[~attribute.can_draw(values)[codes]] = 0.0
         return result
-
-    def log_probability(self, pooled: Codes) -> Reals:
-        """log p* of rows given as block codes."""
-        return self.density.log_probability(pooled)
 
     @property
     def density(self) -> Density:
@@ -277,27 +248,25 @@ class Distribution:
         return float(total / levels[present].sum())
 
     def _kept_beyond(self, column: str, scores: Reals) -> float:
-        """What rows that keep the exact values of a real row add to the mean, beyond the means of their levels."""
-        index, rows = self.domain.index(column), rows_of(self.prior)
+        """What rows with the exact values of a real row add to the mean, beyond the means of their levels."""
+        index, details, rows = self.domain.index(column), self.details, rows_of(self.prior)
         probabilities = row_probabilities(self.tilted)
-        if self.details is None or index not in self.details.positions or rows is None or probabilities is None:
+        if details is None or index not in details.positions or rows is None or probabilities is None:
             return 0.0
-        means = self.details.means(index, frames.to_numbers(self.domain.attributes[index].values))
+        raw = frames.to_numbers(self.domain.attributes[index].values)[details.positions[index]]
+        of_rows, sources = details.sources
         level_scores = self.blocks.spread({index: np.where(np.isnan(scores), 0.0, scores)})
-        beyond = means - rows.scores(level_scores)
-        drawn = (probabilities > 0) & ~np.isnan(means)
-        return float(probabilities[drawn] @ beyond[drawn]) + self._filled_beyond(index, level_scores, probabilities)
-
-    def _filled_beyond(self, index: int, level_scores: Reals, probabilities: Reals) -> float:
-        """What rows of the base add that get the raw outcome of a real row of their cell."""
-        rows, roots = rows_of(self.prior), self.blocks.slices[0]
-        if self.details is None or rows is None or not self.details.fills(index):
-            return 0.0
+        beyond = sources.means(raw)[of_rows] - rows.scores(level_scores)
+        drawn = (probabilities > 0) & ~np.isnan(beyond)
+        added = float(probabilities[drawn] @ beyond[drawn])
+        if not details.fills(index):
+            return added
+        roots = self.blocks.slices[0]
         copied = tally(rows.codes[:, 0].astype(np.intp), probabilities, self.blocks.levels[0])
-        means = self.details.cell_means(index, frames.to_numbers(self.domain.attributes[index].values))
         mass = np.maximum(self.tilted.levels[roots] - copied, 0.0)
-        known = (mass > 0) & ~np.isnan(means)
-        return float(mass[known] @ (means - level_scores[roots])[known])
+        beyond = details.cells.means(raw) - level_scores[roots]
+        filled = (mass > 0) & ~np.isnan(beyond)
+        return added + float(mass[filled] @ beyond[filled])
 
     def condition(self, given: Evidence) -> Distribution:
         """Return the distribution given some columns, e.g. ``{"sex": "Female", "race": ["Black", "Other"]}``.
@@ -307,7 +276,12 @@ class Distribution:
         """
         if not isinstance(given, Mapping):
             raise InputError(f"given is {given!r}; fix columns by name, e.g. {{'sex': 'Female'}}")
-        changed = {self.domain.index(name): self._narrowed(name, value) for name, value in given.items()}
+        changed = {}
+        for name, value in given.items():
+            values = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+            if not values:
+                raise EvidenceError(f"given names no value for {name!r}; name one or more, or leave the column out")
+            changed[self.domain.index(name)] = self.domain.attribute(name).narrowed(values)
         with np.errstate(divide="ignore", invalid="ignore"):
             # P(evidence | level): less than one where only some of a level's raw values are meant.
             share = {
@@ -367,8 +341,70 @@ class Distribution:
             log_weights = np.where(agree > 0, rows.log_weights + np.log(agree) - levels, -np.inf)
         return replace(self, details=details, prior=with_rows(self.prior, replace(rows, log_weights=log_weights)))
 
-    def _narrowed(self, name: str, value: object) -> Attribute:
-        values = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
-        if not values:
-            raise EvidenceError(f"given names no value for {name!r}; name one or more, or leave the column out")
-        return self.domain.attribute(name).narrowed(values)
+
+FEW_ROWS = 30  # a cell of outcome and groups with fewer effective rows says too little about what it is like
+
+
+def level_means(blocks: Blocks, rows: Counted) -> Reals:
+    """θ: share of each level among the rows: θ^d by their counts, θ^w where these are the weights w."""
+    return np.concatenate(rows.tables([(block,) for block in range(len(blocks.levels))], blocks.levels)) / rows.total
+
+
+def _with_chosen(levels: Reals, data: Reals, blocks: Blocks, chosen: Mapping[int, Reals | None]) -> Reals:
+    """Replace the share of attributes outside the root by the chosen one, or by the data's own (None)."""
+    for attribute, wanted in chosen.items():
+        if attribute not in blocks.members[0]:
+            part = blocks.slices[blocks.block_of(attribute)]
+            levels[part] = data[part] if wanted is None else wanted
+    return levels
+
+
+def fair_levels(problem: Problem, weighted: Counted, fair: Reals, base: Prior, *, borrowed: Reals) -> Reals:
+    """θ: the fair table for the root, the user's own marginals, and for the rest what keeps p(x | y, z).
+
+    That is θ^w, the mean under the reweighted rows, but for the ``borrowed`` share of each cell (y, z), which has the
+    base's mean in that cell.
+    """
+    blocks, root, roots = base.blocks, fair.ravel(), base.blocks.slices[0]
+    lent = root * borrowed
+    levels = np.zeros(blocks.width)
+    if (lent < root).any():
+        rows = weighted.reweighed(1 - borrowed) if lent.any() else weighted
+        levels += (1 - lent.sum()) * level_means(blocks, rows)
+    if lent.any():
+        potentials = np.zeros(blocks.width)  # that give the levels of the root these masses instead of the base's
+        ratio = np.divide(lent, base.tilt(potentials).levels[roots], out=np.zeros_like(lent), where=lent > 0)
+        potentials[roots] = np.log(ratio, out=np.full_like(lent, -np.inf), where=lent > 0)
+        levels += lent.sum() * base.tilt(potentials).levels
+    levels[roots] = root
+    return (
+        _with_chosen(levels, level_means(blocks, problem.table), blocks, problem.chosen) if problem.chosen else levels
+    )
+
+
+def borrowed_shares(blocks: Blocks, counted: Counted, in_small_cells: float) -> Reals:
+    """How much of p(x | y, z) is to be the base's: all of it in a cell without rows, a given share in one with few.
+
+    Otherwise the few would be taken for what their cell is like, and the other cells be tilted towards them.
+    """
+    total, squares = (counted.tables([(0,)], blocks.levels, of=of)[0] for of in ("counts", "squares"))
+    few = np.nan_to_num(effective_rows(total, squares)) < FEW_ROWS
+    return np.where(total == 0, 1.0, np.where(few, in_small_cells, 0.0))
+
+
+def asked_of_rows(
+    roles: Roles, weighted: Counted, levels: Reals, chosen: Mapping[int, Reals | None]
+) -> tuple[Features, Reals]:
+    """Features and θ for rows alone, given θ for rows and base: θ^w even in small cells, as they cannot borrow."""
+    blocks = roles.blocks
+    target = _with_chosen(level_means(blocks, weighted), levels, blocks, dict.fromkeys(chosen))
+    target[blocks.slices[0]] = levels[blocks.slices[0]]
+    return cell_features(blocks, moment_scores(roles.domain, chosen), target), target
+
+
+def moment_scores(domain: Domain, chosen: Mapping[int, Reals | None]) -> list[Reals | None]:
+    """Scores of the attributes that enter by their value; one with a chosen marginal enters by its levels."""
+    return [
+        attribute.scores() if attribute.features == "moment" and index not in chosen else None
+        for index, attribute in enumerate(domain.attributes)
+    ]

@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from fairmaxent.data.frames import has_library
-from fairmaxent.fairness.measure import ByGrouping
-from fairmaxent.fit.plans import Estimate
-from fairmaxent.fit.request import Request
+from fairmaxent.fairness.rates import ByGrouping
+from fairmaxent.fit.option_values import Estimate, Relabel
 from fairmaxent.metrics.trial import OVERALL
 from fairmaxent.relabelling.labellers import TREE
 
@@ -107,10 +106,8 @@ _PER_CELL = 2e-6  # seconds for each row and column
 _FIT = 0.1  # seconds of one fit, whatever the table
 _TREE = 0.05  # of one training takes the rooted tree
 
-# Trainings in a relabelled fit: of the labeller, and in a closed loop of the labeller and of the student.
-_LABELLING = 5
-_LOOP_LABELLING = 15
-_LOOP = 25
+_LABELLING = 5  # trainings of the labeller in a relabelled fit
+_LOOP = 15 + 25  # trainings of the labeller and of the student in a closed loop
 
 
 @dataclass(frozen=True)
@@ -130,31 +127,25 @@ class Work:
     rows: int
     columns: int  # that models see
     outcomes: int
-    request: Request
+    relabelling: Relabel | None
     plan: Estimate
 
     def seconds(self, effort: Effort) -> float:
-        """What an estimate is expected to take, with the trial of remedies."""
+        """What an estimate is expected to take, with the trial of remedies: relabelling by the tree, and weights."""
+        trainings, student = 0.0, _relative(self.plan.student)
+        if self.relabelling is None or self.relabelling.parity != "predictions":
+            trainings += student + (_LABELLING + _LOOP) * _TREE
+        if self.plan.output == "rows":
+            trainings += student
         once = self._once(effort.people, refits=effort.refits)
-        return effort.judged * (effort.rounds * once + self._remedies(effort.people))
+        return effort.judged * (effort.rounds * once + trainings * self._training(effort.people))
 
     def _once(self, people: int, *, refits: bool = True) -> float:
         """One fold: a fit, and a student before and after. A closed loop is not repeated."""
-        relabelling, one = self.request.relabelling if refits else None, self._training(people)
-        trainings = 2 * _relative(self.plan.student)
-        if relabelling is not None:
-            trainings += _LABELLING * _relative(relabelling.labeller)
-        return trainings * one + _FIT + one / 4
-
-    def _remedies(self, people: int) -> float:
-        """One fold of the remedies: relabelling by the rooted tree, and weights instead of rows."""
-        relabelling, one = self.request.relabelling, self._training(people)
-        trainings = 0.0
-        if relabelling is None or relabelling.parity != "predictions":
-            trainings += _relative(self.plan.student) + (_LABELLING + _LOOP_LABELLING + _LOOP) * _TREE
-        if self.plan.output == "rows":
-            trainings += _relative(self.plan.student)
-        return trainings * one
+        training, trainings = self._training(people), 2 * _relative(self.plan.student)
+        if self.relabelling is not None and refits:
+            trainings += _LABELLING * _relative(self.relabelling.labeller)
+        return trainings * training + _FIT + training / 4
 
     def _training(self, people: int) -> float:
         learned = people * (FOLDS - 1) / FOLDS
@@ -172,18 +163,14 @@ class Work:
         Rounds are saved first, then people, then the repetition of a relabelled fit, which can take long by itself.
         If all that is not enough, only one of the folds is decided about.
         """
-        asked = self.effort_asked_for()
-        fewer = [replace(asked, people=people, rounds=1) for people in self._fewer_people(asked.people)]
-        if self.request.relabelling is not None:
+        asked, least = self.effort_asked_for(), min(self.rows, _FEWEST_PEOPLE)
+        fewer = [replace(asked, rounds=1)]
+        while fewer[-1].people > least:
+            fewer.append(replace(fewer[-1], people=max(least, round(0.8 * fewer[-1].people))))
+        if self.relabelling is not None:
             fewer += [replace(effort, refits=False) for effort in fewer]
         alone = [replace(effort, judged=1) for effort in fewer]
         return next((effort for effort in (asked, *fewer, *alone) if self.seconds(effort) <= SECONDS), None)
-
-    def _fewer_people(self, people: int) -> list[int]:
-        result, least = [people], min(self.rows, _FEWEST_PEOPLE)
-        while result[-1] > least:
-            result.append(max(least, round(0.8 * result[-1])))
-        return result
 
 
 def _relative(model: Any) -> float:

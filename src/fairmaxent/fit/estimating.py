@@ -18,19 +18,20 @@ from numpy.typing import NDArray
 from fairmaxent.data.roles import Reading
 from fairmaxent.data.table import Codes, Reals, Table, match_rows
 from fairmaxent.errors import InfeasibleError, InputError, Option
-from fairmaxent.fairness.measure import ByGrouping, Measure
+from fairmaxent.fairness.rates import ByGrouping, Measure
 from fairmaxent.fit.estimate import FOLDS, Effort, ModelEstimate, ModelScores, Range, Remedy
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.plans import Estimate, OutputOption, Relabel
+from fairmaxent.fit.option_values import Estimate, OutputOption, Relabel
 from fairmaxent.fit.remarks import less_fair
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.weighing import spread_over_rows, support_weights, with_design
 from fairmaxent.metrics.trial import OVERALL, Run, Score, Trial
 from fairmaxent.progress import Progress, silent
 from fairmaxent.relabelling.labellers import TREE, Labeller, choose_labeller, name_of
-from fairmaxent.relabelling.people import Lesson, People, root_shape
+from fairmaxent.relabelling.people import Lesson, People
 
 _STREAM = 4_201_955  # draws of our own: data that were simulated with a plain seed do not share them
+_SURE = 0.975  # share of replicates in which a remedy must be better
 
 
 def represented(data: Reading, most: int) -> Reading:
@@ -89,7 +90,7 @@ def _steps(total: int, most: int, rng: np.random.Generator) -> NDArray[np.intp]:
     return np.asarray(((np.arange(most) + rng.random(most)) * (total / most)).astype(np.intp))
 
 
-_SURE = 0.975  # share of replicates in which a remedy must be better
+# ---------------------------------------------------------------- trying a student out
 
 # A fit of other rows, or with another request. It learns soft labels anew, because those at hand have seen the fold.
 Refit = Callable[[Reading, Request], Fit]
@@ -108,11 +109,6 @@ class Tryout:
     plan: Estimate
     effort: Effort
 
-    @property
-    def measure(self) -> Measure:
-        """Who is compared, and for which outcomes."""
-        return self.fit.certificate.measure
-
     @cached_property
     def student(self) -> Labeller:
         """The model that is tried out."""
@@ -125,7 +121,7 @@ class Tryout:
 
     def trial(self, lesson: MakeLesson, progress: Progress = silent) -> Trial:
         """Let students decide about people they have not seen."""
-        people, runs = self.people, []
+        people, runs, measure = self.people, [], self.fit.certificate.measure
         judged = np.arange(len(people.size))
         steps = self.effort.rounds * self.effort.judged
         for number in range(self.effort.rounds):
@@ -138,40 +134,19 @@ class Tryout:
                 student = self.student.learn(lesson(fold != held, number * FOLDS + held))
                 chances[asked] = student(people.inputs.take(asked))
             runs.append(Run(fold[judged], chances[judged]))
+        # Of people whose outcome is missing, nobody can say whether a decision about them is right.
+        unknown = [level for axis, level in measure.left_out if axis == 0]
+        shape = self.data.roles.blocks.shape(0)
         return Trial(
             people.outcome[judged],
             people.group[judged],
-            people.weight[judged] * ~np.isin(people.outcome[judged], self._unknown_outcomes),
+            people.weight[judged] * ~np.isin(people.outcome[judged], unknown),
             runs,
-            self.measure.favourable,
-            dict(self._groupings()),
+            measure.favourable,
+            dict(_groupings(measure, shape)),
             self.request.threshold,
-            self._strata,
+            math.prod(shape[len(shape) - measure.strata :]),
         )
-
-    @property
-    def _strata(self) -> int:
-        """Number of strata within which groups are compared; 1 if there are none."""
-        shape = self.data.roles.blocks.shape(0)
-        return math.prod(shape[len(shape) - self.measure.strata :])
-
-    @property
-    def _unknown_outcomes(self) -> list[int]:
-        """Outcome levels that stand for missing; nobody can say whether a decision about these people is right."""
-        return [level for axis, level in self.measure.left_out if axis == 0]
-
-    def _groupings(self) -> Iterator[tuple[str, Codes]]:
-        """Each grouping by name, and which of its groups each combination of levels belongs to; -1: not compared."""
-        blocks = self.data.roles.blocks
-        shape, (_, groups) = blocks.shape(0), root_shape(blocks)
-        levels = np.unravel_index(np.arange(groups), shape[1:])
-        for name, grouping in zip(self.measure.names, self.measure.groupings, strict=True):
-            sizes = [shape[axis] for axis in grouping]
-            codes = np.asarray(np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes))
-            for axis, level in (*self.measure.left_out, *self.measure.outside):
-                if axis in grouping:
-                    codes[levels[axis - 1] == level] = -1
-            yield name, codes
 
     def known_lesson(self, kept: NDArray[np.bool_], _: int) -> Lesson:
         """What a student learns from the people kept, with the weights and labels that the fit gave them.
@@ -198,18 +173,29 @@ class Tryout:
             ) from problem
 
 
+def _groupings(measure: Measure, shape: tuple[int, ...]) -> Iterator[tuple[str, Codes]]:
+    """Each grouping by name, and which of its groups each combination of levels belongs to; -1: not compared."""
+    levels = np.unravel_index(np.arange(math.prod(shape[1:])), shape[1:])
+    for name, grouping in zip(measure.names, measure.groupings, strict=True):
+        sizes = [shape[axis] for axis in grouping]
+        codes = np.asarray(np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes))
+        for axis, level in (*measure.left_out, *measure.outside):
+            if axis in grouping:
+                codes[levels[axis - 1] == level] = -1
+        yield name, codes
+
+
 def estimate_model(tryout: Tryout, output: OutputOption, progress: Progress) -> ModelEstimate:
     """Estimate how a student that learns from the fit's rows or weights treats the people in the data."""
-    people, request = tryout.people, tryout.request
-    refits = tryout.effort.refits
+    people, request, refits = tryout.people, tryout.request, tryout.effort.refits
     output = output if refits else "weights"
 
-    def as_it_is(kept: NDArray[np.bool_], _: int) -> Lesson:
-        return people.lesson(kept.astype(np.int64))
+    def part(start: float) -> Progress:
+        return lambda stage, share: progress(stage, start + 0.4 * share)
 
     fair = partial(tryout.fair_lesson, request=request, output=output) if refits else tryout.known_lesson
-    before = tryout.trial(as_it_is, _part(progress, 0.0, 0.4))
-    after = tryout.trial(fair, _part(progress, 0.4, 0.8))
+    before = tryout.trial(lambda kept, _: people.lesson(kept.astype(np.int64)), part(0.0))
+    after = tryout.trial(fair, part(0.4))
     scores = _scores(after)
     remedy, remedied = _remedy(tryout, output, after, less_fair(scores, tryout.fit.certificate.wanted_of_decisions))
     progress("estimate", 1.0)
@@ -228,11 +214,6 @@ def estimate_model(tryout: Tryout, output: OutputOption, progress: Progress) -> 
         remedied=remedied,
         refitted=refits,
     )
-
-
-def _part(progress: Progress, start: float, end: float) -> Progress:
-    """Report a part of the work."""
-    return lambda stage, share: progress(stage, start + (end - start) * share)
 
 
 def _people(data: Reading) -> People:
@@ -271,27 +252,24 @@ def _scores(trial: Trial) -> ModelScores:
     """Take the scores and their ranges; NaN becomes None."""
     expected = trial.expected()
 
-    def value(score: Score) -> float | None:
-        return None if np.isnan(score.value) else score.value
-
     def span(score: Score) -> Range | None:
         return None if np.isnan(score.low) else (score.low, score.high)
 
     def each(quantity: str) -> ByGrouping:
-        return {name: value(score) for name, score in expected[quantity].items()}
+        return {name: None if np.isnan(score.value) else score.value for name, score in expected[quantity].items()}
 
     return ModelScores(
         accuracy=expected["accuracy"][OVERALL].value,
         auc=expected["auc"][OVERALL].value,
+        decided=each("decided")[OVERALL],
+        ranges={
+            quantity: {name: span(score) for name, score in by_name.items()} for quantity, by_name in expected.items()
+        },
         by_predictions=each("by_predictions"),
         by_probabilities=each("by_probabilities"),
         equal_opportunity=each("equal_opportunity"),
         equalised_odds=each("equalised_odds"),
         calibration_gap=each("calibration_gap"),
-        decided=each("decided")[OVERALL],
-        ranges={
-            quantity: {name: span(score) for name, score in by_name.items()} for quantity, by_name in expected.items()
-        },
     )
 
 

@@ -13,12 +13,11 @@ import numpy as np
 
 from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.data.table import Reals
-from fairmaxent.fairness.measure import ByGrouping, Measure, Rates
-from fairmaxent.fairness.rates import Grouping, group_table, worst_ratio
-from fairmaxent.fit.costs import Costs
+from fairmaxent.fairness.rates import ByGrouping, Grouping, Measure, Rates, group_table, worst_ratio
+from fairmaxent.fit.costs import Costs, row_counts
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.estimate import Deferred, Estimated, ModelEstimate, NotEstimated
-from fairmaxent.fit.plans import PaperRequest
+from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.request import Request
@@ -149,16 +148,13 @@ class Facts(Told):
 
 def small_groups(problem: Problem) -> tuple[SmallGroup, ...]:
     """Groups of fewer than `SMALL_GROUP` rows."""
-    roles, shape = problem.roles, problem.blocks.shape(0)
-    rows = problem.table.tables([(0,)], problem.blocks.levels, of="rows")[0].reshape(shape)
-    groups = []
-    for _, grouping in problem.measure.of_first_outcome:
-        sizes = rows.sum(axis=tuple(axis for axis in range(len(shape)) if axis not in grouping))
-        groups += [
-            SmallGroup(roles.describe_group(grouping, group.tolist()), int(sizes[tuple(group)]))
-            for group in np.argwhere(sizes < SMALL_GROUP)
-        ]
-    return tuple(groups)
+    rows = row_counts(problem)
+    sizes = {axes: group_table(rows, axes).sum(axis=0) for _, axes in problem.measure.of_first_outcome}
+    return tuple(
+        SmallGroup(problem.roles.describe_group(axes, group), int(size[group]))
+        for axes, size in sizes.items()
+        for group in map(tuple, np.argwhere(size < SMALL_GROUP).tolist())
+    )
 
 
 def removed_levels(distribution: Distribution) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,27 +21,22 @@ from fairmaxent.fit import storage
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.groups import Plotted, draw_groups, group_changes, summary_frame
-from fairmaxent.fit.overview import overview
 from fairmaxent.fit.records import MOST_BYTES
 from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
 from fairmaxent.fit.weighing import (
-    check_lazy,
-    distinct_weights,
     missing_rows,
+    spread_over_rows,
+    support_weights,
     weigh_lazily,
-    weigh_on_workers,
     weigh_rows,
     with_design,
 )
 from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.progress import Progress, silent
 
-# Rows of one batch by default: large enough for array work, small beside the table.
-BATCH = 1 << 18
-
-# Rows of one file of many.
-PART = 1 << 20
+BATCH = 1 << 18  # rows of one batch by default: large enough for array work, small beside the table
+PART = 1 << 20  # rows of one file of many
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -56,11 +50,11 @@ class Fit(Solved):
     certificate: Certificate
 
     def __repr__(self) -> str:
-        return to_text(overview(self.certificate, self.roles))
+        return to_text(self.certificate.at_a_glance(self.roles))
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return to_html(overview(self.certificate, self.roles))
+        return to_html(self.certificate.at_a_glance(self.roles))
 
     @property
     def distinct_rows(self) -> Table:
@@ -134,14 +128,11 @@ class Fit(Solved):
         lazy = open_lazy(frame)
         if lazy is None:
             return weigh_rows(self, self._distinct_weights, frames.open_frame(frame), name)
-        check_lazy(self, lazy, name)
-        if isinstance(self.table, Table):
-            return weigh_lazily(self, self._distinct_weights, lazy, name)
-        return weigh_on_workers(self, lazy, name)
+        return weigh_lazily(self, self._distinct_weights if isinstance(self.table, Table) else None, lazy, name)
 
     @cached_property
     def _distinct_weights(self) -> Reals:
-        return distinct_weights(self)
+        return spread_over_rows(self, support_weights(self))
 
     def top_up(self, *, random_state: RandomState = None) -> Any:
         """Draw the fewest rows to add so that old and new together meet the fair table, up to one row per cell.
@@ -221,43 +212,27 @@ class Fit(Solved):
         same seed gives the same rows for the same partitions, no matter which worker does the work. The other options
         are those of :meth:`sample`; ``progress`` is called as ``progress("rows", share)``.
         """
-        from fairmaxent.files.write import Staging  # here, because writers of files take a while to import
-
-        count, most = check_count(n), check_count(size)
-        open_to = [folder] if readable_by_others else []
-        with Staging([], folders=[folder], readable=open_to) as staging:
-            target = staging.path_for(folder)
-            self._write_parts(count, target, most, given, random_state, progress, iid=iid, readable=readable_by_others)
-
-    def _write_parts(
-        self,
-        count: int,
-        folder: Path,
-        size: int,
-        given: Evidence | None,
-        random_state: RandomState,
-        progress: Progress,
-        *,
-        iid: bool,
-        readable: bool,
-    ) -> None:
+        # Here, because writers of files take a while to import.
         from fairmaxent.engines.cluster_output import Delivery, part_name, write_on_workers, write_part
         from fairmaxent.engines.cluster_partitions import Partitions
+        from fairmaxent.files.write import Staging
 
-        if not isinstance(self.table, Partitions):
-            batches = self.sample_batches(count, size=size, given=given, random_state=random_state, iid=iid)
-            for number, batch in enumerate(batches):
-                write_part(batch, folder / part_name(number), readable=readable)
-                progress("rows", min(1.0, (number + 1) * size / count))
-            return
-        rng = self._generator(random_state)
-        source = self.distribution.condition(given) if given else self.distribution
-        fair = source.root_table
-        cells = rng.multinomial(count, fair.ravel() / fair.sum()) if iid else quota(fair, count, rng).ravel()
-        delivery = Delivery(
-            source.domain, source.blocks, self.columns, self.weight_column, size=size, evenly=not iid, readable=readable
-        )
-        write_on_workers(self.table, source.prior, source.potentials, cells, folder, delivery, rng, progress)
+        count, most = check_count(n), check_count(size)
+        with Staging([], folders=[folder], readable=[folder] if readable_by_others else []) as staging:
+            target = staging.path_for(folder)
+            if not isinstance(self.table, Partitions):
+                batches = self.sample_batches(count, size=most, given=given, random_state=random_state, iid=iid)
+                for number, batch in enumerate(batches):
+                    write_part(batch, target / part_name(number), readable=readable_by_others)
+                    progress("rows", min(1.0, (number + 1) * most / count))
+                return
+            rng = self._generator(random_state)
+            source = self.distribution.condition(given) if given else self.distribution
+            fair = source.root_table
+            cells = rng.multinomial(count, fair.ravel() / fair.sum()) if iid else quota(fair, count, rng).ravel()
+            form = source.domain, source.blocks, self.columns, self.weight_column
+            delivery = Delivery(*form, size=most, evenly=not iid, readable=readable_by_others)
+            write_on_workers(self.table, source.prior, source.potentials, cells, target, delivery, rng, progress)
 
     def collect(self) -> Fit:
         """Bring the distinct rows of a fit on a Dask cluster into memory; a fit in memory is returned unchanged."""

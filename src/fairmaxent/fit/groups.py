@@ -13,8 +13,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.table import Reals, Summed
 from fairmaxent.errors import DependencyError, check_choice, cut
-from fairmaxent.fairness.measure import Rates
-from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_axis, outcome_rates
+from fairmaxent.fairness.rates import Grouping, Rates, group_shares, group_table, outcome_axis, outcome_rates
 from fairmaxent.fit.solved import Solved
 from fairmaxent.metrics.effective_counts import WeightSums
 from fairmaxent.metrics.intervals import check_confidence, share_interval

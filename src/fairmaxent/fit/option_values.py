@@ -3,18 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
+
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.roles import GroupsOption, Roles, read_within
-from fairmaxent.errors import ColumnError, ForbiddenError, InputError, Option, check_choice, did_you_mean, shown
+from fairmaxent.data.table import Reals
+from fairmaxent.errors import (
+    ColumnError,
+    ForbiddenError,
+    InputError,
+    Option,
+    TargetError,
+    check_choice,
+    check_flag,
+    did_you_mean,
+    shown,
+)
 from fairmaxent.fairness.rates import check_rate
-from fairmaxent.fit.target import TargetOption
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BASES
+from fairmaxent.options import documented, option
+from fairmaxent.relabelling.labellers import check_model
 
 RateOption = float | Mapping[str, float | None] | None
 ForbidOption = Sequence[Mapping[str, object]]
+ParityOption = Literal["probabilities", "predictions"]
+OutputOption = Literal["rows", "weights"]
+Free = Literal["free"]
+MeansOption = Literal["equal"]
+TargetOption = Mapping[str, Mapping[object, float] | Free | None]
+
+FREE: Free = "free"  # the target of an outcome whose share may move
+LEAST_SHARE = 1e-8  # below, a wanted share is lost in rounding, relative to the others
+_SLACK = 1e-6  # how far a user's probabilities may be from summing to 1
 
 # What Python's documentation says of options that belong together.
 RATES_DOC = (
@@ -33,6 +58,118 @@ BASES_DOC = (
 )
 
 
+# ---------------------------------------------------------------- options that are records
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class Relabel:
+    """How rows are split between outcomes, so that a model trained on the result is fair to the people in the table."""
+
+    parity: ParityOption = option(
+        "probabilities",
+        doc="What should be equal for all groups, up to the statistical rate: the mean of the model's "
+        '``"probabilities"``, or also its ``"predictions"``, that is, the share of each group that it decides for.',
+    )
+    threshold: float = option(
+        0.5,
+        text="number",
+        label="Decision threshold",
+        only_if={"relabel": (...,)},
+        slider=(0.05, 0.95, 0.01),
+        help="With --relabel: the probability of the favourable outcome from which a model decides for it; 0.5 by "
+        "default.",
+        doc="The probability of the favourable outcome from which the model decides for it. With more than two "
+        "outcomes the likeliest is predicted.",
+    )
+    labeller: Any = option(
+        None,
+        doc="Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from, "
+        'or the name of one: ``"boosting"`` (scikit-learn\'s histogram gradient boosting), ``"logistic"`` (its '
+        'logistic regression) or ``"tree"`` (the rooted tree). By default boosting if scikit-learn is installed, '
+        "otherwise the tree.",
+    )
+    student: Any = option(
+        None,
+        choices=("boosting", "logistic", "tree"),
+        label="The model that you will train",
+        help="The model that you will train: gradient boosting (the default), logistic regression or the rooted tree. "
+        "--relabel predictions makes its decisions equal, and its behaviour is what is estimated.",
+        page_help="The model whose behaviour is estimated, and whose decisions are made equal if you relabel for "
+        "equal decisions: gradient boosting, logistic regression or the rooted tree.",
+        doc='For ``"predictions"``: the model whose decisions should be equal, given in the same way as the labeller. '
+        "It is tried out on people whom it has not learned from, and labels are corrected by what it decides. Name "
+        "the model that you will train; others come close, but are not certified. An estimate tries it out too.",
+    )
+    blind: bool = option(
+        False,
+        text="flag",
+        label="It does not see the groups",
+        help="The model that you will train does not see the protected columns: hide them from all models here too.",
+        doc="Hide the protected columns from the labeller and the student.",
+    )
+
+    def __post_init__(self) -> None:
+        check_choice("parity", self.parity, ParityOption)
+        if not is_number(self.threshold) or not 0 < self.threshold < 1:
+            raise InputError(
+                Option("threshold"), f" is {self.threshold!r}; it must be a probability between 0 and 1, such as 0.5"
+            )
+        object.__setattr__(self, "threshold", float(self.threshold))
+        check_model("labeller", self.labeller)
+        check_model("student", self.student)
+        check_flag("blind", self.blind)
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """Which model is tried out, by cross-fitting, to estimate how it will treat the people in the table."""
+
+    output: OutputOption = option("rows", doc='What the model learns from: the fit\'s ``"rows"`` or ``"weights"``.')
+    student: Any = option(None, doc="The model, given in the same way as the labeller of :class:`Relabel`.")
+    blind: bool = option(False, doc="Hide the protected columns from the model.")
+
+    def __post_init__(self) -> None:
+        check_choice("output", self.output, OutputOption)
+        check_model("student", self.student)
+        check_flag("blind", self.blind)
+
+
+RelabelOption = ParityOption | Relabel
+EstimateOption = Literal["auto"] | OutputOption | Estimate
+
+
+@dataclass(frozen=True)
+class PaperRequest:
+    """What :func:`fairmaxent.paper.fit` was asked for, by the paper's own names."""
+
+    # What outputs ask of every request after the fit; the paper knows none of it.
+    target = weight = within = privacy = forbid = None
+    release = False
+
+    outcome: str
+    protected: str
+    _: KW_ONLY
+    C: float
+    prior: str
+    theta: str
+    tau: float
+    solver: str
+    favourable: object = None
+    random_state: int | None = None  # the paper's fits have no seed of their own
+
+    def words(self) -> Iterator[str]:
+        """What was asked for, in one sentence."""
+        yield (
+            f"The paper's own configuration: prior q^{self.prior} with C = {self.C:.3g}, expectation θ^{self.theta}, "
+            f"τ = {self.tau:.3g}."
+        )
+
+
+# ---------------------------------------------------------------- checks without looking at the data
+
+
 def checked_rates(name: str, option: RateOption) -> RateOption:
     """Refuse rates outside (0, 1], alone or by column; None asks for nothing."""
     if isinstance(option, Mapping):
@@ -45,8 +182,9 @@ def checked_rates(name: str, option: RateOption) -> RateOption:
     return None if option is None else check_rate(Option(name), option, hint=unchanged)
 
 
-def checked_largest(largest: float | None, target: TargetOption | None, roles: list[str]) -> float | None:
+def checked_largest(request: Any) -> float | None:
     """Refuse a largest weight below the average, and targets of other columns, which weigh rows beyond any limit."""
+    largest, target = request.largest_weight, request.target
     if largest is None:
         return None
     if not is_number(largest) or not 1 < largest < float("inf"):
@@ -54,7 +192,7 @@ def checked_largest(largest: float | None, target: TargetOption | None, roles: l
             Option("largest_weight"),
             f" is {largest!r}; it must be above 1, e.g. 5: no row may then count more than 5 times as much as before",
         )
-    others = [name for name in target or {} if name not in roles] if isinstance(target, Mapping) else []
+    others = [name for name in target if name not in request.role_names] if isinstance(target, Mapping) else []
     if others:
         raise InputError(
             Option("largest_weight"),
@@ -62,57 +200,6 @@ def checked_largest(largest: float | None, target: TargetOption | None, roles: l
             "leave one of the two out",
         )
     return float(largest)
-
-
-def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption) -> tuple[float | None, ...]:
-    """One wanted rate per outcome and grouping; None leaves it as it is."""
-    outcomes = roles.outcome_names
-    if isinstance(option, Mapping) and name == "statistical_rate" and len(outcomes) > 1 and {*option} & {*outcomes}:
-        for key in option:
-            if key not in outcomes:
-                raise ColumnError(
-                    Option(name), f" names {key!r} beside outcomes; give a rate by outcome, or by protected column"
-                )
-        return tuple(option.get(outcome) for outcome in outcomes for _ in roles.groupings(groups))
-    return _rates_of_groups(option, name, roles, groups) * len(outcomes)
-
-
-def _rates_of_groups(option: RateOption, name: str, roles: Roles, groups: GroupsOption) -> tuple[float | None, ...]:
-    """One wanted rate per grouping."""
-    groupings = roles.groupings(groups)
-    if not isinstance(option, Mapping):
-        return (option,) * len(groupings)
-    if groups == "joint":
-        raise InputError(
-            Option(name),
-            ": with ",
-            Option("groups", "joint"),
-            " there is one rate for all intersections; pass a number or None",
-        )
-    columns = roles.protected_names
-    for key in option:
-        if key not in columns:
-            raise ColumnError(Option(name), f" names {key!r}, which is not protected; {did_you_mean(key, columns)}")
-    return tuple(option.get(column) for column in columns)
-
-
-def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
-    """Turn forbidden combinations of values into rules on the blocks."""
-    domain = roles.domain
-    rules = []
-    for combination in forbid or ():
-        if not isinstance(combination, Mapping):
-            raise ForbiddenError(
-                Option("forbid"), f" holds {shown(combination)}; name values by column, e.g. {{'sex': 'Male'}}"
-            )
-        if not combination:
-            raise ForbiddenError("an empty combination in ", Option("forbid"), " would forbid every row; remove it")
-        assignment = {
-            domain.index(name): domain.attribute(name).exact_level(value) for name, value in combination.items()
-        }
-        text = ", ".join(f"{name} = {value}" for name, value in combination.items())
-        rules.append(Rule.of(roles.blocks, assignment, text))
-    return tuple(rules)
 
 
 def check_share(name: str, share: float) -> float:
@@ -127,25 +214,19 @@ def is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def check_flag(name: str, value: object) -> None:
-    """Refuse what is neither True nor False."""
-    if not isinstance(value, bool):
-        raise InputError(Option(name), f" is {shown(value)}; it must be True or False")
-
-
 def check_forbid(forbid: object) -> None:
     """Refuse what is no list of combinations."""
     if not isinstance(forbid, list | tuple | None):
         raise ForbiddenError(
             Option("forbid"), f" is {shown(forbid)}; pass a list of combinations, e.g. [{{'sex': 'Male'}}]"
         )
-
-
-def check_single_outcome(others: Sequence[str], **plans: object) -> None:
-    """Refuse plans that are about one outcome if there are others."""
-    for name, plan in plans.items():
-        if plan is not None and others:
-            raise InputError(Option(name), " is for a single outcome, but several are named; name one, or leave it out")
+    for combination in forbid or ():
+        if not isinstance(combination, Mapping):
+            raise ForbiddenError(
+                Option("forbid"), f" holds {shown(combination)}; name values by column, e.g. {{'sex': 'Male'}}"
+            )
+        if not combination:
+            raise ForbiddenError("an empty combination in ", Option("forbid"), " would forbid every row; remove it")
 
 
 def check_plan(name: str, value: object, kind: type, choices: object) -> None:
@@ -155,6 +236,86 @@ def check_plan(name: str, value: object, kind: type, choices: object) -> None:
     if not isinstance(value, str):
         raise InputError(Option(name), f" is {shown(value)}; pass one of the choices, {kind.__name__}(…), or None")
     check_choice(name, value, choices)
+
+
+# ---------------------------------------------------------------- what they mean for the columns of a table
+
+
+def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption) -> tuple[float | None, ...]:
+    """One wanted rate per outcome and grouping; None leaves it as it is."""
+    outcomes, columns, groupings = roles.outcome_names, roles.protected_names, roles.groupings(groups)
+    if not isinstance(option, Mapping):
+        return (option,) * len(groupings) * len(outcomes)
+    if name == "statistical_rate" and len(outcomes) > 1 and {*option} & {*outcomes}:
+        for key in option:
+            if key not in outcomes:
+                raise ColumnError(
+                    Option(name), f" names {key!r} beside outcomes; give a rate by outcome, or by protected column"
+                )
+        return tuple(option.get(outcome) for outcome in outcomes for _ in groupings)
+    if groups == "joint":
+        raise InputError(
+            Option(name),
+            ": with ",
+            Option("groups", "joint"),
+            " there is one rate for all intersections; pass a number or None",
+        )
+    for key in option:
+        if key not in columns:
+            raise ColumnError(Option(name), f" names {key!r}, which is not protected; {did_you_mean(key, columns)}")
+    return tuple(option.get(column) for column in columns) * len(outcomes)
+
+
+def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
+    """Turn forbidden combinations of values into rules on the blocks."""
+    domain = roles.domain
+    rules = []
+    for combination in forbid or ():
+        levels = {domain.index(name): domain.attribute(name).exact_level(value) for name, value in combination.items()}
+        text = ", ".join(f"{name} = {value}" for name, value in combination.items())
+        rules.append(Rule.of(roles.blocks, levels, text))
+    return tuple(rules)
+
+
+def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | None]:
+    """Turn the user's ``{column: {level: probability}}`` into one vector per attribute.
+
+    A column set to None keeps the shares that it has in the data; an outcome that is free to move is left out.
+    """
+    if not isinstance(target, Mapping | None):
+        raise TargetError(
+            Option("target"), f" is {shown(target)}; pass the wanted shares by column: {{column: {{level: share}}}}"
+        )
+    domain, result = roles.domain, {}
+    for name, wanted in (target or {}).items():
+        index = domain.index(name)
+        if not (isinstance(wanted, str) and wanted == FREE):
+            result[index] = None if wanted is None else _read_shares(domain.attribute(name), wanted)
+        elif index not in (roles.outcome, *roles.others):
+            raise TargetError(
+                Option("target", FREE, column=name),
+                f" is for the outcome, {roles.names[0]!r}; leave {name!r} out, and nothing is asked of its shares",
+            )
+    return result
+
+
+def _read_shares(attribute: Attribute, wanted: Mapping[object, float] | Free) -> Reals:
+    option = Option("target", column=attribute.name)
+    if not isinstance(wanted, Mapping):
+        raise TargetError(option, f" is {shown(wanted)}; give each level its share: {{level: share}}")
+    result = np.zeros(attribute.size)
+    for value, probability in wanted.items():
+        if not isinstance(probability, Real) or not 0 <= probability <= 1:
+            raise TargetError(option, f" gives {shown(value)} the share {probability!r}; a share lies between 0 and 1")
+        if 0 < probability < LEAST_SHARE:
+            smallest = f"the smallest share is {LEAST_SHARE:g}; use 0 for none"
+            raise TargetError(option, f" gives {value!r} the share {probability!r}; {smallest}")
+        result[attribute.exact_level(value)] += float(probability)
+    if abs(result.sum() - 1) > _SLACK:
+        unnamed = [repr(label) for label, share in zip(attribute.labels, result, strict=True) if share == 0]
+        hint = f"; not named or zero: {', '.join(unnamed[:8])}" if unnamed else ""
+        raise TargetError(option, f" adds up to {result.sum():.6g}, not 1{hint}. Give every level its share.")
+    return np.asarray(result / result.sum())
 
 
 # ---------------------------------------------------------------- what was asked, in words; of a `Request`

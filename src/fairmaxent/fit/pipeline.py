@@ -19,30 +19,26 @@ from fairmaxent.engines.rows import ReadingRequest, read_rows, row_prior
 from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, did_you_mean
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import certify
-from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.distribution import Distribution, borrowed_shares, fair_levels, moment_scores
 from fairmaxent.fit.estimate import Deferred, Effort, Estimated, ModelEstimate, NotEstimated, Work
 from fairmaxent.fit.estimating import Tryout, estimate_model, represented
 from fairmaxent.fit.facts import Told
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.plans import Estimate
-from fairmaxent.fit.problem import Problem, cell_values
-from fairmaxent.fit.relabel import Known, check_in_memory, relabelled_if_asked
+from fairmaxent.fit.option_values import Estimate
+from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.relabel import NO_LABELS, Labelling, check_in_memory, relabelled_if_asked
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
-from fairmaxent.fit.target import borrowed_shares, fair_levels, moment_scores
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import build_base, rerooted
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.options import with_options_of
-from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.measurements import Noise, OpenDP
 from fairmaxent.privacy.model import PrivateReading, check_visible, learn_private_model, private_reading
 from fairmaxent.privacy.refusals import after_spending, check_declared, check_read, without_values
 from fairmaxent.progress import Progress, silent
-
-_NOTHING = Known()
 
 
 @with_options_of(Request)
@@ -72,8 +68,10 @@ def fit_frame(frame: Any, request: Request) -> Fit:
 
 def read_frame(frame: Any, request: Request) -> Reading:
     """Read the rows of a frame as a request needs them; a private request spends its budget here."""
-    progress = request.progress or silent
-    noise = None if request.privacy is None else _noise(request)
+    noise: Noise | None = None
+    if request.privacy is not None:  # refused, if it is not possible, before any row is read
+        check_declared(request.domain)
+        noise = OpenDP()
     frame, identifiers = _without_rare_values(frame, request) if request.release else (frame, ())
     with nullcontext() if noise is None else without_values():
         wanted = ReadingRequest(
@@ -85,20 +83,16 @@ def read_frame(frame: Any, request: Request) -> Reading:
             domain=request.domain,
             detail=request.detail,
             keep=request.named_columns,
-            progress=progress,
+            progress=request.progress or silent,
         )
         data = read_rows(frame, wanted)
     data = replace(data, left_out=(*identifiers, *data.left_out))
-    _check_kept(request, data)
-    if request.privacy is not None and noise is not None:
-        data = read_privately(data, request, request.privacy, noise, progress)
-    return data
-
-
-def _noise(request: Request) -> Noise:
-    """Refuse, before any row is read, a private fit that is not possible; return its noise."""
-    check_declared(request.domain)
-    return OpenDP()
+    for name in request.kept_names:
+        if name not in data.columns:
+            raise ColumnError(
+                Option("keep_columns"), f" names {name!r}, which is not a column; {did_you_mean(name, data.columns)}"
+            )
+    return data if noise is None else _read_privately(data, request, noise)
 
 
 def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, ...]]:
@@ -114,38 +108,39 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
     return shareable(frames.open_frame(frame), named, request.kept_names, request.weight)
 
 
-def _check_kept(request: Request, data: Reading) -> None:
-    """Refuse to keep a column that the table does not have."""
-    for name in request.kept_names:
-        if name not in data.columns:
-            raise ColumnError(
-                Option("keep_columns"), f" names {name!r}, which is not a column; {did_you_mean(name, data.columns)}"
-            )
+def _read_privately(data: Reading, request: Request, noise: Noise) -> PrivateReading:
+    """Measure the rows within the budget, and go on with others, drawn from what was measured.
+
+    What is wrong with the request is found before anything is spent; that looks at what was declared, and at no row.
+    """
+    assert request.privacy is not None
+    rules = Problem.of(request, data.roles, data.table).rules
+    (request.progress or silent)("measure", 0.0)
+    model = learn_private_model(data.table, data.roles, request.privacy, rules=rules, noise=noise)
+    with after_spending(request.privacy):
+        check_visible(model, data.roles)
+        return private_reading(data, model, generator(request.random_state))
 
 
-def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Known = _NOTHING) -> Fit:
+def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: Labelling = NO_LABELS) -> Fit:
     """Go from rows in codes to a fair distribution: the fair table, weights, prior, target, maximum entropy.
 
-    ``known`` is what an earlier fit of the same rows learned of its labels.
+    ``learned`` is what an earlier fit of the same rows learned of its labels.
     """
-    values = cell_values(request, data.roles, data.table, data.positions, data.design)
-    problem = Problem.of(data.roles, data.table, request, values=values)
-    relabelled = relabelled_if_asked(problem, request, data, known, progress)
-    fair, labelled, soft = relabelled.fair, relabelled.problem, relabelled.soft
+    problem = Problem.of(request, data.roles, data.table, data.positions, data.design)
+    relabelled = relabelled_if_asked(problem, request, data, learned, progress)
+    fair, labelled, soft = relabelled.fair, relabelled.problem, relabelled.labelling.soft
     progress("base", 0.0)
-    roles, blocks, share = data.roles, problem.blocks, float(request.base_share)
-    weighted = reweigh(labelled.counted, fair.table.ravel())
-    private = _private_tree(data) if soft is None else None
-    if private is None:
-        base = build_base(
-            request.base, blocks, labelled.counted, weighted, root=fair.table.ravel(), rules=problem.rules
-        )
-        borrowed = borrowed_shares(
-            blocks, labelled.counted, share if request.base == "tree" else 0.0
-        )  # others have nothing to lend
+    roles, blocks, share, root = data.roles, problem.blocks, float(request.base_share), fair.table.ravel()
+    weighted = reweigh(labelled.counted, root)
+    private = data if isinstance(data, PrivateReading) else None
+    if private is None or private.tree is None or soft is not None:
+        base = build_base(request.base, blocks, labelled.counted, weighted, root=root, rules=problem.rules)
+        lends = request.base == "tree"  # others have nothing to lend
+        borrowed = borrowed_shares(blocks, labelled.counted, share if lends else 0.0)
     else:
-        base, borrowed = rerooted(private, fair.table.ravel(), problem.rules), np.ones(blocks.levels[0])
-    levels = fair_levels(labelled.table, weighted, fair.table, base, problem.chosen, borrowed=borrowed)
+        base, borrowed = rerooted(private.tree, root, problem.rules), np.ones(blocks.levels[0])
+    levels = fair_levels(labelled, weighted, fair.table, base, borrowed=borrowed)
     progress("solve", 0.0)
     optimum = maximise_entropy(
         Mixture.of((share, 1 - share), (base, row_prior(blocks, weighted))),
@@ -155,16 +150,14 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
         watch=partial(progress, "solve"),
     )
     progress("solve", 1.0)
-    distribution = Distribution.of(roles.domain, optimum).detailed(
-        data.positions, data.table, data.design, relabelled=soft is not None, by_cell=request.means is not None
-    )
+    distribution = Distribution.of(roles.domain, optimum).detailed(data.positions, data.table, data.design, problem)
     solved = Solved(
         request=request,
         columns=data.columns,
         problem=problem,
         weighted=weighted,
         soft=soft,
-        labels=relabelled.labels,
+        labels=relabelled.labelling.labels,
         target=levels,
         optimum=optimum,
         distribution=distribution,
@@ -175,31 +168,26 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, known: Know
     told = Told(
         emptied_cells=tuple(roles.describe_cell(cell) for cell in fair.emptied),
         redrawn=data.redrawn,
-        decisions=relabelled.decisions,
+        decisions=relabelled.labelling.decisions,
         left_out_columns=data.left_out,
-        privacy=data.ledger if isinstance(data, PrivateReading) else None,
+        privacy=None if private is None else private.ledger,
     )
     return Fit(**vars(solved), certificate=certify(solved, told))
 
 
-def _private_tree(data: Reading) -> Tree | None:
-    """The private model that the rows were drawn from, if there is one."""
-    return data.tree if isinstance(data, PrivateReading) else None
-
-
 def refit(fit: Fit, request: Request) -> Fit:
-    """Fit the rows of a fit again with another request; its columns keep their roles and their levels."""
-    return fit_rows(_reading(fit), replace(request, estimate=None), silent, known=_known(fit, request))
+    """Fit the rows of a fit again with another request; its columns keep their roles and their levels.
 
-
-def _known(fit: Fit, request: Request) -> Known:
-    """What the fit knows of its labels; the labels themselves if nothing that they depend on is asked differently."""
-    if fit.soft is None or not isinstance(fit.request, Request):
-        return _NOTHING
-    free = {name: getattr(fit.request, name) for name in ("base", "base_share", "estimate", "detail", "random_state")}
-    if replace(request, **free) != fit.request:
-        return Known(fit.soft)
-    return Known(fit.soft, fit.labels, fit.certificate.decisions)
+    Its labels are taken over if nothing that they depend on is asked differently, otherwise its soft labels alone.
+    """
+    learned = NO_LABELS
+    if fit.soft is not None and isinstance(fit.request, Request):
+        free = {
+            name: getattr(fit.request, name) for name in ("base", "base_share", "estimate", "detail", "random_state")
+        }
+        same = replace(request, **free) == fit.request
+        learned = Labelling(fit.soft, fit.labels, fit.certificate.decisions) if same else Labelling(fit.soft)
+    return fit_rows(_reading(fit), replace(request, estimate=None), silent, learned=learned)
 
 
 def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) -> Fit:
@@ -212,17 +200,16 @@ def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) 
     request = replace(request, estimate=estimate)
     with after_spending(request.privacy):
         check_in_memory(Option("estimate"), fit.table)
-        effort = _work(fit, request, estimate).effort_asked_for()
-        estimated = _estimate(fit, request, estimate, effort, progress)
+        estimated = _estimate(fit, request, estimate, _work(fit, request, estimate).effort_asked_for(), progress)
     return _with_estimate(replace(fit, request=request), estimated)
 
 
 def with_default_estimate(fit: Fit, plan: Estimate, *, progress: Progress = silent) -> Fit:
     """Return the fit with an estimate if that takes a few seconds, or else with the reason why there is none."""
-    known = estimated_by_default(fit, plan, progress)
-    if isinstance(known, ModelEstimate) and isinstance(fit.request, Request):
+    estimated = estimated_by_default(fit, plan, progress)
+    if isinstance(estimated, ModelEstimate) and isinstance(fit.request, Request):
         fit = replace(fit, request=replace(fit.request, estimate=plan))
-    return _with_estimate(fit, known)
+    return _with_estimate(fit, estimated)
 
 
 def estimated_by_default(fit: Fit, plan: Estimate, progress: Progress = silent) -> ModelEstimate | NotEstimated:
@@ -245,15 +232,16 @@ def estimated_by_default(fit: Fit, plan: Estimate, progress: Progress = silent) 
 
 
 def _work(fit: Fit, request: Request, plan: Estimate) -> Work:
-    seen = len(fit.domain.names) - 1
-    return Work(fit.table.size, seen, fit.roles.attributes[0].size, request, plan)
+    sizes = fit.table.size, len(fit.domain.names) - 1, fit.roles.attributes[0].size
+    return Work(*sizes, request.relabelling, plan)
 
 
 def _estimate(fit: Fit, request: Request, plan: Estimate, effort: Effort, progress: Progress) -> ModelEstimate:
     def refit(data: Reading, request: Request) -> Fit:
         # Soft labels are learned anew, but moved as they were: a few numbers for all people tell nothing about one.
-        same = request.relabelling == fit.request.relabelling if isinstance(fit.request, Request) else False
-        return fit_rows(data, request, silent, known=Known(decisions=fit.certificate.decisions) if same else _NOTHING)
+        same = isinstance(fit.request, Request) and request.relabelling == fit.request.relabelling
+        learned = Labelling(decisions=fit.certificate.decisions) if same else NO_LABELS
+        return fit_rows(data, request, silent, learned=learned)
 
     tryout = Tryout(fit, represented(_reading(fit), effort.people), request, refit, plan, effort)
     return estimate_model(tryout, plan.output, progress)
@@ -264,8 +252,7 @@ def _with_estimate(fit: Fit, estimated: Estimated) -> Fit:
 
 
 def _reading(fit: Fit) -> Reading:
-    details = fit.distribution.details
-    positions = None if details is None else details.positions
+    """The reading that a fit was made from."""
     ledger, prior = fit.certificate.privacy, fit.optimum.dual.prior
     if ledger is not None:
         tree = prior if fit.soft is None and isinstance(prior, Tree) else None
@@ -276,23 +263,7 @@ def _reading(fit: Fit) -> Reading:
         fit.table,
         fit.design_weights,
         fit.weight_column,
-        positions,
+        None if fit.distribution.details is None else fit.distribution.details.positions,
         weight_scale=fit.weight_scale,
         left_out=fit.certificate.left_out_columns,
     )
-
-
-def read_privately(
-    data: Reading, request: Request, privacy: Privacy, noise: Noise, progress: Progress
-) -> PrivateReading:
-    """Measure the rows within the budget, and go on with others, drawn from what was measured.
-
-    What is wrong with the request is found before anything is spent; that looks at what was declared, and at no row.
-    """
-    values = cell_values(request, data.roles, data.table, None, None)
-    rules = Problem.of(data.roles, data.table, request, values=values).rules
-    progress("measure", 0.0)
-    model = learn_private_model(data.table, data.roles, privacy, rules=rules, noise=noise)
-    with after_spending(privacy):
-        check_visible(model, data.roles)
-        return private_reading(data, model, generator(request.random_state))

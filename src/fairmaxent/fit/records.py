@@ -29,9 +29,10 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.columns import Arrays, Record, from_storage, masses, nest, sound, to_storage, unnest
+from fairmaxent.data.columns import Arrays, Record, from_storage, nest, to_storage, unnest
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_key, value_text
+from fairmaxent.data.limits import masses, sound
 from fairmaxent.errors import StorageError, cut, first_line
 
 _PAIRS = ""  # the key of a mapping whose keys are not texts
@@ -90,7 +91,10 @@ def unpack(value: Any, hint: Any, arrays: Mapping[str, NDArray[Any]] | None = No
     if is_dataclass(hint):
         return _unpack_record(value, hint, arrays, path)
     if origin is np.ndarray:
-        return _unpack_array(arrays.get(path), get_args(options[1])[0])
+        array, kind = arrays.get(path), get_args(options[1])[0]
+        if array is None or (kind is not Any and not np.issubdtype(array.dtype, kind)):
+            raise ValueError(f"expected an array of {kind}, found {'none' if array is None else array.dtype}")
+        return array
     if origin is nw.Series:
         record = dict(value)
         return from_storage(unpack(record.pop("name"), str), record, unnest(path, arrays))
@@ -107,12 +111,6 @@ def unpack(value: Any, hint: Any, arrays: Mapping[str, NDArray[Any]] | None = No
     if not fits:
         raise ValueError(f"expected {getattr(hint, '__name__', hint)}, found {type(value).__name__}")
     return value
-
-
-def _unpack_array(array: NDArray[Any] | None, kind: Any) -> NDArray[Any]:
-    if array is None or (kind is not Any and not np.issubdtype(array.dtype, kind)):
-        raise ValueError(f"expected an array of {kind}, found {'none' if array is None else array.dtype}")
-    return array
 
 
 def _unpack_one_of(value: Any, options: Sequence[Any], arrays: Mapping[str, NDArray[Any]], path: str) -> Any:
@@ -275,11 +273,6 @@ def path_of(path: str | PathLike[str]) -> Path:
     return Path(path)
 
 
-def foreign(path: object) -> StorageError:
-    """Say that a file is something else."""
-    return StorageError(f"{path} is not a fairmaxent model; pass a file written by fit.save()")
-
-
 def damaged(path: object, problem: BaseException) -> StorageError:
     """Say that a file cannot be trusted."""
     what = cut(first_line(problem), 200)
@@ -311,8 +304,9 @@ def _sums(members: Mapping[str, bytes | bytearray]) -> bytes:
     return "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in members.items()).encode()
 
 
-def read_archive(path: Path, *, max_bytes: int = MOST_BYTES) -> tuple[Record, Arrays]:
-    """Read the record and the arrays of a file; nothing in it is run."""
+def read_archive(name: str | PathLike[str], form: str, max_bytes: int = MOST_BYTES) -> tuple[Record, Arrays]:
+    """Read the record, which must name this format, and the arrays of a file; nothing in it is run."""
+    path = path_of(name)
     if path.exists() and not (path.is_file() or path.is_dir()):  # opening a pipe would wait for somebody to write
         raise StorageError(f"cannot read {path}: it is not an ordinary file; pass a file written by fit.save()")
     try:
@@ -323,9 +317,9 @@ def read_archive(path: Path, *, max_bytes: int = MOST_BYTES) -> tuple[Record, Ar
             if isinstance(header, dict) and bytes(members.pop(_SUMS, b"")) != _sums(members):
                 raise ValueError("its SHA-256 digests do not match what it holds")
             del members[_HEADER]
-            if not all(name.endswith(".npy") for name in members):  # two names could become one below
+            if not all(member.endswith(".npy") for member in members):  # two names could become one below
                 raise ValueError("it holds members that are no arrays")
-            arrays = {name.removesuffix(".npy"): _read_array(content) for name, content in members.items()}
+            arrays = {member.removesuffix(".npy"): _read_array(content) for member, content in members.items()}
     except StorageError:
         raise
     except OSError as problem:
@@ -334,8 +328,8 @@ def read_archive(path: Path, *, max_bytes: int = MOST_BYTES) -> tuple[Record, Ar
         ) from problem
     except Exception as problem:
         raise damaged(path, problem) from problem
-    if not isinstance(header, dict):
-        raise foreign(path)
+    if not isinstance(header, dict) or header.get("format") != form:
+        raise StorageError(f"{path} is not a fairmaxent model; pass a file written by fit.save()")
     return header, arrays
 
 

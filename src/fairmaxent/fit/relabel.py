@@ -17,7 +17,6 @@ from fairmaxent.data.roles import Reading
 from fairmaxent.data.table import Counted, Reals, Table, tally
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.fair_table import FairTable
-from fairmaxent.fairness.measure import Measure
 from fairmaxent.fairness.rates import (
     first_largest,
     first_smallest,
@@ -26,16 +25,14 @@ from fairmaxent.fairness.rates import (
     smallest_over_largest,
     statistical_pair,
 )
-from fairmaxent.fairness.wishes import Wanted
-from fairmaxent.fit.plans import Relabel
-from fairmaxent.fit.problem import HALF_A_ROW, Problem
+from fairmaxent.fit.option_values import Relabel
+from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
-from fairmaxent.maxent.priors.bases import reachable_roots
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.closed_loop import Levelled, Shortfall, Wish, close_loop, moved_labels, rehearse
 from fairmaxent.relabelling.labellers import choose_labeller, cross_fit, name_of
 from fairmaxent.relabelling.people import People, Profiles, pooled_labels, root_shape
-from fairmaxent.relabelling.soft_labels import FLOOR, Labels, tilt
+from fairmaxent.relabelling.soft_labels import FLOOR, tilt
 
 _DRAWS = 4000
 _ENDS = (0.025, 0.975)
@@ -80,123 +77,53 @@ class Decisions:
     offsets: tuple[tuple[float, ...], ...]  # by which the labels of each group were moved, for each outcome
 
 
-def decisions_of(problem: Problem, levelled: Levelled, student: str, *, threshold: float, blind: bool) -> Decisions:
-    """Take the rates of the decisions, and how certain they are."""
-    attempt, measure, shape = levelled.attempt, problem.measure, problem.blocks.shape(0)
-    weights, squares = (tally(attempt.group, attempt.weight**power, attempt.decided.shape[1]) for power in (1, 2))
-    # Of those decided each way: the estimate may differ from what was decided about the people themselves.
-    squares = attempt.decided * np.divide(squares, weights, out=np.zeros_like(weights), where=weights > 0)
-    tables = [table.reshape(shape) for table in (attempt.decided, squares)]
-    rates, shares = [], []
-    for name, grouping, wanted in zip(measure.names, measure.groupings, problem.statistical, strict=True):
-        decided = _Decided.of(*(group_table(measure.outcomes_compared(table, grouping), grouping) for table in tables))
-        rates.append(_rate(name, wanted, decided, measure, strata=math.prod(shape[len(shape) - measure.strata :])))
-        shares += _shares(problem, name, grouping, decided)
-    return Decisions(
-        student=student,
-        blind=blind,
-        threshold=threshold,
-        folds=levelled.folds,
-        rounds=levelled.rounds,
-        keeps_means=attempt.keeps_means,
-        rates=tuple(rates),
-        shares=tuple(shares),
-        offsets=tuple(tuple(row) for row in attempt.offsets.tolist()),
-    )
-
-
 @dataclass(frozen=True, eq=False)
-class _Decided:
-    """Shares decided each way in each group (outcomes × groups), and draws of what they might be (Jeffreys)."""
+class Labelling:
+    """How the outcomes of profiles are split, or what an earlier fit of the same rows learned of that.
 
-    shares: Reals
-    draws: Reals  # (draws, outcomes, groups)
+    Decisions may also be those of a table that the rows are a part of: labels are then moved as they were for it.
+    """
 
-    @classmethod
-    def of(cls, weight: Reals, squares: Reals) -> _Decided:
-        weight, squares = (table.reshape(len(table), -1) for table in (weight, squares))
-        shares = outcome_rates(weight, (1,))
-        total = weight.sum(axis=0)
-        people = np.divide(total**2, squares.sum(axis=0), out=np.zeros_like(total), where=total > 0)
-        counts = np.nan_to_num(shares) * people
-        draws = np.random.default_rng(0).beta(counts + 0.5, people - counts + 0.5, (_DRAWS, *counts.shape))
-        return cls(shares, np.where(np.isnan(shares), np.nan, draws))
-
-
-def _rate(name: str, wanted: float | None, decided: _Decided, measure: Measure, *, strata: int) -> DecidedRate:
-    """The worst ratio over favourable outcomes and strata; its interval is that of the two groups that determine it."""
-    levels = [y for y in measure.favourable if (decided.shares[y] > 0).any()]
-    vacuous = not levels or bool(np.nanmin(decided.shares[levels]) >= 1)
-    compared = np.flatnonzero(np.isfinite(decided.shares[0].reshape(-1, strata)).sum(axis=0) > 1)
-    if not levels or not len(compared):
-        return DecidedRate(name, wanted, None, None, None, vacuous)
-    groups = {(y, s): decided.shares[y, s::strata] for y in levels for s in compared}
-    worst, stratum = list(groups)[first_smallest([float(smallest_over_largest(group)) for group in groups.values()])]
-    shares = groups[worst, stratum]
-    lowest, highest = (end * strata + stratum for end in (first_smallest(shares), first_largest(shares)))
-    low, high = np.quantile(decided.draws[:, worst, lowest] / decided.draws[:, worst, highest], _ENDS)
-    rate = float(smallest_over_largest(shares))
-    if lowest == highest:  # all shares are equal
-        low, high = rate, 1.0
-    return DecidedRate(name, wanted, rate, min(float(low), rate), max(min(float(high), 1.0), rate), vacuous)
-
-
-def _shares(problem: Problem, name: str, grouping: tuple[int, ...], decided: _Decided) -> list[DecidedShare]:
-    """The favourable decisions about each group that has people."""
-    outcome, shape = problem.roles.attributes[0], problem.blocks.shape(0)
-    low, high = np.quantile(decided.draws, _ENDS, axis=0)
-    groups = np.argwhere(np.ones([shape[axis] for axis in grouping]))
-    return [
-        DecidedShare(
-            grouping=name,
-            group=problem.roles.describe_group(grouping, groups[index].tolist()),
-            outcome=f"{outcome.name} = {outcome.labels[y]}",
-            share=float(decided.shares[y, index]),
-            low=float(min(low[y, index], decided.shares[y, index])),
-            high=float(max(high[y, index], decided.shares[y, index])),
-        )
-        for y in problem.measure.favourable
-        for index in np.flatnonzero(np.isfinite(decided.shares[y]))
-    ]
-
-
-@dataclass(frozen=True, eq=False)
-class Labelled:
-    """The fair table t(y, z), and the problem with its rows relabelled, if that was asked for."""
-
-    fair: FairTable
-    problem: Problem
     soft: Reals | None = None  # π(y | x, z); None: rows keep their outcome
     labels: Reals | None = None  # g(y | x, z)
     decisions: Decisions | None = None  # None: decisions were not asked for
 
 
-@dataclass(frozen=True, eq=False)
-class Known:
-    """What an earlier fit learned of the same rows, or, apart from labels, of a table that they are a part of."""
+NO_LABELS = Labelling()
 
-    soft: Reals | None = None  # π(y | x, z)
-    labels: Reals | None = None  # g(y | x, z)
-    decisions: Decisions | None = None  # of the same student: labels are moved as they were for it
+
+@dataclass(frozen=True, eq=False)
+class Relabelled:
+    """The fair table t(y, z), and the problem with its rows relabelled, if that was asked for."""
+
+    fair: FairTable
+    problem: Problem
+    labelling: Labelling
 
 
 def relabelled_if_asked(
-    problem: Problem, request: Request, data: Reading, known: Known, progress: Progress
-) -> Labelled:
-    """Relabel the rows of a problem, if that is asked for."""
-    plan = request.relabelling
+    problem: Problem, request: Request, data: Reading, learned: Labelling, progress: Progress
+) -> Relabelled:
+    """Make the fair table, and relabel the rows if that is asked for: every profile once per outcome.
+
+    Each profile is as common as it was. e(y | z) is t(y | z) exactly, unless equal decisions take other means: then the
+    fair table is the one that the labels have.
+    """
+    plan, fair = request.relabelling, problem.fair_table()
     if plan is None:
-        return Labelled(problem.fair_table(may_fill=request.base_share > 0), problem)
-    fair = problem.relabelled_table()
+        return Relabelled(fair, problem, NO_LABELS)
     check_in_memory(Option("relabel"), problem.table)
     progress("label", 0.0)
-    if known.soft is not None and known.labels is not None:
-        return _labelled(problem, fair, known.soft, known.labels, known.decisions)
-    people, soft = everybody(problem, data), known.soft
-    if soft is None:
-        labeller = choose_labeller(problem.roles, plan.labeller, blind=plan.blind)
-        soft = pooled_labels(people, cross_fit(labeller, people))
-    return relabel(problem, fair, plan, people, _allowed(problem, people, soft), known.decisions, progress)
+    labelling = learned if learned.labels is not None else _learn(problem, fair, plan, data, learned, progress)
+    labels, profiles = labelling.labels, _profiles(problem)
+    assert labels is not None
+    if labelling.decisions is not None and not labelling.decisions.keeps_means:
+        table = fair.table.reshape(labels.shape[1], -1)
+        means = np.stack([tally(profiles.groups, profiles.mass * label, table.shape[1]) for label in labels.T])
+        total = means.sum(axis=0)
+        means = np.divide(means * table.sum(axis=0), total, out=table.copy(), where=total > 0)
+        fair = replace(fair, table=np.asarray(means.reshape(fair.table.shape)))
+    return Relabelled(fair, with_labels(problem, labels), labelling)
 
 
 def check_in_memory(option: Option, table: Counted) -> None:
@@ -209,6 +136,43 @@ def check_in_memory(option: Option, table: Counted) -> None:
         )
 
 
+def _learn(
+    problem: Problem, fair: FairTable, plan: Relabel, data: Reading, learned: Labelling, progress: Progress
+) -> Labelling:
+    """Learn soft labels, unless they are known, and move them until they, or a student's decisions, are fair."""
+    counts = problem.counted.collect().counts  # those whom a rule forbids count nothing
+    table, profiles = problem.table.collect(), _profiles(problem)
+    people = People.of(problem.roles, table, counts, positions=data.positions, design=data.design)
+    labeller = choose_labeller(problem.roles, plan.labeller, blind=plan.blind)
+    soft = pooled_labels(people, cross_fit(labeller, people)) if learned.soft is None else learned.soft
+    soft = _allowed(problem, people, soft)
+    fair_table = fair.table.reshape(root_shape(problem.blocks))
+    shares, mass, groups = fair_table.sum(axis=0), profiles.mass, profiles.groups
+    wanted = np.divide(fair_table, shares, out=np.zeros_like(fair_table), where=shares > 0)
+    present = np.flatnonzero((mass > 0) & (shares > 0)[groups])
+    if not ((soft[present] > 0) & (wanted.T[groups[present]] > 0)).any(axis=1).all():
+        raise InfeasibleError(
+            Option("forbid"),
+            " and ",
+            Option("target"),
+            " together leave no outcome for some rows; take them out of the table, or change one of the two",
+        )
+    handicap = _handicap(problem, plan.threshold)
+    if plan.parity == "probabilities":
+        return Labelling(soft, tilt(soft, mass, groups, wanted))
+    sizes = tally(groups, mass, len(shares))
+    factor = np.divide(shares * sizes.sum(), sizes, out=np.zeros_like(shares), where=sizes > 0)
+    wish = Wish(wanted, factor, handicap, partial(_fair_shares, problem), partial(_shortfall, problem))
+    if (before := learned.decisions) is not None:
+        moved = moved_labels(people, soft, wish, np.array(before.offsets), keeps_means=before.keeps_means)
+        return Labelling(soft, moved, before)
+    student = choose_labeller(problem.roles, plan.student, blind=plan.blind)
+    rehearsals = rehearse(people, labeller, partial(_allowed, problem, people))
+    progress("label", 0.5)
+    levelled = close_loop(people, soft, rehearsals, student, wish)
+    return Labelling(soft, levelled.labels, _decisions(problem, levelled, name_of(student), plan))
+
+
 def _allowed(problem: Problem, people: People, soft: Reals) -> Reals:
     """Keep soft labels away from zero, but for outcomes that a rule forbids: those are zero."""
     raised = np.maximum(soft, FLOOR)
@@ -218,88 +182,12 @@ def _allowed(problem: Problem, people: People, soft: Reals) -> Reals:
     return np.asarray(raised / np.maximum(raised.sum(axis=1, keepdims=True), FLOOR))
 
 
-def everybody(problem: Problem, data: Reading) -> People:
-    """The people of the data; those whom a rule forbids count nothing."""
-    counts = problem.counted.collect().counts
-    return People.of(problem.roles, problem.table.collect(), counts, positions=data.positions, design=data.design)
-
-
-def relabel(
-    problem: Problem,
-    fair: FairTable,
-    plan: Relabel,
-    people: People,
-    soft: Reals,
-    decisions: Decisions | None,
-    progress: Progress,
-) -> Labelled:
-    """Return the problem with every profile once per outcome, counting n(x, z)·g(y | x, z).
-
-    Each profile is as common as it was. e(y | z) is t(y | z) exactly, unless equal decisions take other means.
-    """
-    profiles = _profiles(problem)
-    table = fair.table.reshape(root_shape(problem.blocks))
-    shares = table.sum(axis=0)
-    wanted = np.divide(table, shares, out=np.zeros_like(table), where=shares > 0)
-    mass, groups = profiles.mass, profiles.groups
-    present = np.flatnonzero((mass > 0) & (shares > 0)[groups])
-    _refuse_lost_rows(soft[present], wanted[:, groups[present]])
-    handicap = _handicap(problem, plan.threshold)
-    if plan.parity == "probabilities":
-        return _labelled(problem, fair, soft, tilt(soft, mass, groups, wanted))
-    sizes = tally(groups, mass, len(shares))
-    factor = np.divide(shares * sizes.sum(), sizes, out=np.zeros_like(shares), where=sizes > 0)
-    wish = Wish(wanted, factor, handicap, partial(_fair_shares, problem), partial(_shortfall, problem))
-    if decisions is not None:
-        labels = moved_labels(people, soft, wish, np.array(decisions.offsets), keeps_means=decisions.keeps_means)
-        return _labelled(problem, fair, soft, labels, decisions)
-    labeller = choose_labeller(problem.roles, plan.labeller, blind=plan.blind)
-    student = choose_labeller(problem.roles, plan.student, blind=plan.blind)
-    rehearsals = rehearse(people, labeller, partial(_allowed, problem, people))
-    progress("label", 0.5)
-    levelled = close_loop(people, soft, rehearsals, student, wish)
-    decisions = decisions_of(problem, levelled, name_of(student), threshold=plan.threshold, blind=plan.blind)
-    return _labelled(problem, fair, soft, levelled.labels, decisions)
-
-
-def _labelled(
-    problem: Problem, fair: FairTable, soft: Reals, labels: Reals, decisions: Decisions | None = None
-) -> Labelled:
-    """Put labels on the rows; if they do not keep the fair means, the fair table is the one that they have."""
-    if decisions is not None and not decisions.keeps_means:
-        profiles = _profiles(problem)
-        fair = replace(fair, table=_reached(fair.table, labels, profiles.mass, profiles.groups))
-    return Labelled(fair, with_labels(problem, labels), soft, labels, decisions)
-
-
-def _reached(fair: Reals, labels: Reals, mass: Reals, groups: Labels) -> Reals:
-    """The fair table with the group shares that it has, and in each group the mean of the labels."""
-    outcomes = labels.shape[1]
-    table = fair.reshape(outcomes, -1)
-    means = np.stack([tally(groups, mass * labels[:, y], table.shape[1]) for y in range(outcomes)])
-    total = means.sum(axis=0)
-    means = np.divide(means * table.sum(axis=0), total, out=table.copy(), where=total > 0)
-    return np.asarray(means.reshape(fair.shape))
-
-
-def _refuse_lost_rows(soft: Reals, wanted: Reals) -> None:
-    """Refuse rules and targets that leave no outcome for a profile."""
-    if not ((soft > 0) & (wanted.T > 0)).any(axis=1).all():
-        raise InfeasibleError(
-            Option("forbid"),
-            " and ",
-            Option("target"),
-            " together leave no outcome for some rows; take them out of the table, or change one of the two",
-        )
-
-
 def _handicap(problem: Problem, threshold: float) -> Reals:
     """What the favourable outcome's odds must exceed, as a logarithm, for two outcomes; none for more."""
     outcomes, _ = root_shape(problem.blocks)
-    result = np.zeros(outcomes)
+    result, favourable = np.zeros(outcomes), problem.measure.favourable
     if threshold == 0.5:
         return result
-    favourable = problem.measure.favourable
     if outcomes > 2 or len(favourable) != 1:
         raise InputError(
             Option("threshold", threshold),
@@ -333,35 +221,32 @@ def _shortfall(problem: Problem, decided: Reals, people: Reals) -> Shortfall:
 
 
 def _fair_shares(problem: Problem, decided: Reals) -> Reals:
-    """Share of each group that should be decided each way: the fair table that is closest to the decisions made.
+    """Share of each group that should be decided each way: the fair table that is closest to the decisions.
 
     Each outcome is decided for as often as it is, over all groups together.
     """
     outcomes, number = decided.shape
     decided = decided / decided.sum()
-    made = np.flatnonzero(decided.sum(axis=1) > 0)
+    used = np.flatnonzero(decided.sum(axis=1) > 0)
     result = np.zeros((outcomes, number))
-    if len(made) < 2:  # the same is decided for everybody already
-        result[made] = 1.0
+    if len(used) < 2:  # the same is decided for everybody already
+        result[used] = 1.0
         return result
-    shape, rows = problem.blocks.shape(0), {int(level): row for row, level in enumerate(made)}
+    wanted, rows = problem.wanted(), {int(level): row for row, level in enumerate(used)}
     left_out = {axis: level if axis else rows.get(level) for axis, level in problem.measure.left_out}
-    fair = problem.closest_to(
-        decided.reshape(shape)[made],
-        Wanted(
-            problem.groupings,
-            (None,) * len(problem.groupings),
-            problem.statistical,
-            tuple(row for level, row in rows.items() if level in problem.measure.favourable),
-            lambda cell: problem.roles.describe_cell([int(made[cell[0]]), *cell[1:]]),
-            left_out={axis: level for axis, level in left_out.items() if level is not None},
-            allowed=reachable_roots(problem.blocks, problem.rules).reshape(shape)[made],
-            fill=HALF_A_ROW / problem.table.size,
-        ),
-        outcome_shares=decided[made].sum(axis=1),
-    ).table.reshape(len(made), number)
+    wanted = replace(
+        wanted,
+        representation=(None,) * len(wanted.groupings),
+        favourable=tuple(row for level, row in rows.items() if level in wanted.favourable),
+        describe=lambda cell: problem.roles.describe_cell([int(used[cell[0]]), *cell[1:]]),
+        left_out={axis: level for axis, level in left_out.items() if level is not None},
+        allowed=problem.allowed[used],
+    )
+    shape = problem.blocks.shape(0)
+    closest = problem.closest_to(decided.reshape(shape)[used], wanted, outcome_shares=decided[used].sum(axis=1))
+    fair = closest.table.reshape(len(used), number)
     shares = fair.sum(axis=0)
-    result[made] = np.divide(fair, shares, out=np.zeros_like(fair), where=shares > 0)
+    result[used] = np.divide(fair, shares, out=np.zeros_like(fair), where=shares > 0)
     return result
 
 
@@ -384,3 +269,86 @@ def with_labels(problem: Problem, labels: Reals) -> Problem:
 
 def _profiles(problem: Problem) -> Profiles:
     return Profiles.of(problem.table.collect(), problem.blocks, problem.counted.collect().counts)
+
+
+# ---------------------------------------------------------------- what the student decides, and how certain that is
+
+
+def _decisions(problem: Problem, levelled: Levelled, student: str, plan: Relabel) -> Decisions:
+    """Take the rates of the decisions, and how certain they are."""
+    attempt, measure, shape = levelled.attempt, problem.measure, problem.blocks.shape(0)
+    weights, squares = (tally(attempt.group, attempt.weight**power, attempt.decided.shape[1]) for power in (1, 2))
+    # Of those decided each way: the estimate may differ from what was decided about the people themselves.
+    squares = attempt.decided * np.divide(squares, weights, out=np.zeros_like(weights), where=weights > 0)
+    tables = [table.reshape(shape) for table in (attempt.decided, squares)]
+    rates, shares = [], []
+    for name, grouping, wanted in zip(measure.names, measure.groupings, problem.statistical, strict=True):
+        decided = _Decided.of(*(group_table(measure.outcomes_compared(table, grouping), grouping) for table in tables))
+        strata = math.prod(shape[len(shape) - measure.strata :])
+        rates.append(decided.rate(name, wanted, measure.favourable, strata))
+        shares += decided.of_groups(problem, name, grouping)
+    return Decisions(
+        student=student,
+        blind=plan.blind,
+        threshold=plan.threshold,
+        folds=levelled.folds,
+        rounds=levelled.rounds,
+        keeps_means=attempt.keeps_means,
+        rates=tuple(rates),
+        shares=tuple(shares),
+        offsets=tuple(tuple(row) for row in attempt.offsets.tolist()),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Decided:
+    """Shares decided each way in each group (outcomes × groups), and draws of what they might be (Jeffreys)."""
+
+    shares: Reals
+    draws: Reals  # (draws, outcomes, groups)
+
+    @classmethod
+    def of(cls, weight: Reals, squares: Reals) -> _Decided:
+        weight, squares = (table.reshape(len(table), -1) for table in (weight, squares))
+        shares = outcome_rates(weight, (1,))
+        total = weight.sum(axis=0)
+        people = np.divide(total**2, squares.sum(axis=0), out=np.zeros_like(total), where=total > 0)
+        counts = np.nan_to_num(shares) * people
+        draws = np.random.default_rng(0).beta(counts + 0.5, people - counts + 0.5, (_DRAWS, *counts.shape))
+        return cls(shares, np.where(np.isnan(shares), np.nan, draws))
+
+    def rate(self, name: str, wanted: float | None, favourable: tuple[int, ...], strata: int) -> DecidedRate:
+        """The worst ratio over favourable outcomes and strata; its interval is that of the two groups behind it."""
+        levels = [y for y in favourable if (self.shares[y] > 0).any()]
+        vacuous = not levels or bool(np.nanmin(self.shares[levels]) >= 1)
+        compared = np.flatnonzero(np.isfinite(self.shares[0].reshape(-1, strata)).sum(axis=0) > 1)
+        if not levels or not len(compared):
+            return DecidedRate(name, wanted, None, None, None, vacuous)
+        groups = {(y, s): self.shares[y, s::strata] for y in levels for s in compared}
+        ratios = [float(smallest_over_largest(group)) for group in groups.values()]
+        worst, stratum = list(groups)[first_smallest(ratios)]
+        shares = groups[worst, stratum]
+        lowest, highest = (end * strata + stratum for end in (first_smallest(shares), first_largest(shares)))
+        low, high = np.quantile(self.draws[:, worst, lowest] / self.draws[:, worst, highest], _ENDS)
+        rate = float(smallest_over_largest(shares))
+        if lowest == highest:  # all shares are equal
+            low, high = rate, 1.0
+        return DecidedRate(name, wanted, rate, min(float(low), rate), max(min(float(high), 1.0), rate), vacuous)
+
+    def of_groups(self, problem: Problem, name: str, grouping: tuple[int, ...]) -> list[DecidedShare]:
+        """The favourable decisions about each group that has people."""
+        outcome, shape = problem.roles.attributes[0], problem.blocks.shape(0)
+        low, high = np.quantile(self.draws, _ENDS, axis=0)
+        groups = np.argwhere(np.ones([shape[axis] for axis in grouping]))
+        return [
+            DecidedShare(
+                grouping=name,
+                group=problem.roles.describe_group(grouping, groups[index].tolist()),
+                outcome=f"{outcome.name} = {outcome.labels[y]}",
+                share=float(self.shares[y, index]),
+                low=float(min(low[y, index], self.shares[y, index])),
+                high=float(max(high[y, index], self.shares[y, index])),
+            )
+            for y in problem.measure.favourable
+            for index in np.flatnonzero(np.isfinite(self.shares[y]))
+        ]

@@ -1,8 +1,6 @@
 """Request: what was asked for, made once, checked at the door, and read by everything after it.
 
-A new option of :func:`fairmaxent.debias` is one field here, with its check, and the code that acts on it: the front
-doors (debias, the estimator, the AIF360 adapter, the command line, config files, the page of the app) take their
-options from the fields, and the reports their sentences.
+A new option is one field here, with its check, and the code that acts on it: front doors and reports read the fields.
 """
 
 from __future__ import annotations
@@ -16,35 +14,15 @@ from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
 from fairmaxent.data.roles import DetailOption, GroupsOption, WithinOption, check_roles, read_columns, read_within
-from fairmaxent.errors import ColumnError, Option, check_choice
-from fairmaxent.fairness.measure import MissingOption
-from fairmaxent.fit.option_values import (
-    BASES_DOC,
-    RATES_DOC,
-    ROLES_DOC,
-    ForbidOption,
-    RateOption,
-    base_words,
-    check_forbid,
-    check_plan,
-    check_share,
-    check_single_outcome,
-    checked_largest,
-    checked_rates,
-    forbid_words,
-    relabel_words,
-    target_words,
-    within_words,
-)
-from fairmaxent.fit.plans import Estimate, EstimateOption, OutputOption, ParityOption, Relabel, RelabelOption
-from fairmaxent.fit.target import TargetOption
+from fairmaxent.errors import ColumnError, InputError, Option, check_choice
+from fairmaxent.fairness.rates import MissingOption
+from fairmaxent.fit import option_values as values
+from fairmaxent.fit.option_values import EstimateOption, ForbidOption, RateOption, RelabelOption, TargetOption
 from fairmaxent.maxent.priors.bases import BaseKind
 from fairmaxent.options import documented, option, words
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.refusals import for_release
 from fairmaxent.progress import Progress
-
-MeansOption = Literal["equal"]
 
 
 @documented
@@ -65,15 +43,15 @@ class Request:
         required=True,
         label="Outcome",
         help="The outcome column, e.g. income.",
-        doc=ROLES_DOC,
+        doc=values.ROLES_DOC,
     )
     protected: str | Sequence[str] = option(
         main=True,
-        text="columns as typed",
+        text="columns",
         required=True,
         label="Groups to compare",
         help="Columns whose groups are compared, e.g. sex,race; repeatable.",
-        doc=ROLES_DOC,
+        doc=values.ROLES_DOC,
     )
     _: KW_ONLY
     also: str | Sequence[str] | None = option(
@@ -93,7 +71,7 @@ class Request:
         slider=(0.05, 1, 0.01),
         help="Smallest ratio allowed between group shares: 0.9, none (groups keep their sizes), or by column: "
         "sex=0.9,race=none.",
-        doc=RATES_DOC,
+        doc=values.RATES_DOC,
     )
     statistical_rate: RateOption = option(
         1.0,
@@ -104,7 +82,7 @@ class Request:
         "highest.",
         slider=(0.05, 1, 0.01),
         help="Smallest ratio allowed between the groups' rates of an outcome. Same syntax as --representation-rate.",
-        doc=RATES_DOC,
+        doc=values.RATES_DOC,
     )
     favourable: object = option(
         None,
@@ -139,9 +117,9 @@ class Request:
         'single group stays as it is. ``within={"label": "yes"}`` compares in these strata only: with a decision as '
         'the outcome and the true label as the column, that is equal opportunity, and ``within="label"`` is equalised '
         "odds.",
-        words=within_words,
+        words=values.within_words,
     )
-    means: MeansOption | None = option(
+    means: values.MeansOption | None = option(
         None,
         text="flag",
         param="equal_means",
@@ -191,8 +169,6 @@ class Request:
         help="How many times as much as before a row may count at most, e.g. 10; rates are reached as far as this "
         "allows.",
         page_help="A row may count at most this many times as much as before; rates then come as close as they can.",
-        doc="How many times as much as before a row may count at most, e.g. 10. The rates are then reached as far as "
-        "this allows, and the certificate says by how much they fall short.",
         words=lambda request: f"No row counts more than {request.largest_weight:g} times as much as before.",
     )
     base: BaseKind = option(
@@ -200,7 +176,7 @@ class Request:
         choices=("tree", "product", "uniform"),
         label="New combinations come from",
         help="Model that is mixed into the rows, so that combinations without a row are possible too.",
-        doc=BASES_DOC,
+        doc=values.BASES_DOC,
     )
     base_share: float = option(
         0.2,
@@ -210,13 +186,13 @@ class Request:
         slider=(0, 1, 0.01),
         help="Share of the base, from 0 to 1.",
         page_help="Share of rows that may match nobody in the data.",
-        doc=BASES_DOC,
+        doc=values.BASES_DOC,
     )
     relabel: RelabelOption | None = option(
         None,
         has_none=True,
-        choices=get_args(ParityOption),
-        record=Relabel,
+        choices=get_args(values.ParityOption),
+        record=values.Relabel,
         label="How rows change",
         choice_labels={
             "none": "reweigh",
@@ -235,7 +211,7 @@ class Request:
         "keeps its weight, which is split between the outcomes, so that a model trained on the result has equal mean "
         "probabilities, or also makes equal decisions, for all groups. :class:`Relabel` sets the threshold and the "
         "labeller.",
-        words=lambda request: relabel_words(request.relabelling),
+        words=lambda request: values.relabel_words(request.relabelling),
     )
     estimate: EstimateOption | None = option(
         "auto",
@@ -270,7 +246,7 @@ class Request:
         help="Impossible combination: 'sex=Male,pregnant=yes'; repeatable.",
         doc='Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``: they get probability zero. Each '
         "may name any outcome and protected columns, and at most two others.",
-        words=forbid_words,
+        words=values.forbid_words,
     )
     keep_columns: str | Sequence[str] | None = option(
         None,
@@ -340,30 +316,34 @@ class Request:
             if not self.outcome:
                 raise ColumnError("no outcome column was named; pass at least one as ", Option("outcome"))
             first, *rest = read_columns("outcome", self.outcome)
-            object.__setattr__(self, "outcome", first)
-            object.__setattr__(self, "also", [*rest, *self.also_names] or None)
-        check_roles(self.outcome, [*self.also_names, *self.protected_names, *self.within_names], self.weight)
-        check_choice("groups", self.groups, GroupsOption)
-        check_choice("missing", self.missing, MissingOption)
-        check_choice("base", self.base, BaseKind)
-        object.__setattr__(self, "largest_weight", checked_largest(self.largest_weight, self.target, self._roles))
-        object.__setattr__(self, "base_share", check_share("base_share", self.base_share))
+            self._set(outcome=first, also=[*rest, *self.also_names] or None)
+        check_roles(self.outcome, self.role_names[1:], self.weight)
+        for name, choices in (("groups", GroupsOption), ("missing", MissingOption), ("base", BaseKind)):
+            check_choice(name, getattr(self, name), choices)
+        self._set(
+            largest_weight=values.checked_largest(self), base_share=values.check_share("base_share", self.base_share)
+        )
         for name in ("representation_rate", "statistical_rate"):
-            object.__setattr__(self, name, checked_rates(name, getattr(self, name)))
-        if self.means is not None:
-            check_choice("means", self.means, MeansOption)
-            if self.statistical_rate == 1:  # equal rates of all levels would leave nothing to move
-                object.__setattr__(self, "statistical_rate", None)
+            self._set(**{name: values.checked_rates(name, getattr(self, name))})
+        for name, choices in (("means", values.MeansOption), ("detail", DetailOption)):
+            if getattr(self, name) is not None:
+                check_choice(name, getattr(self, name), choices)
+        if self.means is not None and self.statistical_rate == 1:  # equal rates would leave nothing to move
+            self._set(statistical_rate=None)
         check_seed(self.random_state)
         self.kept_names  # noqa: B018 (which refuses what names no columns)
-        if self.detail is not None:
-            check_choice("detail", self.detail, DetailOption)
-        check_plan("relabel", self.relabel, Relabel, ParityOption)
-        check_plan("estimate", self.estimate, Estimate, Literal["auto", "rows", "weights"])
-        check_single_outcome(self.also_names, relabel=self.relabel, estimate=self.estimating)
-        for name, value in for_release(**vars(self)).items():
+        values.check_plan("relabel", self.relabel, values.Relabel, values.ParityOption)
+        values.check_plan("estimate", self.estimate, values.Estimate, Literal["auto", "rows", "weights"])
+        for name, plan in (("relabel", self.relabel), ("estimate", self.estimating)):
+            if plan is not None and self.also_names:
+                several = " is for a single outcome, but several are named; name one, or leave it out"
+                raise InputError(Option(name), several)
+        self._set(**for_release(self))
+        values.check_forbid(self.forbid)
+
+    def _set(self, **checked: object) -> None:
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
-        check_forbid(self.forbid)
 
     @property
     def protected_names(self) -> list[str]:
@@ -386,46 +366,47 @@ class Request:
         return read_columns("keep_columns", self.keep_columns or [])
 
     @property
+    def role_names(self) -> list[str]:
+        """The outcomes, the protected columns, and those of strata."""
+        return [self.outcome, *self.also_names, *self.protected_names, *self.within_names]
+
+    @property
     def named_columns(self) -> list[str]:
         """The columns that are used on purpose, even if they look like identifiers."""
         options = [self.target, *(self.forbid or ())]
         mentioned = [str(name) for option in options if isinstance(option, Mapping) for name in option]
-        return [*self._roles, *mentioned, *self.kept_names]
+        return [*self.role_names, *mentioned, *self.kept_names]
 
     @property
-    def _roles(self) -> list[str]:
-        return [self.outcome, *self.also_names, *self.protected_names, *self.within_names]
-
-    @property
-    def relabelling(self) -> Relabel | None:
+    def relabelling(self) -> values.Relabel | None:
         """How outcomes are relabelled; None: rows keep theirs and are reweighed."""
-        return Relabel(parity=self.relabel) if isinstance(self.relabel, str) else self.relabel
+        return values.Relabel(parity=self.relabel) if isinstance(self.relabel, str) else self.relabel
 
     @property
-    def estimating(self) -> Estimate | None:
+    def estimating(self) -> values.Estimate | None:
         """What is estimated of a model trained on the result when it is made; None: nothing, or only when needed."""
         if self.estimate == "auto":
             return None
         return self.trial_of(self.estimate) if isinstance(self.estimate, str) else self.estimate
 
-    def trial_of(self, output: OutputOption) -> Estimate:
+    def trial_of(self, output: values.OutputOption) -> values.Estimate:
         """What is estimated unless a model is named: the one that labels were made for, or else our choice."""
-        made_for = self.relabelling or Relabel()
-        return Estimate(output=output, student=made_for.student, blind=made_for.blind)
+        plan = self.relabelling or values.Relabel()
+        return values.Estimate(output=output, student=plan.student, blind=plan.blind)
 
     @property
     def threshold(self) -> float:
         """The probability of the favourable outcome from which a model decides for it."""
-        return Relabel().threshold if self.relabelling is None else float(self.relabelling.threshold)
+        return (self.relabelling or values.Relabel()).threshold
 
     def words(self) -> Iterator[str]:
         """What was asked for besides rates, one sentence each."""
-        yield from target_words(self)
+        yield from values.target_words(self)
         for name in (self.outcome, *self.also_names) if self.means is None else ():
             if name not in (self.target or {}):
                 yield f"{name} keeps the shares that it has in the data."
         yield from words(self)
-        yield from base_words(self)
+        yield from values.base_words(self)
 
     def kept(self) -> Request:
         """Return what a fit keeps of its request: a copy, so that the caller's lists and mappings can change."""

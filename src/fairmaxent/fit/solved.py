@@ -12,7 +12,7 @@ from fairmaxent.data.frames import UNSCALED, WeightScale
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted, Reals
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.plans import PaperRequest
+from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.maxent.optimum import Optimum
@@ -59,3 +59,18 @@ class Solved:
         (rows,) = self.weighted.tables([(0,)], blocks.levels)
         cells = ((self.target[blocks.slices[0]] > 0) & (rows <= 0)).reshape(blocks.shape(0))
         return [tuple(cell) for cell in np.argwhere(cells).tolist()]
+
+    @property
+    def contents(self) -> str:
+        """Which rows are in a saved model, as the end of a sentence that begins with "it holds".
+
+        Every model holds rows: its certificate and its weights are made from them. Those of a private one are nobody's.
+        """
+        size, details = f"{self.table.size:,}", self.distribution.details
+        if self.request.privacy is not None:
+            return f"no row of the data, but {size} drawn from noisy counts; it is private with {self.request.privacy}"
+        exact = [] if details is None else [repr(self.domain.names[index]) for index in sorted(details.positions)]
+        more = f" and {len(exact) - 3} more columns" if len(exact) > 3 else ""
+        rows = f"all {size} rows" if self.table.keeps_rows else f"the distinct rows among {size}"
+        how = f"with the exact values of {', '.join(exact[:3])}{more}" if exact else "as levels"
+        return f"{rows}, {how}; protect it like the table itself"

@@ -1,30 +1,26 @@
-"""Statements: what a certificate says, as sentences and tables; every form of the certificate and the report has these.
-
-Rates, costs, means, decisions, the estimate of a model, and what may be shared: one function makes each of them.
-"""
+"""Statements: what a certificate says, as sentences and tables, which every form of it and every report has."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 
 from fairmaxent.data.roles import Roles
 from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.words import counted, percent, times
-from fairmaxent.errors import Option
-from fairmaxent.fit.costs import ChangedOutcome, Costs, GroupCost
+from fairmaxent.fit.costs import Costs, GroupCost
 from fairmaxent.fit.estimate import ModelEstimate, ModelScores
-from fairmaxent.fit.facts import Facts, GroupMean, OutcomeShare
+from fairmaxent.fit.facts import GroupMean, OutcomeShare
 from fairmaxent.fit.relabel import Decisions
 from fairmaxent.metrics.trial import OVERALL
 from fairmaxent.privacy.budget import Ledger
 
 REACHED = 1e-6  # solvers stop a little short of an exact rate
 SHOWN_GROUPS = 12
-_DIRECTIONS = 4  # of change within one group
 _NOTHING = 1e-6  # a difference that is the solver's, relative to the largest mean
 
 
@@ -51,19 +47,12 @@ class RateLine:
 
 def rates_table(lines: Sequence[RateLine], heads: tuple[str, str, str]) -> Table:
     """Each rate as it was asked for, before and after; with a last column if any is judged."""
-    states = tuple(line.state for line in lines)
-    judged = any(states)
+    judged = any(line.state for line in lines)
     rows = tuple(
-        (
-            line.label,
-            "any" if line.wanted is None else f"{line.wanted:.4f}",
-            rate_text(line.before),
-            rate_text(line.reached),
-            *([line.state] if judged else []),
-        )
+        (line.label, _wanted(line.wanted), rate_text(line.before), rate_text(line.reached), line.state)[: 4 + judged]
         for line in lines
     )
-    return Table("Rates, 1 is equal", ("", *heads, *([""] if judged else [])), rows)
+    return Table("Rates, 1 is equal", ("", *heads, "")[: 4 + judged], rows)
 
 
 def rate_text(value: float | None, digits: int = 4) -> str:
@@ -71,32 +60,34 @@ def rate_text(value: float | None, digits: int = 4) -> str:
     return "–" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
+def _wanted(rate: float | None, digits: int = 4) -> str:
+    return "any" if rate is None else rate_text(rate, digits)
+
+
 # ---------------------------------------------------------------- costs
 
 
 def cost_blocks(groups: Sequence[GroupCost], worst_cell: GroupCost, last: Sequence[str], more: str = "") -> list[Block]:
-    """A row for each group, those that rest on least if there are many, and for the worst cell.
+    """A row for each group, those with the fewest effective rows if there are many, and for the worst cell.
 
     ``last`` are the columns about one person: the "largest weight", or copies; ``more`` says where other groups are.
     """
-    shown = worst_groups(groups)
-    named = [(group.name, group) for group in shown] + [(f"worst cell: {worst_cell.name}", worst_cell)]
-    heads = ("group", "rows", "before", "after", "effective rows", *last)
-    rows = tuple((name, *_numbers(cost, last)) for name, cost in named)
-    hidden = len(groups) - len(shown)
-    rest = [Paragraph(f"and {hidden:,} more groups{more}")] if hidden else []
-    return [Table("Costs by group", heads, rows), *rest]
-
-
-def _numbers(cost: GroupCost, last: Sequence[str]) -> Iterator[str]:
-    yield from (f"{cost.rows:,}", percent(cost.before), percent(cost.after), times(cost.effective_rows))
-    yield from (times(cost.largest_weight if name == "largest weight" else cost.most_copies) for name in last)
-
-
-def worst_groups(groups: Sequence[GroupCost]) -> list[GroupCost]:
-    """All groups if they are few; otherwise those with the fewest effective rows, in their order."""
     worst = sorted(range(len(groups)), key=lambda index: groups[index].effective_rows)[:SHOWN_GROUPS]
-    return [groups[index] for index in sorted(worst)]
+    named = [(groups[index].name, groups[index]) for index in sorted(worst)]
+    rows = tuple(
+        (
+            name,
+            f"{cost.rows:,}",
+            percent(cost.before),
+            percent(cost.after),
+            times(cost.effective_rows),
+            *(times(cost.largest_weight if column == "largest weight" else cost.most_copies) for column in last),
+        )
+        for name, cost in [*named, (f"worst cell: {worst_cell.name}", worst_cell)]
+    )
+    hidden = len(groups) - len(worst)
+    rest = [Paragraph(f"and {hidden:,} more groups{more}")] if hidden else []
+    return [Table("Costs by group", ("group", "rows", "before", "after", "effective rows", *last), rows), *rest]
 
 
 def outcome_lines(shares: Sequence[OutcomeShare]) -> Iterator[str]:
@@ -114,52 +105,29 @@ def filled_lines(share: float) -> Iterator[str]:
 def changed_lines(costs: Costs | None) -> Iterator[str]:
     """How many people of each group get another outcome, and in which direction; nothing if nobody does."""
     for group, changes in groupby(() if costs is None else costs.changed, key=lambda change: change.group):
-        text = _changed(list(changes))
-        if text is not None:
-            yield f"{group}: {text}"
-
-
-def _changed(changes: Sequence[ChangedOutcome]) -> str | None:
-    directions = sorted((change for change in changes if change.changed >= 0.5), key=lambda change: -change.changed)
-    if not directions:
-        return None
-    people = f"{directions[0].people:,}"
-    parts = [f"{change.changed:,.0f} from {change.old} to {change.new}" for change in directions[:_DIRECTIONS]]
-    if len(directions) > _DIRECTIONS:
-        parts.append(f"{sum(change.changed for change in directions[_DIRECTIONS:]):,.0f} in other directions")
-    return f"of {people} people, {', '.join(parts)}"
-
-
-# ---------------------------------------------------------------- group means
+        directions = sorted((change for change in changes if change.changed >= 0.5), key=lambda change: -change.changed)
+        if directions:
+            parts = [f"{change.changed:,.0f} from {change.old} to {change.new}" for change in directions]
+            yield f"{group}: of {directions[0].people:,} people, {', '.join(parts)}"
 
 
 def mean_lines(means: Sequence[GroupMean], roles: Roles) -> Iterator[str]:
     """How far the means of each grouping are apart, before and after; nothing if nobody asked for equal means."""
+    axes = roles.strata_axes
+    strata = np.ndindex(*(roles.attributes[axis].size for axis in axes))
+    # Groups of one stratum are compared with each other; the name of a group ends with that of its stratum.
+    ends = [f", {roles.describe_group(axes, stratum)}" for stratum in strata] if axes else [""]
     for grouping in dict.fromkeys(mean.grouping for mean in means):
-        strata = _by_stratum(roles, [mean for mean in means if mean.grouping == grouping])
-        before = max(_gap([mean.before for mean in stratum]) for stratum in strata)
-        after = max(_gap([mean.after for mean in stratum]) for stratum in strata)
-        largest = max(abs(mean.after) for mean in means)
-        now = "equal" if after <= _NOTHING * largest else f"up to {after:.4g} apart"
+        parts = [[mean for mean in means if mean.grouping == grouping and mean.group.endswith(end)] for end in ends]
+        before, after = (
+            max(max(numbers) - min(numbers) for part in parts if (numbers := [getattr(mean, side) for mean in part]))
+            for side in ("before", "after")
+        )
+        equal = after <= _NOTHING * max(abs(mean.after) for mean in means)
         yield (
             f"The mean of {roles.names[0]} in the groups of {grouping}: up to {before:.4g} apart in the data, "
-            f"{now} by the fair weights."
+            f"{'equal' if equal else f'up to {after:.4g} apart'} by the fair weights."
         )
-
-
-def _by_stratum(roles: Roles, means: Sequence[GroupMean]) -> list[list[GroupMean]]:
-    """Groups that are compared with each other; the name of a group ends with that of its stratum."""
-    axes = roles.strata_axes
-    if not axes:
-        return [list(means)]
-    shape = [roles.attributes[axis].size for axis in axes]
-    names = [roles.describe_group(axes, stratum) for stratum in np.ndindex(*shape)]
-    parts = [[mean for mean in means if mean.group.endswith(f", {name}")] for name in names]
-    return [part for part in parts if part]
-
-
-def _gap(numbers: Sequence[float]) -> float:
-    return max(numbers) - min(numbers)
 
 
 # ---------------------------------------------------------------- decisions of a student
@@ -179,50 +147,44 @@ def decision_blocks(decisions: Decisions | None) -> list[Block]:
 
 def decisions_table(decisions: Decisions, digits: int = 4) -> Table:
     """The rate of each grouping, and the share of each group that was decided for."""
-    rows = [
-        (
-            f"statistical rate of {rate.grouping}",
-            "any" if rate.wanted is None else rate_text(rate.wanted, digits),
-            rate_text(rate.rate, digits),
-            _between(rate.low, rate.high, digits),
-        )
+    lines = [
+        (f"statistical rate of {rate.grouping}", _wanted(rate.wanted, digits), rate.rate, rate.low, rate.high)
         for rate in decisions.rates
     ]
-    rows += [
-        (f"{part.outcome} for {part.group}", "", rate_text(part.share, digits), _between(part.low, part.high, digits))
-        for part in decisions.shares
-    ]
-    heads = ("", "wanted", "reached", "95 % interval")
-    return Table("Decisions about people it did not learn from", heads, tuple(rows))
-
-
-def _between(low: float | None, high: float | None, digits: int) -> str:
-    return "" if low is None or high is None else f"{low:.{digits}f} to {high:.{digits}f}"
+    lines += [(f"{part.outcome} for {part.group}", "", part.share, part.low, part.high) for part in decisions.shares]
+    rows = tuple(
+        (
+            name,
+            wanted,
+            rate_text(rate, digits),
+            "" if low is None or high is None else f"{low:.{digits}f} to {high:.{digits}f}",
+        )
+        for name, wanted, rate, low, high in lines
+    )
+    return Table("Decisions about people it did not learn from", ("", "wanted", "reached", "95 % interval"), rows)
 
 
 # ---------------------------------------------------------------- what a model trained on the result will do
 
 
-@dataclass(frozen=True)
-class Expected:
+class Expected(NamedTuple):
     """A number that is expected, and the range in which it will be measured on other people; None: not known."""
 
     value: float | None
     span: tuple[float, float] | None
-
-    def text(self, digits: int) -> str:
-        """Write the number with its range; a dash if there is nothing to compare."""
-        known = self.value is not None and self.span is not None
-        return f"{rate_text(self.value, digits)}{f' ({self.range_text})' if known else ''}"
 
     @property
     def range_text(self) -> str:
         """Write the range alone."""
         return "–" if self.span is None else f"{self.span[0]:.2f} to {self.span[1]:.2f}"
 
+    def text(self, digits: int) -> str:
+        """Write the number with its range; a dash if there is nothing to compare."""
+        span = "" if self.value is None or self.span is None else f" ({self.range_text})"
+        return f"{rate_text(self.value, digits)}{span}"
 
-@dataclass(frozen=True)
-class ExpectedLine:
+
+class ExpectedLine(NamedTuple):
     """A quantity before and after, and what it means; those that compare groups have a grouping."""
 
     name: str
@@ -245,10 +207,7 @@ _MEANINGS = {
         "lowest share of {} among its predictions in any group, divided by the highest",
     ),
     "by_probabilities": ("Statistical rate of its probabilities", "the same for the mean probability of {}"),
-    "equal_opportunity": (
-        "Equal opportunity",
-        "how equally often it recognises people who have {}, across groups",
-    ),
+    "equal_opportunity": ("Equal opportunity", "how equally often it recognises people who have {}, across groups"),
     "equalised_odds": ("Equalised odds", "the same, and how equally often it mistakes other people for them"),
     "calibration_gap": (
         "Calibration gap",
@@ -256,7 +215,6 @@ _MEANINGS = {
     ),
 }
 _MAIN = ("accuracy", "auc", "by_predictions", "by_probabilities")  # what is shown if there is little room
-_OVERALL = ("accuracy", "auc")
 
 
 def expected_lines(
@@ -265,7 +223,7 @@ def expected_lines(
     """Each quantity before and after, those that compare groups once per grouping; meanings name the outcome."""
     for kind in kinds:
         name, meaning = _MEANINGS[kind][0], _MEANINGS[kind][1].replace("{}", favourable)
-        for grouping in [None] if kind in _OVERALL else list(getattr(estimate.before, kind)):
+        for grouping in [None] if kind in ("accuracy", "auc") else list(getattr(estimate.before, kind)):
             before, after = (_expected(scores, kind, grouping) for scores in (estimate.before, estimate.after))
             yield ExpectedLine(name, grouping, meaning, before, after)
 
@@ -289,36 +247,19 @@ def estimate_blocks(estimate: ModelEstimate | None, about: str = "") -> list[Blo
 # ---------------------------------------------------------------- what may be shared
 
 
-@dataclass(frozen=True)
-class CopiesInWords:
+class CopiesInWords(NamedTuple):
     """What drawn rows that come from a real one are, and what that means for who shares them."""
 
     are: str
     mean: str
 
 
-_EXACT = CopiesInWords("rows of the data", "sharing them means sharing real people")
-_REDRAWN = CopiesInWords(
-    "rows of the data but for their numbers, which are redrawn within bins",
-    "sharing them can still give real people away",
-)
-
-
 def copies_of(*, redrawn: bool) -> CopiesInWords:
     """The words for copies, with their exact numbers or with others from the same bins."""
-    return _REDRAWN if redrawn else _EXACT
-
-
-def copies_line(facts: Facts) -> tuple[object, ...]:
-    """How many drawn rows are copies of real rows; nothing if none is copied on purpose."""
-    if not facts.copied_share:
-        return ()
-    copies = copies_of(redrawn=facts.redrawn is not None)
-    return (
-        f"copies: about {percent(facts.copied_share)} of drawn rows are {copies.are}, and {copies.mean}; "
-        "for rows to share, use ",
-        Option("release", value=True),
-    )
+    if not redrawn:
+        return CopiesInWords("rows of the data", "sharing them means sharing real people")
+    are = "rows of the data but for their numbers, which are redrawn within bins"
+    return CopiesInWords(are, "sharing them can still give real people away")
 
 
 def promise(ledger: Ledger) -> str:
@@ -331,10 +272,9 @@ def promise(ledger: Ledger) -> str:
 
 def privacy_lines(ledger: Ledger | None) -> Iterator[str]:
     """What a private fit promises, and what its numbers are; nothing if there is no promise."""
-    if ledger is None:
-        return
-    yield promise(ledger)
-    yield (
-        f"{len(ledger.spent)} looks at the table spent ρ = {ledger.rho:.6g} of {ledger.privacy.rho:.6g}; counts, and "
-        "all numbers before, are noisy estimates, and the achieved rates are exact"
-    )
+    if ledger is not None:
+        yield promise(ledger)
+        yield (
+            f"{len(ledger.spent)} looks at the table spent ρ = {ledger.rho:.6g} of {ledger.privacy.rho:.6g}; counts, "
+            "and all numbers before, are noisy estimates, and the achieved rates are exact"
+        )

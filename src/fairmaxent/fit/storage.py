@@ -1,9 +1,8 @@
 """A fit in one file: JSON for what has names, arrays for what has numbers, never pickle.
 
 Only what cannot be made again is stored; features, weights and the prior follow. So does the certificate: the stored
-one must state what is made again from the rows and the distribution. What was learned by training a model (an estimate,
-decisions of a student) cannot be repeated without training; it is checked for its form and its ranges only.
-Writing the same fit twice gives the same bytes. Reading never runs anything from the file.
+one must state the same. What was learned by training a model is checked for its form and its ranges only. Writing the
+same fit twice gives the same bytes. Reading never runs anything from the file.
 """
 
 from __future__ import annotations
@@ -20,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.columns import Arrays, Record, masses, sound
+from fairmaxent.data.columns import Arrays, Record
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import WeightScale
+from fairmaxent.data.limits import masses, sound
 from fairmaxent.data.roles import Roles, read_columns
 from fairmaxent.data.table import Blocks, Mask, Positions, Reals, Table, match_rows, row_keys
 from fairmaxent.engines.rows import row_prior
@@ -30,16 +30,15 @@ from fairmaxent.errors import DependencyError, StorageError, shown
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.files.write import write_whole
 from fairmaxent.fit.certificate import Certificate, certify
-from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.distribution import Distribution, moment_scores
 from fairmaxent.fit.estimate import NotEstimated
 from fairmaxent.fit.facts import Told
-from fairmaxent.fit.plans import PaperRequest
-from fairmaxent.fit.problem import Problem, cell_values
+from fairmaxent.fit.option_values import PaperRequest
+from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.records import (
     MOST_BYTES,
     check_domain,
     damaged,
-    foreign,
     pack,
     path_of,
     read_archive,
@@ -50,7 +49,6 @@ from fairmaxent.fit.records import (
 from fairmaxent.fit.relabel import with_labels
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
-from fairmaxent.fit.target import moment_scores
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import attribute_features, cell_features
 from fairmaxent.maxent.optimum import Optimum
@@ -103,7 +101,9 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
     weighted, details = fit.weighted.collect(), fit.distribution.details
     prior, base, in_use = fit.optimum.dual.prior, {}, None
     if not isinstance(prior, Rows):
-        base = BASES[_base_of(fit.request)].pack(prior.parts[0] if isinstance(prior, Mixture) else prior)
+        base = BASES[getattr(fit.request, "base", "uniform")].pack(
+            prior.parts[0] if isinstance(prior, Mixture) else prior
+        )
     elif prior.rows != np.count_nonzero(weighted.counts):
         every_row = Rows.of(fit.roles.blocks, weighted)
         in_use = match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0
@@ -118,18 +118,12 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
     return {"format": FORMAT, "version": VERSION, **pack(stored, arrays)}, arrays
 
 
-def _base_of(request: Request | PaperRequest) -> Any:
-    return request.base if isinstance(request, Request) else "uniform"
-
-
 # ---------------------------------------------------------------- back from a file
 
 
 def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> tuple[Solved, Certificate]:
     """Read a fit that was saved, and refuse it if its parts do not follow from each other."""
-    record, arrays = read_archive(path_of(path), max_bytes=max_bytes)
-    if record.get("format") != FORMAT:
-        raise foreign(path)
+    record, arrays = read_archive(path, FORMAT, max_bytes)
     if record.get("version") != VERSION:
         raise StorageError(
             f"{path} has format version {shown(record.get('version'))}, but this fairmaxent reads version {VERSION}; "
@@ -137,25 +131,22 @@ def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> tuple[Sol
         )
     try:
         with np.errstate(all="ignore"):  # of numbers that are refused below
-            apart = ("format", "version", "certificate")
-            fit = _restored(unpack({name: part for name, part in record.items() if name not in apart}, _Model, arrays))
-            _refuse_unread(fit, record, arrays)
+            stated = record.pop("certificate")
+            model = {name: part for name, part in record.items() if name not in ("format", "version")}
+            fit = _restored(unpack(model, _Model, arrays))
+            again, arrays_again = _packed(fit)
+            # What saving the fit again would not write nobody reads, and it could hold people's rows.
+            require("it holds arrays that are no part of a model", arrays.keys() == arrays_again.keys())
+            same = json.dumps(record) == json.dumps(again)
+            require("its header holds something that is no part of a model", same)
             _check_distribution(fit)
-            return fit, _certified(fit, record["certificate"])
+            return fit, _certified(fit, stated)
     except DependencyError:
         raise
     except BaseException as problem:
         if isinstance(problem, Exception) or frames.is_foreign(problem):
             raise damaged(path, problem) from problem
         raise
-
-
-def _refuse_unread(fit: Solved, record: Record, arrays: Arrays) -> None:
-    """Refuse what saving the fit again would not write: nothing reads it, and it could hold people's rows."""
-    again, read_arrays = _packed(fit)
-    require("it holds arrays that are no part of a model", arrays.keys() == read_arrays.keys())
-    stated = {name: part for name, part in record.items() if name != "certificate"}
-    require("its header holds something that is no part of a model", json.dumps(stated) == json.dumps(again))
 
 
 def _restored(stored: _Model) -> Solved:
@@ -172,11 +163,7 @@ def _restored(stored: _Model) -> Solved:
     _check_table(stored, roles.blocks)
     table, design = stored.table, stored.design_weights
     positions = _restored_positions(stored, roles.blocks)
-    if isinstance(request, PaperRequest):
-        problem = Problem.of_paper(roles, table, request)
-    else:
-        values = cell_values(request, roles, table, positions, design)
-        problem = Problem.of(roles, table, request, values=values)
+    problem = Problem.of(request, roles, table, positions, design)
     target = masses(stored.target, roles.blocks.width)
     labelled = _relabelled(stored, problem)
     if isinstance(request, PaperRequest):
@@ -185,54 +172,48 @@ def _restored(stored: _Model) -> Solved:
         weighted, make = reweigh(labelled.counted, target[problem.blocks.slices[0]]), cell_features
     features = make(problem.blocks, moment_scores(domain, problem.chosen), target)
     sound(stored.solution.multipliers, "f", (features.count,))
-    prior = _restored_prior(stored, row_prior(problem.blocks, weighted))
+    rows = row_prior(problem.blocks, weighted)
+    share = float(request.base_share if isinstance(request, Request) else request.C)
+    prior: Prior = rows
+    if share:
+        base = BASES[getattr(request, "base", "uniform")].unpack(problem.blocks, stored.base)
+        prior = Mixture.of((share, 1 - share), (base, rows))
+    elif stored.rows_in_use is not None and isinstance(rows, Rows):
+        prior = rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))
     optimum = Optimum(Dual(prior, features, features.mean(target)), stored.solution)
-    by_cell = isinstance(request, Request) and request.means is not None
-    distribution = Distribution.of(domain, optimum).detailed(
-        positions, table, design, relabelled=stored.soft is not None, by_cell=by_cell
-    )
+    distribution = Distribution.of(domain, optimum).detailed(positions, table, design, problem)
     same = {field.name: getattr(stored, field.name) for field in fields(Solved) if hasattr(stored, field.name)}
     return Solved(**same, problem=problem, weighted=weighted, optimum=optimum, distribution=distribution)
 
 
 def _check_table(stored: _Model, blocks: Blocks) -> None:
     """Refuse rows that are not distinct and in order, weights that do not add up, and sums that no weights have."""
-    table, weight, design, scale = stored.table, stored.weight_column, stored.design_weights, stored.weight_scale
-    size = len(table.codes)
+    table, weight, scale, size = stored.table, stored.weight_column, stored.weight_scale, len(stored.table.codes)
+    design = None if stored.design_weights is None else masses(stored.design_weights, stored.table.size)
     for column, levels in zip(sound(table.codes, "u", (size, len(blocks.levels))).T, blocks.levels, strict=True):
         sound(column, "u", (size,), high=levels - 1)
     keys, _ = row_keys(table.codes, blocks.levels)
     sound(np.diff(keys), "i", (size - 1,), low=1)
     single = weight is None or (weight.name == stored.request.weight and weight.to_list() == [1])
     require("the weight column holds a single one", single)
-    sensible = abs(scale.exponent) < 1100 and 0 < scale.average < 2
-    require("the scale of the design weights makes no sense", sensible)
-    sums = {name: masses(getattr(table, name), size) for name in ("counts", "rows", "squares")}
-    if table.peaks is not None:
-        sums["peaks"] = masses(table.peaks, size)
-    fits = 0 < table.counts.sum() < np.inf and table.rows.all()
-    if table.places is None:
-        require("design weights belong to no rows", design is None)
-        fits = fits and _are_possible(table)
+    require("the scale of the design weights makes no sense", abs(scale.exponent) < 1100 and 0 < scale.average < 2)
+    rows, counts, squares = (masses(sums, size) for sums in (table.rows, table.counts, table.squares))
+    peaks = counts if table.peaks is None else masses(table.peaks, size)
+    fits = 0 < counts.sum() < np.inf and rows.all() and (design is None or weight is not None)
+    if table.places is None:  # what weights of so many rows can add up to
+        slack = 1e-9 * counts**2
+        fits &= design is None and (rows == np.round(rows)).all() and rows.sum() < 2**53
+        fits &= (squares * rows >= counts**2 - slack).all() and (squares <= counts**2 + slack).all()
+        fits &= (peaks <= counts * (1 + 1e-9)).all() and (peaks * rows >= counts * (1 - 1e-9)).all()
     else:
         sound(table.places, "i", (len(table.places),), low=0, high=size - 1)
-        require("the design weights are not those of a column", (design is None) == (weight is None))
-        again = Table.tallied(table.codes, table.places, None if design is None else masses(design, len(table.places)))
-        fits = fits and (again.peaks is None) == (table.peaks is None)
-        fits = fits and all(np.allclose(getattr(again, name), sums[name], rtol=1e-6, atol=0) for name in sums)
+        again = Table.tallied(table.codes, table.places, design)
+        fits &= (design is None) == (weight is None) == (table.peaks is None)
+        stated = zip(
+            (rows, counts, squares, peaks), (again.rows, again.counts, again.squares, again.peaks), strict=True
+        )
+        fits &= all(np.allclose(one, other, rtol=1e-6, atol=0) for one, other in stated if other is not None)
     require("the rows and their counts do not fit together", bool(fits))
-
-
-def _are_possible(table: Table) -> bool:
-    """Whether weights of this many rows can have these sums."""
-    rows, counts, squares = table.rows, table.counts, table.squares
-    slack = 1e-9 * counts**2
-    whole = (rows == np.round(rows)).all() and rows.sum() < 2**53
-    possible = (squares * rows >= counts**2 - slack).all() and (squares <= counts**2 + slack).all()
-    peaks = counts if table.peaks is None else table.peaks
-    return bool(
-        whole and possible and (peaks <= counts * (1 + 1e-9)).all() and (peaks * rows >= counts * (1 - 1e-9)).all()
-    )
 
 
 def _restored_positions(stored: _Model, blocks: Blocks) -> Positions | None:
@@ -265,16 +246,6 @@ def _relabelled(stored: _Model, problem: Problem) -> Problem:
     return with_labels(problem, labels)
 
 
-def _restored_prior(stored: _Model, rows: Prior) -> Prior:
-    share = float(stored.request.base_share if isinstance(stored.request, Request) else stored.request.C)
-    if share:
-        base = BASES[_base_of(stored.request)].unpack(rows.blocks, stored.base)
-        return Mixture.of((share, 1 - share), (base, rows))
-    if stored.rows_in_use is None or not isinstance(rows, Rows):
-        return rows
-    return rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))
-
-
 # ---------------------------------------------------------------- what follows from it
 
 
@@ -292,8 +263,8 @@ def _check_distribution(fit: Solved) -> None:
     value = tilted.log_partition - float(solution.multipliers @ dual.target)
     residual = float(np.max(np.abs(dual.features.mean(tilted.levels) - dual.target), initial=0.0))
     require("the solver did not converge", solution.status is Status.CONVERGED and residual <= _LARGEST_RESIDUAL)
-    stated = _is_close(solution.value, value) and _is_close(solution.residual, residual)
-    require("the solution states other numbers than it has", stated)
+    same = _is_close(solution.value, value) and _is_close(solution.residual, residual)
+    require("the solution states other numbers than it has", same)
 
 
 def _certified(fit: Solved, stated: Any) -> Certificate:
@@ -302,8 +273,8 @@ def _certified(fit: Solved, stated: Any) -> Certificate:
     _check_told(fit, told)
     certificate = certify(fit, told)
     expected = pack(certificate, without=_MADE_AGAIN)
-    for path, stored, real in _differences("", stated, expected):
-        raise ValueError(f"its certificate states{path} as {_text(stored)}, but what it holds gives {_text(real)}")
+    for difference in _differences("", stated, expected):
+        raise ValueError(f"its certificate states{difference}")
     str(certificate)  # raises if groupings do not fit together
     return certificate
 
@@ -348,7 +319,7 @@ def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
         yield name, float(value)
 
 
-def _differences(path: str, stated: Any, expected: Any) -> Iterator[tuple[str, Any, Any]]:
+def _differences(path: str, stated: Any, expected: Any) -> Iterator[str]:
     """Where two plain values differ by more than rounding."""
     if isinstance(expected, Mapping) and isinstance(stated, Mapping) and stated.keys() == expected.keys():
         for name in expected:
@@ -356,15 +327,11 @@ def _differences(path: str, stated: Any, expected: Any) -> Iterator[tuple[str, A
     elif isinstance(expected, list) and isinstance(stated, list) and len(stated) == len(expected):
         for told, real in zip(stated, expected, strict=True):
             yield from _differences(path, told, real)
-    elif isinstance(stated, float) and isinstance(expected, float):
-        if not _is_close(stated, expected):
-            yield path, stated, expected
-    elif type(stated) is not type(expected) or stated != expected:
-        yield path, stated, expected
-
-
-def _text(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else shown(value)
+    elif type(stated) is not type(expected) or (
+        not _is_close(stated, expected) if isinstance(stated, float) else stated != expected
+    ):
+        told, real = (f"{value:.6g}" if isinstance(value, float) else shown(value) for value in (stated, expected))
+        yield f"{path} as {told}, but what it holds gives {real}"
 
 
 def _is_close(stated: float, expected: float, *, slack: float = _ABSOLUTE) -> bool:
@@ -387,21 +354,21 @@ class Verification:
     certificate: Certificate
 
     def __str__(self) -> str:
-        measure, achieved = self.certificate.measure, self.certificate.achieved
-        return "\n".join(
-            [
-                f"{self.path}: verified",
-                f"  SHA-256 of the file: {self.sha256}",
-                f"  format version {self.version}; digests of its parts: match",
-                "  certificate: made again from the stored rows and distribution; every number agrees",
-                *(
-                    f"  {measure.rate_name(kind, name)}: {achieved[kind][name]:.4f}"
-                    for kind, name in self.certificate.rates_shown
-                ),
-                *(f"  not verified: {what}" for what in self.unverified),
-                f"  it holds {self.holds}",
-            ]
-        )
+        certificate = self.certificate
+        rates = [
+            f"{certificate.measure.rate_name(kind, name)}: {certificate.achieved[kind][name]:.4f}"
+            for kind, name in certificate.rates_shown
+        ]
+        lines = [
+            f"{self.path}: verified",
+            f"SHA-256 of the file: {self.sha256}",
+            f"format version {self.version}; digests of its parts: match",
+            "certificate: made again from the stored rows and distribution; every number agrees",
+            *rates,
+            *(f"not verified: {what}" for what in self.unverified),
+            f"it holds {self.holds}",
+        ]
+        return "\n  ".join(lines)
 
 
 def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verification:
@@ -423,23 +390,4 @@ def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verific
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     what = tuple(part for part, stated in unverified.items() if stated is not None)
-    return Verification(str(path), digest, VERSION, contents(fit), what, certificate)
-
-
-def contents(fit: Solved) -> str:
-    """Say which rows are in a saved model, as the end of a sentence that begins with "it holds".
-
-    Every model holds rows: its certificate and its weights are made from them. Those of a private model are nobody's.
-    """
-    size, details = f"{fit.table.size:,}", fit.distribution.details
-    if fit.request.privacy is not None:
-        return f"no row of the data, but {size} drawn from noisy counts; it is private with {fit.request.privacy}"
-    exact = [] if details is None else [repr(fit.domain.names[index]) for index in sorted(details.positions)]
-    more = f" and {len(exact) - 3} more columns" if len(exact) > 3 else ""
-    if not fit.table.keeps_rows:
-        rows = f"the distinct rows among {size}, as levels"
-    elif exact:
-        rows = f"all {size} rows, with the exact values of {', '.join(exact[:3])}{more}"
-    else:
-        rows = f"all {size} rows, as levels"
-    return f"{rows}; protect it like the table itself"
+    return Verification(str(path), digest, VERSION, fit.contents, what, certificate)

@@ -96,17 +96,14 @@ def measure_uncertainty(fit: Solved, *, replicates: int, confidence: float, rng:
             Option("replicates", replicates),
             f" is too few for a confidence of {confidence}; use {fewest} or more, 200 is usual",
         )
-    request, problem = _checked_request(fit), fit.problem
+    _check_request(fit)
+    problem = fit.problem
     cells = _cells(problem)
     before, after = [], []
     for masses in _replicated_masses(cells, problem, count, rng):
         replicate = replace(problem, table=replace(cells, counts=masses))
         try:
-            fair = (
-                replicate.fair_table(may_fill=request.base_share > 0)
-                if request.relabelling is None
-                else replicate.relabelled_table()
-            )
+            fair = replicate.fair_table()
         except InfeasibleError:
             continue
         after.append(fair.table)
@@ -123,7 +120,7 @@ def measure_uncertainty(fit: Solved, *, replicates: int, confidence: float, rng:
     return Uncertainty(spans[0], spans[1], confidence, replicates=len(after), infeasible=count - len(after))
 
 
-def _checked_request(fit: Solved) -> Request:
+def _check_request(fit: Solved) -> None:
     if not isinstance(fit.request, Request):
         raise InputError("uncertainty() is available for fits made by debias(), not for the paper's own configurations")
     plan = fit.request.relabelling
@@ -134,7 +131,6 @@ def _checked_request(fit: Solved) -> Request:
             ", because every replicate would have to train its models again; the certificate has intervals of what "
             "they decide",
         )
-    return fit.request
 
 
 def _cells(problem: Problem) -> Table:

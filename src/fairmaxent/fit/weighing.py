@@ -15,10 +15,9 @@ from fairmaxent.engines.lazy_counts import join_weights
 from fairmaxent.engines.lazy_frame import Lazy, check_column, names_of
 from fairmaxent.engines.rows import row_prior
 from fairmaxent.errors import ColumnError, InfeasibleError, InputError, Option, WeightError
-from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.distribution import Distribution, asked_of_rows
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
-from fairmaxent.fit.target import asked_of_rows
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy
 from fairmaxent.maxent.priors.mixture import rows_of
 from fairmaxent.relabelling.people import Profiles
@@ -27,26 +26,19 @@ from fairmaxent.relabelling.people import Profiles
 def support_weights(fit: Solved) -> Reals:
     """Weight of each row of the prior in the fair distribution on these rows; they add up to the input rows."""
     _refuse_filled_cells(fit)
-    rows = fit.weighted.collect()
-    if _are_fair_already(fit):
+    rows, request = fit.weighted.collect(), fit.request
+    # If nothing is asked of columns outside the fair table, the weights w meet the target θ^w as they are.
+    if isinstance(request, Request) and set(request.target or ()) <= set(fit.roles.names):
         return np.asarray(fit.table.size * rows.counts / rows.total)
     fair = Distribution.of(fit.domain, _fitted_weights(fit))
-    return np.asarray(fit.table.size * np.exp(fair.log_probability(rows.codes)))
-
-
-def _are_fair_already(fit: Solved) -> bool:
-    """Whether the weights w meet the target θ^w as they are: nothing is asked of columns outside the fair table."""
-    request = fit.request
-    return isinstance(request, Request) and set(request.target or ()) <= set(fit.roles.names)
-
-
-def distinct_weights(fit: Solved) -> Reals:
-    """Weight of one input row of each distinct row, before its design weight; by outcome if relabelled."""
-    return spread_over_rows(fit, support_weights(fit))
+    return np.asarray(fit.table.size * np.exp(fair.density.log_probability(rows.codes)))
 
 
 def spread_over_rows(fit: Solved, fair: Reals) -> Reals:
-    """Share the weights of the rows of the prior out among the input rows; see `distinct_weights`."""
+    """Weight of one input row of each distinct row, before its design weight; by outcome if relabelled.
+
+    ``fair`` are the weights of the rows of the prior, which are shared out.
+    """
     table = fit.table.collect()
     if fit.soft is None:
         counts = np.where(table.counts > 0, table.counts, 1.0)  # rows of design weight zero stay at zero
@@ -68,24 +60,32 @@ def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str)
             "before the fit, or use ",
             Option("mode", "rows"),
         )
-    by_row = _weights_of(fit, weights, frame)
+    table, blocks = fit.table.collect(), fit.roles.blocks
+    distinct_row = match_rows(table.codes, blocks.pool(fit.domain.encode(frame)), blocks.levels)
+    if (distinct_row < 0).any():
+        raise InputError(
+            f"row {int(np.argmax(distinct_row < 0))} was not in the fitted table; pass that table, with its rows in "
+            "any order"
+        )
+    raw = read_weights(frame, _weight_name(fit))
+    by_row = with_design(weights[distinct_row], None if raw is None else fit.weight_scale.scaled(raw))
     like = frame.get_column(outcome)
     if fit.soft is None:
         return frame.with_columns(frames.number_column(name, by_row, like)).to_native()
     parts = []
     for level in range(by_row.shape[1]):
         kept = np.flatnonzero(by_row[:, level] > 0)
-        parts.append(
-            frame[kept].with_columns(
-                fit.domain.attribute(outcome).column_of(np.full(len(kept), level)),
-                frames.number_column(name, by_row[kept, level], like),
-            )
-        )
+        column = fit.domain.attribute(outcome).column_of(np.full(len(kept), level))
+        parts.append(frame[kept].with_columns(column, frames.number_column(name, by_row[kept, level], like)))
     return nw.concat(parts).to_native()
 
 
-def check_lazy(fit: Solved, lazy: Lazy, name: str) -> None:
-    """Refuse a lazy frame that cannot be weighed."""
+def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> Any:
+    """Join a lazy frame with the weights of its distinct rows, inside its engine.
+
+    Where the distinct rows are on workers, there are no ``weights``; each row is weighed by its levels alone: w(α)/n_α
+    is a factor that depends on its cell.
+    """
     if fit.soft is not None:
         raise InputError(
             "a relabelled fit weighs tables in memory only, because each row appears there once per outcome; pass the "
@@ -95,55 +95,20 @@ def check_lazy(fit: Solved, lazy: Lazy, name: str) -> None:
     for column in fit.columns:
         check_column(lazy, column)
     _check_name(name, names_of(lazy))
-
-
-def weigh_lazily(fit: Solved, weights: Reals, lazy: Lazy, name: str) -> Any:
-    """Join a lazy frame with the weights of its distinct rows, inside its engine."""
-    return join_weights(
-        lazy,
-        fit.domain,
-        fit.roles.blocks,
-        fit.table.collect(),
-        weights,
-        weight=_weight_name(fit),
-        scale=fit.weight_scale,
-        name=name,
-    )
-
-
-def weigh_on_workers(fit: Solved, lazy: Lazy, name: str) -> Any:
-    """Weigh each row by its levels alone: w(α)/n_α is a factor that depends on its cell."""
+    blocks, scale, weight = fit.roles.blocks, fit.weight_scale, _weight_name(fit)
+    if weights is not None:
+        table = fit.table.collect()
+        return join_weights(lazy, fit.domain, blocks, table, weights, weight=weight, scale=scale, name=name)
     from fairmaxent.engines.cluster_output import weigh_rows
 
     _refuse_filled_cells(fit)
-    blocks, optimum = fit.roles.blocks, _fitted_weights(fit)
+    optimum, rules = _fitted_weights(fit), fit.problem.rules
     (fair,), (old,) = (rows.tables([(0,)], blocks.levels) for rows in (fit.weighted, fit.problem.counted))
     factor = np.divide(fit.table.size * fair, old, out=np.zeros(len(old)), where=old > 0)
     log_levels = optimum.potentials
     with np.errstate(divide="ignore"):
         log_levels[blocks.slices[0]] += np.log(factor) - Distribution.of(fit.domain, optimum).tilted.log_partition
-    return weigh_rows(
-        lazy,
-        fit.roles,
-        log_levels,
-        rules=fit.problem.rules,
-        weight=_weight_name(fit),
-        scale=fit.weight_scale,
-        name=name,
-    )
-
-
-def _weights_of(fit: Solved, weights: Reals, frame: nw.DataFrame[Any]) -> Reals:
-    """The weight of each row of a table, found by its levels; by outcome if relabelled."""
-    table, blocks = fit.table.collect(), fit.roles.blocks
-    distinct_row = match_rows(table.codes, blocks.pool(fit.domain.encode(frame)), blocks.levels)
-    if (distinct_row < 0).any():
-        raise InputError(
-            f"row {int(np.argmax(distinct_row < 0))} was not in the fitted table; pass that table, with its rows in "
-            "any order"
-        )
-    raw = read_weights(frame, _weight_name(fit))
-    return with_design(weights[distinct_row], None if raw is None else fit.weight_scale.scaled(raw))
+    return weigh_rows(lazy, fit.roles, log_levels, rules=rules, weight=weight, scale=scale, name=name)
 
 
 def with_design(weights: Reals, design: Reals | None) -> Reals:
@@ -196,17 +161,24 @@ def _fitted_weights(fit: Solved) -> Optimum:
         ) from problem
 
 
-# More rows than this are not added to anybody's table.
-LARGEST_TOP_UP = 10_000_000
-# Totals that are tried one after the other; nearly always the first one will do.
-_MOST_TRIALS = 10_000
+LARGEST_TOP_UP = 10_000_000  # more rows are not added to anybody's table
+_MOST_TRIALS = 10_000  # totals that are tried one after the other; nearly always the first one will do
 
 
 def missing_rows(fit: Solved) -> NDArray[np.intp]:
     """How many rows each cell lacks, at the smallest total at which no cell has too many."""
     fair = fit.distribution.root_table.ravel()
     (old,) = fit.table.tables([(0,)], fit.roles.blocks.levels)
-    _refuse_surplus(fit, old, fair)
+    instead = (Option("mode", "rows"), " or ", Option("mode", "weights"))
+    surplus = np.flatnonzero((old > 0) & (fair <= 0))
+    if len(surplus):  # adding other rows does not remove these
+        cell = np.unravel_index(int(surplus[0]), fit.distribution.root_table.shape)
+        raise InfeasibleError(
+            f"adding rows cannot meet the fair table: {fit.roles.describe_cell([int(level) for level in cell])} must "
+            "have no share, but has rows. Remove them first, or use ",
+            instead,
+            ".",
+        )
     average = old.sum() / fit.table.size * fit.weight_scale.mean
     if not 0.2 <= average <= 5:
         raise WeightError(
@@ -215,38 +187,17 @@ def missing_rows(fit: Solved) -> NDArray[np.intp]:
         )
     rows = np.round(np.round(old * fit.weight_scale.mean, 9))  # 2.4999999999999996 is meant to be 2.5
     least = int(max(rows.sum(), np.ceil(np.max((rows - 1) / np.where(fair > 0, fair, np.inf)))))
-    if least - rows.sum() > LARGEST_TOP_UP:
-        raise _too_many(f"meeting the fair table takes {least - int(rows.sum()):,} more rows")
-    for total in range(least, least + _MOST_TRIALS):
+    more = least - int(rows.sum())
+    for total in range(least, least + _MOST_TRIALS) if more <= LARGEST_TOP_UP else ():
         counts = fair_counts(fair, total, rows)
         if counts is not None:
             return np.asarray((counts - rows).astype(np.intp))
-    raise _too_many("meeting the fair table takes very many rows")
-
-
-def _too_many(what: str) -> InfeasibleError:
-    return InfeasibleError(
-        f"{what} (the limit is {LARGEST_TOP_UP:,}), because a group must become far rarer than it is. Use ",
-        Option("mode", "rows"),
-        " or ",
-        Option("mode", "weights"),
+    raise InfeasibleError(
+        f"meeting the fair table takes at least {more:,} more rows (the limit is {LARGEST_TOP_UP:,}), because a group "
+        "must become far rarer than it is. Use ",
+        instead,
         ", or change the target.",
     )
-
-
-def _refuse_surplus(fit: Solved, old: Reals, fair: Reals) -> None:
-    """Refuse rows in a cell that must be empty: adding others does not remove them."""
-    surplus = np.flatnonzero((old > 0) & (fair <= 0))
-    if len(surplus):
-        cell = np.unravel_index(int(surplus[0]), fit.distribution.root_table.shape)
-        raise InfeasibleError(
-            f"adding rows cannot meet the fair table: {fit.roles.describe_cell([int(level) for level in cell])} must "
-            "have no share, but has rows. Remove them first, or use ",
-            Option("mode", "rows"),
-            " or ",
-            Option("mode", "weights"),
-            ".",
-        )
 
 
 def fair_counts(fair: Reals, total: int, least: Reals) -> Reals | None:

@@ -12,7 +12,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption, WithinOption
 from fairmaxent.data.table import Mask, tally
 from fairmaxent.errors import InputError, LevelError, did_you_mean_level
-from fairmaxent.fairness.measure import MissingOption
+from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, group_text, left_out_text, pair_text, worst_ratio
 from fairmaxent.metrics.groups import (
     Comparison,

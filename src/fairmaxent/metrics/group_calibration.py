@@ -19,7 +19,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption
 from fairmaxent.data.table import Codes, Mask, Reals, effective_rows, tally
 from fairmaxent.errors import InputError
-from fairmaxent.fairness.measure import MissingOption
+from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.group_rates import Pair, group_text, pair_text
 from fairmaxent.metrics.groups import Comparison, GroupedRows, Label, one_favourable, outcome_column, probabilities_of

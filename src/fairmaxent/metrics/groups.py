@@ -17,7 +17,7 @@ from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption, WithinOption, read_columns, read_within
 from fairmaxent.data.table import Codes, Reals, row_keys
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean_level
-from fairmaxent.fairness.measure import MissingOption
+from fairmaxent.fairness.rates import MissingOption
 
 # The label of missing values. A cell may hold the same text, so this is an object of its own, compared with `is`; it is
 # joined when the module is loaded, because Python keeps a single object for equal texts in the code.

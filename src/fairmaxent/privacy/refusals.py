@@ -7,56 +7,42 @@ from contextlib import contextmanager
 from typing import Any
 
 from fairmaxent.data.declaration import Declaration
-from fairmaxent.errors import FairMaxEntError, InputError, LevelError, Option, StorageError
+from fairmaxent.errors import FairMaxEntError, InputError, LevelError, Option, StorageError, check_flag
 from fairmaxent.privacy.budget import Privacy
 
-_DEFAULT_SHARE = 0.2  # of the base, in a fit without privacy
 _EXACT = "This message is about the exact rows, which the promise of privacy does not cover, so do not pass it on"
 
 
-def for_release(
-    *,
-    privacy: object,
-    release: object,
-    weight: str | None,
-    detail: str | None,
-    base: str,
-    base_share: float,
-    estimate: Any,
-    means: str | None,
-    outcome: str,
-    domain: object,
-    **_: object,
-) -> dict[str, object]:
-    """Refuse options that contradict a private fit, or rows to share; return those that follow from it."""
-    if not isinstance(release, bool):
-        raise InputError(Option("release"), f" is {release!r}; it must be True or False")
+def for_release(request: Any) -> dict[str, object]:
+    """Refuse options of a `Request` that contradict a private fit, or rows to share; return those that follow."""
+    privacy = request.privacy
+    check_flag("release", request.release)
     if privacy is not None and not isinstance(privacy, Privacy):
         raise InputError(Option("privacy"), f" is {privacy!r}; pass fairmaxent.Privacy(epsilon=1), or None")
-    if privacy is None and not release:
+    if privacy is None and not request.release:
         return {}
     what = "a private fit" if privacy is not None else "a fit for rows to share"
-    if weight is not None and privacy is not None:
+    if request.weight is not None and privacy is not None:
         raise InputError(
-            Option("weight", weight),
+            Option("weight", request.weight),
             ": a private fit takes no design weights, because a person with a large one would need more noise than the "
             "others; leave the weights out",
         )
-    if detail == "rows":
+    if request.detail == "rows":
         raise InputError(Option("detail", "rows"), f": {what} keeps no row's exact values; leave it out")
-    if means is not None and isinstance(domain, Declaration) and outcome in domain.edges:
+    if request.means and isinstance(request.domain, Declaration) and request.outcome in request.domain.edges:
         raise InputError(
-            Option("means", means),
-            f": {what} keeps no row's exact numbers, so it does not know the mean of {outcome!r} in each bin; declare "
-            "the numbers that it can be as levels instead of edges, or leave it out",
+            Option("means", request.means),
+            f": {what} keeps no row's exact numbers, so it does not know the mean of {request.outcome!r} in each bin; "
+            "declare the numbers that it can be as levels instead of edges, or leave it out",
         )
-    if base != "tree" and privacy is not None:
-        raise InputError(Option("base", base), ": a private fit measures what its tree needs; leave it out")
-    if getattr(estimate, "output", estimate) == "weights":
+    if request.base != "tree" and privacy is not None:
+        raise InputError(Option("base", request.base), ": a private fit measures what its tree needs; leave it out")
+    if getattr(request.estimate, "output", request.estimate) == "weights":
         raise InputError(Option("estimate", "weights"), f": {what} has no weights; use ", Option("estimate", "rows"))
-    if base_share not in (_DEFAULT_SHARE, 1.0):
+    if request.base_share not in (type(request).base_share, 1.0):  # the default is for fits of rows
         raise InputError(
-            Option("base_share", base_share), f": the rows of {what} all come from its model; leave it out"
+            Option("base_share", request.base_share), f": the rows of {what} all come from its model; leave it out"
         )
     return {"base_share": 1.0, "detail": "bins"}
 

@@ -65,9 +65,7 @@ class Wish:
     wanted: Reals  # t(y | z)
     factor: Reals  # t(z) / e(z), by which the people of each group count when a model learns
     handicap: Reals  # see `level`
-    fair_shares: Callable[
-        [Reals], Reals
-    ]  # decided table -> the closest shares of decisions in each group that are fair
+    fair_shares: Callable[[Reals], Reals]  # decided table -> the closest fair shares of decisions in each group
     shortfall: Callable[[Reals, Reals], Shortfall]  # decided table, people of each group -> its worst rate
 
 
@@ -171,7 +169,7 @@ class _Trials:
         everybody = self._train(self.people, self.soft, offsets, keeps_means=keeps_means)
         # Pooled, because a group of one or two people is missing from some folds.
         more = _shares(self._among(everybody, self.people)) - _shares(np.sum(taught, axis=0))
-        decided = _moved(rehearsed, more)
+        decided = _shares(np.maximum(_shares(rehearsed) + more, 0.0)) * rehearsed.sum(axis=0)
         sums = (tally(group, power, decided.shape[1]) for power in (weight, weight**2))
         shortfall = self.wish.shortfall(decided, np.nan_to_num(effective_rows(*sums)))
         return Attempt(offsets, keeps_means, scores, weight, group, rehearsed, decided, shortfall)
@@ -198,11 +196,6 @@ def _shares(decided: Reals) -> Reals:
     """Each group's shares; 0 for a group without people."""
     total = decided.sum(axis=0)
     return np.asarray(np.divide(decided, total, out=np.zeros_like(decided), where=total > 0))
-
-
-def _moved(decided: Reals, more: Reals) -> Reals:
-    """Decisions of as many people, after ``more`` was added to the shares of each group."""
-    return np.asarray(_shares(np.maximum(_shares(decided) + more, 0.0)) * decided.sum(axis=0))
 
 
 def _merit(attempt: Attempt) -> float:

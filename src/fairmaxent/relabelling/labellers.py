@@ -57,26 +57,18 @@ def choose_labeller(roles: Roles, model: Any = None, *, blind: bool = False) -> 
 
     ``blind``: it does not see the protected columns.
     """
-    if _is_name(model, TREE) or (model is None and not has_library("sklearn")):
+    named, installed = isinstance(model, str), has_library("sklearn")
+    if (named and model == TREE) or (model is None and not installed):
         return TreeLabeller(roles, blind=blind)
-    return ScikitLabeller(roles, _built(model) if isinstance(model, str) else model, blind=blind)
-
-
-def _built(name: str) -> Any:
-    """The classifier of that name; None stands for the boosting that this module makes itself."""
-    if not has_library("sklearn"):
+    if named and not installed:
         raise DependencyError(
-            f"the model {name!r} needs scikit-learn, which is not installed; pip install scikit-learn"
+            f"the model {model!r} needs scikit-learn, which is not installed; pip install scikit-learn"
         )
-    if name == BOOSTING:
-        return None
-    from sklearn.linear_model import LogisticRegression
+    if named and model == LOGISTIC:
+        from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(max_iter=1000)
-
-
-def _is_name(model: Any, name: str) -> bool:
-    return isinstance(model, str) and model == name
+        model = LogisticRegression(max_iter=1000)
+    return ScikitLabeller(roles, None if named and model == BOOSTING else model, blind=blind)
 
 
 def check_model(option: str, model: Any) -> None:
@@ -99,17 +91,11 @@ def name_of(labeller: Labeller) -> str:
     return "gradient boosting" if labeller.model is None else type(labeller.model).__name__
 
 
-def cross_fit(
-    labeller: Labeller, people: People, *, labels: Reals | None = None, folds: int = FOLDS, seed: int = 0
-) -> HeldOut:
-    """Predict the outcomes of everybody by a model that has not seen them.
-
-    The models learn from the people's outcomes, or from ``labels``, the soft labels of their profiles.
-    """
-    dealt = people.deal(folds, seed=seed)
+def cross_fit(labeller: Labeller, people: People, *, folds: int = FOLDS) -> HeldOut:
+    """Predict the outcomes of everybody by a model that has not seen them."""
     records, weights, chances = [], [], []
-    for held in dealt.T:
-        predict = labeller.learn(people.lesson(people.size - held, labels))
+    for held in people.deal(folds).T:
+        predict = labeller.learn(people.lesson(people.size - held))
         records.append(np.flatnonzero(held))
         weights.append((people.weight * held / np.maximum(people.size, 1))[records[-1]])
         chances.append(predict(people.inputs.take(records[-1])))
@@ -144,21 +130,19 @@ class TreeLabeller:
         root = tally(table.codes[:, 0], table.counts, blocks.levels[0]) + 0.5
         tree = build_base("tree", blocks, table, table, root=root / root.sum())
         shares = root.reshape(outcomes, groups)
-        strata = math.prod(
-            self.roles.domain.attributes[index].size for index in self.roles.strata
-        )  # seen, if blind too
+        sizes = [self.roles.domain.attributes[index].size for index in self.roles.strata]
+        strata = math.prod(sizes)  # which are seen, if blind too
 
         def predict(inputs: Inputs) -> Reals:
             logs = np.full((len(inputs), outcomes), -np.inf)
             for group in range(groups // strata) if self.blind else (None,):
                 z = inputs.codes[:, 0] if group is None else group * strata + inputs.codes[:, 0] % strata
-                known = [tree.log_probability(_with_root(inputs.codes, z, y, groups)) for y in range(outcomes)]
-                logs = np.logaddexp(logs, np.column_stack(known))
+                by_outcome = [tree.log_probability(_with_root(inputs.codes, z, y, groups)) for y in range(outcomes)]
+                logs = np.logaddexp(logs, np.column_stack(by_outcome))
             # For somebody with a level that was never seen, only the group is informative.
             unseen = np.isneginf(logs).all(axis=1)
-            alone = (
-                np.tile(shares.reshape(outcomes, -1, strata).sum(axis=1), groups // strata) if self.blind else shares
-            )
+            summed = shares.reshape(outcomes, -1, strata).sum(axis=1)
+            alone = np.tile(summed, groups // strata) if self.blind else shares
             logs[unseen] = np.log(alone.T[inputs.codes[unseen, 0]])
             return np.asarray(np.exp(logs - log_sum_exp(logs)[:, None]))
 
@@ -184,7 +168,13 @@ class ScikitLabeller:
         """Fit a fresh copy to the people, each repeated for every outcome in which they have weight."""
         from sklearn.base import clone
 
-        model = self._boosting() if self.model is None else clone(self.model, safe=False)
+        model = clone(self.model, safe=False)
+        if self.model is None:
+            from sklearn.ensemble import HistGradientBoostingClassifier
+
+            columns = seen_columns(self.roles, blind=self.blind)
+            categorical = [column.kind not in ORDERED and column.size <= _CATEGORIES for _, column in columns]
+            model = HistGradientBoostingClassifier(categorical_features=categorical, random_state=0)
         person, outcome = np.nonzero(lesson.weights)
         outcomes = lesson.weights.shape[1]
         matrix = self._matrix(lesson.inputs)
@@ -195,35 +185,26 @@ class ScikitLabeller:
         # In single precision: a boosting's rules can turn on the last digit, which differs between kinds of machines.
         weights = lesson.weights[person, outcome].astype(np.float32).astype(np.float64)
         _fit(model, matrix[person], outcome, weights)
-        known = np.asarray(getattr(model, "classes_", np.unique(outcome)), dtype=np.intp)
+        classes = np.asarray(getattr(model, "classes_", np.unique(outcome)), dtype=np.intp)
 
         def predict(inputs: Inputs) -> Reals:
             result = np.zeros((len(inputs), outcomes))
             for start in range(0, len(inputs), _CHUNK):
                 part = slice(start, start + _CHUNK)
-                result[part, known] = self._chances(model, inputs.take(part), len(known))
+                some = inputs.take(part)
+                chances = np.asarray(model.predict_proba(self._matrix(some)), dtype=np.float64)
+                if chances.shape != (len(some), len(classes)):
+                    raise InputError(
+                        f"{name_of(self)} predicted probabilities of shape {chances.shape} for {len(some)} rows and "
+                        f"{len(classes)} outcomes; pass a classifier that predicts one column per outcome"
+                    )
+                result[part, classes] = chances
             return result
 
         return predict
 
-    def _chances(self, model: Any, inputs: Inputs, outcomes: int) -> Reals:
-        chances = np.asarray(model.predict_proba(self._matrix(inputs)), dtype=np.float64)
-        if chances.shape != (len(inputs), outcomes):
-            raise InputError(
-                f"{name_of(self)} predicted probabilities of shape {chances.shape} for {len(inputs)} rows and "
-                f"{outcomes} outcomes; pass a classifier that predicts one column per outcome"
-            )
-        return chances
-
     def _matrix(self, inputs: Inputs) -> Reals:
         return (ordinals if self.model is None else dummies)(inputs, blind=self.blind)
-
-    def _boosting(self) -> Any:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
-        columns = seen_columns(self.roles, blind=self.blind)
-        categorical = [column.kind not in ORDERED and column.size <= _CATEGORIES for _, column in columns]
-        return HistGradientBoostingClassifier(categorical_features=categorical, random_state=0)
 
 
 def _fit(model: Any, inputs: Reals, outcome: NDArray[np.intp], weights: Reals) -> None:

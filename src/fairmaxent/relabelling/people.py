@@ -58,11 +58,6 @@ class Profiles:
             outcomes=outcome.astype(np.intp),
         )
 
-    @classmethod
-    def per_row(cls, table: Table, blocks: Blocks, counts: Reals) -> Profiles:
-        """Like `of`, for models to learn from: counts are scaled to 1 per row on average, with any design weights."""
-        return cls.of(table, blocks, counts * (table.size / counts.sum()))
-
     @property
     def groups(self) -> NDArray[np.intp]:
         """The group z of each profile, as one code for all protected attributes."""
@@ -117,7 +112,7 @@ class Inputs:
             if index == roles.outcome or attribute.kind not in ORDERED:
                 continue
             if positions is not None and index in positions:
-                numbers[index] = _raw_numbers(attribute)[positions[index]]
+                numbers[index] = frames.to_numbers(attribute.values)[positions[index]]
             else:
                 numbers[index] = attribute.scores()[levels[:, index]]
         return cls(roles, codes, numbers)
@@ -134,11 +129,6 @@ class Inputs:
     def levels(self) -> Codes:
         """The level of each record in each column of the domain; that of the outcome means nothing."""
         return self.roles.blocks.unpool(self.codes)
-
-
-def _raw_numbers(attribute: Attribute) -> Reals:
-    """The raw values of a column as numbers, NaN for missing."""
-    return frames.to_numbers(attribute.values)
 
 
 def seen_columns(roles: Roles, *, blind: bool) -> Iterator[tuple[int, Attribute]]:
@@ -171,7 +161,7 @@ def dummies(inputs: Inputs, *, blind: bool = False) -> Reals:
 
 def _centre_and_spread(attribute: Attribute) -> tuple[float, float]:
     """Mean and standard deviation over all rows that the domain was learned from, missing values aside."""
-    values = _raw_numbers(attribute)
+    values = frames.to_numbers(attribute.values)
     counts = np.where(np.isnan(values), 0.0, attribute.counts)
     if not counts.any():
         return 0.0, 1.0
@@ -206,8 +196,8 @@ class People:
 
         ``positions`` and ``design`` (weights) are those of the input rows, if they were kept.
         """
-        profiles = Profiles.per_row(table, roles.blocks, counts)
-        scale = table.size / counts.sum()
+        scale = table.size / counts.sum()  # to 1 per row on average, with any design weights, for models to learn from
+        profiles = Profiles.of(table, roles.blocks, counts * scale)
         if table.keeps_rows:
             row = table.inverse
             share = np.divide(counts, table.counts, out=np.zeros_like(counts), where=table.counts > 0)

@@ -109,10 +109,6 @@ def _logarithm(soft: Reals) -> Reals:
         return np.log(soft)
 
 
-def _softmax(scores: Reals) -> Reals:
-    return np.asarray(np.exp(scores - log_sum_exp(scores)[:, None]))
-
-
 # ---------------------------------------------------------------- means
 
 
@@ -147,7 +143,8 @@ class _Means:
     def start(self) -> _DualPoint:
         """Outcomes wanted at zero are dropped; the others start at a first guess."""
         with np.errstate(divide="ignore"):
-            return self.at(np.log(self.wanted) - np.log(np.maximum(self.share @ _softmax(self.scores), 1e-300)))
+            labels = np.exp(self.scores - log_sum_exp(self.scores)[:, None])
+            return self.at(np.log(self.wanted) - np.log(np.maximum(self.share @ labels, 1e-300)))
 
     def at(self, offsets: Reals) -> _DualPoint:
         """The dual D(μ) = Σᵢ sᵢ·log Σ_y e^{aᵢ(y) + μ(y)} − ⟨w, μ⟩, which is convex in μ.

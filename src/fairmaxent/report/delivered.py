@@ -17,9 +17,9 @@ from fairmaxent.data.levels import value_key
 from fairmaxent.data.table import Codes, Mask, Reals, Summed, highest, match_rows, ravel, row_keys, tally
 from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, fresh_name, open_lazy
 from fairmaxent.errors import InputError, check_choice
-from fairmaxent.fairness.measure import Rates
 from fairmaxent.fairness.rates import (
     Grouping,
+    Rates,
     by_stratum,
     group_shares,
     group_table,
@@ -236,7 +236,7 @@ def copies(fit: Fit, delivered: Delivered, data: Any) -> Copies | None:
 
 def seen_mass(fit: Fit) -> float:
     """p*(S): the probability that a drawn row has a combination of levels that the data have."""
-    return float(np.exp(fit.distribution.log_probability(fit.distinct_rows.codes)).sum())
+    return float(np.exp(fit.distribution.density.log_probability(fit.distinct_rows.codes)).sum())
 
 
 def check_data(fit: Fit, data: Any) -> None:

@@ -11,8 +11,8 @@ from fairmaxent.data.table import Reals
 from fairmaxent.fairness.rates import group_shares, outcome_axis, outcome_rates, representation_pair, statistical_pair
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes, group_label
+from fairmaxent.fit.option_values import read_target
 from fairmaxent.fit.statements import REACHED
-from fairmaxent.fit.target import read_target
 from fairmaxent.report.delivered import Delivered, data_table, delivered_rates, unless_nan
 
 _EACH = ("each level of ", "each of ")  # how the words for several outcomes begin
