@@ -66,8 +66,10 @@ class ReadingOptions(Reading):
         """Leave out the columns to drop."""
         if not self.drop:
             return table
-        dropped = columns_to_drop(self.drop, table.frame.collect_schema().names())
-        return replace(table, frame=table.frame.drop(dropped), whole=table.frame)
+        names = table.frame.collect_schema().names()
+        asked = columns_to_drop(self.drop, names)
+        dropped = tuple(name for name in names if name in asked)
+        return replace(table, frame=table.frame.drop(dropped), whole=table.frame, dropped=dropped)
 
 
 def columns_to_drop(asked: Sequence[str], names: Sequence[str]) -> list[str]:
