@@ -201,14 +201,6 @@ def test_bad_use(frame):
         adapter.transform(stand_in(frame.assign(hours=40.0), ["sex"]))
 
 
-def test_relabelling_draws_rows(make, frame):
-    dataset = make(frame, ["sex"])
-    fair = FairMaxEntPreprocessing(UNPRIVILEGED, PRIVILEGED, relabel="probabilities", output="rows", random_state=0)
-    drawn = fair.fit_transform(dataset)
-    assert fair.fit_.soft is not None
-    assert rates(drawn) == pytest.approx((rates(dataset)[0], 1), abs=0.02)
-
-
 def test_relabelling_has_no_single_weight_per_row():
     with pytest.raises(fairmaxent.InputError, match="one label per row; pass output='rows'"):
         FairMaxEntPreprocessing(UNPRIVILEGED, PRIVILEGED, relabel="probabilities")

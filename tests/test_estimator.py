@@ -94,15 +94,6 @@ def test_pandas_rows_are_those_of_debias(frame, parts):
     assert_series_equal(y, expected["y"])
 
 
-def test_polars_rows_are_those_of_debias(frame, parts):
-    X, y = FairMaxEnt("z0", random_state=5, rows=70).fit_resample(pl.from_pandas(parts[0]), pl.Series("y", parts[1]))
-    expected = pl.from_pandas(expected_rows(frame, 70))
-    assert type(X) is pl.DataFrame
-    assert type(y) is pl.Series
-    assert X.equals(expected.drop("y"))
-    assert y.equals(expected["y"], check_names=True)
-
-
 def test_pyarrow_rows_are_those_of_debias(frame, parts):
     X, y = FairMaxEnt("z0", random_state=5, rows=70).fit_resample(
         pa.table(parts[0]), pa.chunked_array([parts[1].tolist()])
@@ -120,21 +111,6 @@ def test_array_rows_are_those_of_debias(frame, dtype):
     expected = expected_rows(codes, 90)
     assert_array_equal(drawn_X, expected.drop(columns="y").to_numpy(), strict=True)
     assert_array_equal(drawn_y, expected["y"].to_numpy(), strict=True)
-
-
-def test_an_array_of_objects_keeps_numbers_as_numbers(frame, parts):
-    X, y = FairMaxEnt(0, random_state=5, rows=90).fit_resample(parts[0].to_numpy(dtype=object), parts[1].tolist())
-    expected = expected_rows(frame, 90)
-    assert X.dtype == object
-    assert_array_equal(X, expected.drop(columns="y").to_numpy(dtype=object))
-    assert y == expected["y"].tolist()
-
-
-def test_the_rows_drawn_are_fair(parts):
-    X, y = FairMaxEnt(["z0", "z1"], groups="joint", representation_rate=1.0, rows=1200, random_state=0).fit_resample(
-        *parts
-    )
-    assert rates_of(as_table(X.assign(y=y)), ["z0", "z1"], "y") == pytest.approx((1, 1), abs=0.02)
 
 
 def test_an_index_of_their_own_does_not_mix_rows_up(parts):
@@ -223,21 +199,6 @@ def test_parameters_are_those_of_debias():
     for name, option in options.items():
         assert shown[name] == option
         assert getattr(FairMaxEnt(), name) == option.default
-
-
-def test_a_callback_is_refused_as_an_option():
-    with pytest.raises(TypeError, match=r"FairMaxEnt\(\) has no option 'progress'"):
-        FairMaxEnt("z0", progress=print)
-
-
-def test_a_pipeline_around_it_sets_the_output_of_its_transformers(parts):
-    """A sampler has no transform, so set_output is about the steps behind it; its own output is as its input."""
-    X, y = parts
-    encode = make_column_transformer((OneHotEncoder(sparse_output=False), ["z0", "z1"]))
-    fair = FairMaxEnt("z0", random_state=0)
-    pipeline = Pipeline([("fair", fair), ("encode", encode), ("model", LogisticRegression())])
-    pipeline.set_output(transform="polars").fit(X, y)
-    assert type(pipeline[:-1].transform(X)).__module__.startswith("polars")
 
 
 def test_clones_keep_what_was_given(parts):
@@ -417,14 +378,6 @@ def test_relabelled_rows_come_with_weights(frame, parts):
     assert set(model.classes_) == set(y)
 
 
-def test_weighed_rows_are_the_rows_where_none_is_relabelled(parts):
-    sampler = FairMaxEnt("z0", random_state=0)
-    rows, labels, weights = sampler.fit_weigh(*parts)
-    assert_frame_equal(rows, parts[0])
-    assert_series_equal(labels, parts[1])
-    assert_array_equal(weights, sampler.sample_weight_)
-
-
 @pytest.mark.parametrize("kind", [np.asarray, list])
 def test_weighed_arrays_and_lists_come_back_as_such(kind):
     X = [[0, 5], [0, 6], [0, 7], [1, 6], [1, 5], [1, 8], [0, 8], [0, 9], [1, 9], [1, 7]] * 4
@@ -440,12 +393,3 @@ def test_one_weight_per_row_is_refused_where_a_row_has_several(parts):
     with pytest.raises(fairmaxent.InfeasibleError, match="fit_weigh"):
         _ = sampler.sample_weight_
     assert not hasattr(sampler, "sample_weight_")
-
-
-def test_relabelled_rows_are_drawn(frame, parts):
-    options = {"relabel": Relabel(labeller="tree"), "favourable": "o1"}
-    sampler = FairMaxEnt("z0", random_state=0, **options)
-    rows, labels = clone(sampler).fit_resample(*parts)
-    drawn = fairmaxent.debias(frame, "y", "z0", **options).sample(len(frame), random_state=0)
-    assert_frame_equal(rows, drawn[rows.columns])
-    assert_series_equal(labels, drawn["y"])

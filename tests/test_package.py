@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pkgutil
 import subprocess
 import sys
@@ -43,11 +44,13 @@ assert type(drawn) is pl.DataFrame and drawn.schema == frame.schema
 assert type(fit.distribution.marginal(["sex", "y"])) is pl.DataFrame
 assert abs(float(fairmaxent.metrics.statistical_rate(fit.distribution, "y", "sex")) - 1) < 1e-8
 assert len(fit.weights()) == 120 and len(fit.top_up()) > 0
+print(drawn.write_csv())
 """
 
 
-def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+def run(code: str, hash_seed: str = "0") -> str:
+    environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -93,8 +96,8 @@ def test_importing_loads_no_other_library():
 
 
 @pytest.mark.process
-def test_everything_works_without_pandas_and_pyarrow():
-    run(WITHOUT_PANDAS.format(blocked=["pandas", "pyarrow"]))
+def test_rows_are_the_same_without_pandas_and_pyarrow_and_with_any_hash_seed():
+    assert run(WITHOUT_PANDAS.format(blocked=["pandas", "pyarrow"]), "1") == run(WITHOUT_PANDAS.format(blocked=[]), "2")
 
 
 def test_the_version_stands_in_one_place():

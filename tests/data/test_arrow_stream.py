@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from fairmaxent.data.columns import check_stream
+from fairmaxent.data.limits import check_stream
 
 COLUMNS = {
     "numbers": pa.array(range(50)),
@@ -35,13 +35,6 @@ def test_streams_of_both_libraries_are_understood(column):
         check_stream(content, None)
         with pytest.raises(ValueError, match="declares 50 values instead of 49"):
             check_stream(content, 49)
-
-
-def test_batches_are_added_up():
-    sink, table = io.BytesIO(), pa.table({"values": range(50)})
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=20)
-    check_stream(sink.getvalue(), 50)
 
 
 @pytest.mark.parametrize("name", ["zstd", "lz4"])

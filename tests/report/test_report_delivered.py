@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import fairmaxent
-from fairmaxent.cli.before_after import measure
+from fairmaxent.cli.result import measure
 from fairmaxent.report import Source, build_report
 from fairmaxent.report.delivered import absences, delivered_rates, rows_table
 from fairmaxent.report.writer import html_report, markdown_report

@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 import fairmaxent
-from fairmaxent.cli.commands.report import command
-from fairmaxent.cli.exit_codes import as_typed
+from fairmaxent.cli.models import report_command
+from fairmaxent.cli.values import as_typed
 from fairmaxent.document.words import percent
 from fairmaxent.report import Source, build_report, sections, shares, write_report
 from fairmaxent.report.first_page import first_page
@@ -270,7 +270,7 @@ def test_the_command_writes_what_python_writes(tmp_path):
     fit.save(tmp_path / "model.fme")
     frame.write_csv(tmp_path / "data.csv")
     options = ["--data", f"{tmp_path}/data.csv", "--no-trade-off", "-o"]
-    done = CliRunner().invoke(command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json"])
+    done = CliRunner().invoke(report_command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json"])
     assert done.exit_code == 0, done.output
     digest = hashlib.sha256((tmp_path / "data.csv").read_bytes()).hexdigest()
     model = WrittenFile("Model", "model.fme", hashlib.sha256((tmp_path / "model.fme").read_bytes()).hexdigest())
@@ -278,8 +278,11 @@ def test_the_command_writes_what_python_writes(tmp_path):
     source = Source(file="data.csv", sha256=digest, written=(model,), front_door=front_door)
     write_report(fit, tmp_path / "expected.json", data=frame, source=source, trade_off=False)
     assert (tmp_path / "report.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
-    again = CliRunner().invoke(command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json"])
+    typed = [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json"]
+    again = CliRunner().invoke(report_command, typed)
     assert isinstance(again.exception, fairmaxent.errors.StorageError)
-    forced = CliRunner().invoke(command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json", "--force"])
+    forced = CliRunner().invoke(
+        report_command, [f"{tmp_path}/model.fme", *options, f"{tmp_path}/report.json", "--force"]
+    )
     assert forced.exit_code == 0
     assert len(list(tmp_path.iterdir())) == 4

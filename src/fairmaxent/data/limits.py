@@ -1,4 +1,4 @@
-"""Limits: how much fairmaxent takes on, so that no table can exhaust a machine; docs/limits.md lists all of them.
+"""Limits: how much fairmaxent takes on, so that no table or file exhausts a machine; docs/limits.md lists them all.
 
 What would take more memory than is allowed is refused before it is allocated. Allowed is what the machine or the
 container has, or what `max_memory` says. Needs are estimates: they are meant to be right within a factor of two.
@@ -9,9 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fairmaxent.errors import InputError, LimitError, Option
 
@@ -122,3 +127,92 @@ def _of_this_machine() -> float:
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         found.append(float("inf") if limit == resource.RLIM_INFINITY else float(limit))
     return min(found)
+
+
+# ---------------------------------------------------------------- what a file declares, checked before it is trusted
+
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+def sound(
+    array: NDArray[Any], kind: str, shape: Sequence[int], *, low: float = -_LARGEST, high: float = _LARGEST
+) -> NDArray[Any]:
+    """Return an array that has this kind (numpy's letter), shape and range; NaN is in no range.
+
+    Shorter floats become float64: shares that add up to one in float32 need not do so for NumPy's generators.
+    """
+    if array.dtype.kind != kind or array.shape != tuple(shape):
+        raise ValueError(f"expected {kind} of shape {tuple(shape)}, found {array.dtype} of shape {array.shape}")
+    if array.size and not (array.min() >= low and array.max() <= high):
+        raise ValueError(f"expected numbers from {low} to {high}, found {array.min()} to {array.max()}")
+    return array.astype(np.float64, copy=False) if kind == "f" else array
+
+
+def masses(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """Return numbers that are not negative."""
+    return sound(array, "f", shape, low=0)
+
+
+def logarithms(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """Return logarithms of numbers that may be zero."""
+    return sound(array, "f", shape, low=-np.inf)
+
+
+# An Arrow stream is a sequence of messages: a mark, the size of the metadata, the metadata (a flatbuffer), and a body
+# whose size the metadata give. Libraries allocate what a message declares, and inflate bodies that are compressed, so a
+# stream from a file is looked at before a library reads it.
+_MARK = 0xFFFFFFFF
+_DICTIONARY, _RECORDS = 2, 3  # kinds of messages
+_BODY_SIZE, _KIND, _HEADER = 3, 1, 2  # fields of a message
+_LENGTH, _COMPRESSION = 0, 3  # fields of a batch of records
+_DATA = 1  # field of a dictionary: its batch of records
+
+
+def check_stream(content: bytes, rows: int | None) -> None:
+    """Refuse a stream that does not have these rows, if known, or whose bodies are compressed or not there."""
+    at = total = 0
+    while at + 8 <= len(content):
+        mark, size = struct.unpack_from("<II", content, at)
+        metadata, at = content[at + 8 : at + 8 + size], at + 8 + size
+        if mark != _MARK or at > len(content) or (size == 0 and at < len(content)):
+            raise ValueError("it is no Arrow stream")
+        if size == 0:
+            break
+        (message,) = struct.unpack_from("<I", metadata)
+        body, kind = (_number(metadata, message, field) for field in ((_BODY_SIZE, "<q"), (_KIND, "<B")))
+        at += body
+        if body < 0 or at > len(content):
+            raise ValueError("it declares more bytes than it has")
+        if kind in (_DICTIONARY, _RECORDS):
+            batch = _table(metadata, message, _HEADER)
+            batch = _table(metadata, batch, _DATA) if kind == _DICTIONARY else batch
+            length = _number(metadata, batch, (_LENGTH, "<q"))
+            if _field(metadata, batch, _COMPRESSION) is not None or not 0 <= length <= 8 * len(content):
+                raise ValueError("a column is compressed inside, or declares more values than it can hold")
+            total += length if kind == _RECORDS else 0
+    if rows is not None and total != rows:
+        raise ValueError(f"a column declares {total} values instead of {rows}")
+
+
+def _field(metadata: bytes, table: int, number: int) -> int | None:
+    """Where a field of a table is; None if it is left out."""
+    directory = table - struct.unpack_from("<i", metadata, table)[0]
+    if directory < 0:
+        raise ValueError("it is no Arrow stream")
+    place = 4 + 2 * number
+    if place + 2 > struct.unpack_from("<H", metadata, directory)[0]:
+        return None
+    (offset,) = struct.unpack_from("<H", metadata, directory + place)
+    return table + offset if offset else None
+
+
+def _number(metadata: bytes, table: int, field: tuple[int, str]) -> int:
+    at = _field(metadata, table, field[0])
+    return 0 if at is None else int(struct.unpack_from(field[1], metadata, at)[0])
+
+
+def _table(metadata: bytes, table: int, number: int) -> int:
+    at = _field(metadata, table, number)
+    if at is None:
+        raise ValueError("it is no Arrow stream")
+    return at + int(struct.unpack_from("<I", metadata, at)[0])

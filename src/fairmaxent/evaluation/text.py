@@ -126,10 +126,7 @@ ATTACKS = {
         "two halves of a person's columns lead to the same new row",
     ),
     "inference": ("guessing a column from the others", "a column of a person is guessed from all others"),
-    "membership": (
-        "telling who was in the real table",
-        "a person of the table is nearer to a new row than others are",
-    ),
+    "membership": ("telling who was in the real table", "a person of the table is nearer to a new row than others are"),
 }
 
 

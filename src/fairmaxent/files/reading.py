@@ -155,11 +155,6 @@ class TableFile:
     form: TableForm = TableForm("parquet")  # how it is written, so that a result can be written like it
 
     @property
-    def may_end_in_sum(self) -> bool:
-        """Whether the last row looks like a sum or a remark, and was read as data."""
-        return any(Option("skip_last", 1) in remark for remark in self.remarks if not isinstance(remark, str))
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """The remarks as sentences, with options as Python spells them."""
         return self.notes_spelled(str)

@@ -29,9 +29,10 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.columns import Arrays, Record, from_storage, masses, nest, sound, to_storage, unnest
+from fairmaxent.data.columns import Arrays, Record, from_storage, nest, to_storage, unnest
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_key, value_text
+from fairmaxent.data.limits import masses, sound
 from fairmaxent.errors import StorageError, cut, first_line
 
 _PAIRS = ""  # the key of a mapping whose keys are not texts

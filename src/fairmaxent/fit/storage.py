@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.columns import Arrays, Record, masses, sound
+from fairmaxent.data.columns import Arrays, Record
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import WeightScale
+from fairmaxent.data.limits import masses, sound
 from fairmaxent.data.roles import Roles, read_columns
 from fairmaxent.data.table import Blocks, Mask, Positions, Reals, Table, match_rows, row_keys
 from fairmaxent.engines.rows import row_prior

@@ -9,8 +9,9 @@ from functools import cached_property, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.columns import Arrays, logarithms
+from fairmaxent.data.columns import Arrays
 from fairmaxent.data.draws import Choice
+from fairmaxent.data.limits import logarithms
 from fairmaxent.data.table import Blocks, Codes, Reals
 from fairmaxent.maxent.logspace import softmax
 from fairmaxent.maxent.priors.protocol import Drawn

@@ -14,8 +14,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.columns import Arrays, logarithms, sound
+from fairmaxent.data.columns import Arrays
 from fairmaxent.data.draws import Choice
+from fairmaxent.data.limits import logarithms, sound
 from fairmaxent.data.table import Blocks, Codes, Reals
 from fairmaxent.maxent.logspace import log_sum_exp, softmax
 from fairmaxent.maxent.priors.protocol import Drawn
