@@ -9,9 +9,9 @@ import fairmaxent
 from appserver import OPTIONS, downloaded, opened, people, staff
 from fairmaxent.app.page_options import as_labelled
 from fairmaxent.app.scenario import Scenario
-from fairmaxent.cli.commands.debias import command as debias
+from fairmaxent.cli.debias import debias_command as debias
 from fairmaxent.cli.group import group as commands
-from fairmaxent.cli.request_options import REQUEST_NAMES, AskedOptions, RoleOptions
+from fairmaxent.cli.request import REQUEST_NAMES, AskedOptions, RoleOptions
 from fairmaxent.report.browser import find_browser
 
 DOMAIN = """levels.sex = ["f", "m"]
@@ -135,7 +135,7 @@ def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix
     for name in ("people-domain.toml",) if "people-domain.toml" in files else ():
         (tmp_path / name).write_bytes(files[name])
     # The reports differ in how they name options, and in nothing else.
-    monkeypatch.setattr("fairmaxent.cli.reading_options.as_typed", as_labelled)
+    monkeypatch.setattr("fairmaxent.cli.reading.as_typed", as_labelled)
     with pytest.raises(SystemExit) as ended:
         commands.main(tokens[1:], "fairmaxent")
     assert ended.value.code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html.parser
 
 import pandas as pd
@@ -41,7 +42,8 @@ def test_a_reproduction_that_was_stopped_ends_with_the_same_tables(small_plan, t
     assert "Left out: " in done.stderr
     assert "compas-scores.csv" in done.stderr
 
-    monkeypatch.setattr("fairmaxent.cli.commands.reproduce._tenths", lambda what: interrupt_halfway)
+    halfway = contextlib.nullcontext(lambda stage, share: interrupt_halfway(share))
+    monkeypatch.setattr("fairmaxent.cli.others.bar", lambda what: halfway)
     stopped = run("reproduce", "--quick", "--out", broken, "--workers", 2)
     assert stopped.exit_code == 130
     assert "the same command continues from there" in stopped.stderr

@@ -350,9 +350,9 @@ def test_dates_truth_values_and_large_numbers():
 
 
 def test_the_command_line_tries_as_many_attacks():
-    from fairmaxent.cli.commands.evaluate import command
+    from fairmaxent.cli.evaluate import evaluate_command
 
-    assert next(option for option in command.params if option.name == "attacks").default == ATTACKS
+    assert next(option for option in evaluate_command.params if option.name == "attacks").default == ATTACKS
 
 
 def test_levels_and_numbers_that_the_real_table_does_not_have():

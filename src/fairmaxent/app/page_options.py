@@ -11,18 +11,17 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from fairmaxent.cli.commands.debias import command as debias
-from fairmaxent.cli.commands.evaluate import EvaluateOptions
-from fairmaxent.cli.commands.rake import RakeOptions
-from fairmaxent.cli.commands.rake import command as rake
 from fairmaxent.cli.config import option_values
-from fairmaxent.cli.exit_codes import as_typed
+from fairmaxent.cli.debias import debias_command as debias
+from fairmaxent.cli.evaluate import EvaluateOptions
 from fairmaxent.cli.group import group
 from fairmaxent.cli.next_step import options_from
-from fairmaxent.cli.option_types import FILE, NOTHING, RATE
 from fairmaxent.cli.options import RecordOption
-from fairmaxent.cli.output_options import FilingOptions, OutputOptions
-from fairmaxent.cli.reading_options import DomainOptions, ReadingOptions
+from fairmaxent.cli.output import FilingOptions, OutputOptions
+from fairmaxent.cli.rake import RakeOptions
+from fairmaxent.cli.rake import rake_command as rake
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions
+from fairmaxent.cli.values import FILE, NOTHING, RATE, as_typed
 from fairmaxent.errors import InputError, Option, shown
 from fairmaxent.fit.request import Request
 from fairmaxent.options import OptionInfo, typed_options

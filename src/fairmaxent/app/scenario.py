@@ -9,11 +9,11 @@ from typing import Any
 
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.page_options import FILING_NAMES, PageOptions, meaningful, page_options
-from fairmaxent.cli.commands.debias import command as debias
 from fairmaxent.cli.config import declared
-from fairmaxent.cli.output_options import OutputOptions
-from fairmaxent.cli.reading_options import DomainOptions
-from fairmaxent.cli.request_options import REQUEST_NAMES, AskedOptions, RoleOptions
+from fairmaxent.cli.debias import debias_command as debias
+from fairmaxent.cli.output import OutputOptions
+from fairmaxent.cli.reading import DomainOptions
+from fairmaxent.cli.request import REQUEST_NAMES, AskedOptions, RoleOptions
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.roles import Reading
 from fairmaxent.errors import InputError
