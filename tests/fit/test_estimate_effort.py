@@ -18,13 +18,6 @@ def work(rows, *, columns=12, outcomes=2, output="rows", student=None, **options
     )
 
 
-def test_who_asks_gets_everybody_up_to_a_limit():
-    for rows in (100, 5_000, 40_000):
-        assert work(rows).effort_asked_for().people == rows
-    assert work(10**7).effort_asked_for().people == MOST_PEOPLE
-    assert work(10**7, relabel="predictions").effort_asked_for().judged == FOLDS
-
-
 def test_small_tables_are_split_more_than_once():
     rounds = [work(rows).effort_asked_for().rounds for rows in (300, 30_000)]
     assert rounds[0] > rounds[1] == 1
