@@ -44,13 +44,6 @@ def test_by_default_the_tables_of_the_benchmarks_are_estimated():
         assert work(rows, columns=columns, relabel="predictions").effort_by_default() is not None
 
 
-def test_small_relabelled_tables_are_fitted_again():
-    """Labels that have seen everybody tell a student the outcomes of those it decides about."""
-    for parity in ("probabilities", "predictions"):
-        assert work(1_000, relabel=parity).effort_by_default().refits
-        assert work(1_000, relabel=parity).effort_asked_for().refits
-
-
 def test_people_are_saved_before_folds():
     small, large = (work(rows, columns=30).effort_by_default() for rows in (5_000, 10**6))
     assert small.judged == large.judged == FOLDS

@@ -409,17 +409,3 @@ def test_one_fold_can_stand_for_all(monkeypatch):
     widths = [high - low for low, high in (own.after.range_of("accuracy") for own in (whole, part))]
     assert widths[0] < widths[1]
     assert part.after.accuracy == pytest.approx(whole.after.accuracy, abs=0.1)
-
-
-def test_a_relabelled_fit_need_not_be_repeated(monkeypatch):
-    """Labels of the fit itself, or of a fit without the fold: what a student is expected to do is nearly the same."""
-    frame = hiring(10, rows=600)
-    options = {**QUICK, "relabel": Relabel(labeller="tree")}
-    again = debias(frame, "y", "z", **options).certificate.estimate
-    quick = effort.Effort(600, rounds=again.rounds, refits=False)
-    monkeypatch.setattr(effort.Work, "effort_asked_for", lambda _: quick)
-    at_once = debias(frame, "y", "z", **options).certificate.estimate
-    assert (again.refitted, at_once.refitted) == (True, False)
-    assert at_once.before == again.before
-    assert at_once.after.auc == pytest.approx(again.after.auc, abs=0.02)
-    assert at_once.after.by_probabilities["z"] == pytest.approx(again.after.by_probabilities["z"], abs=0.05)
