@@ -148,7 +148,7 @@ def fit(folder: str) -> dict[str, Any]:
 
 def draw(folder: str, rows: int, target: str) -> dict[str, Any]:
     """Draw rows, and write them as they are drawn."""
-    from fairmaxent.cli.streaming import write_drawn
+    from fairmaxent.cli.output import write_drawn
     from fairmaxent.files.write import Staging
 
     fitted = _fitted(folder)

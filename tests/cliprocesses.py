@@ -9,7 +9,7 @@ COMMAND = [sys.executable, "-m", "fairmaxent"]
 WATCHED = """
 import contextlib, sys
 from fairmaxent.cli import main
-from fairmaxent.cli import text as progress
+from fairmaxent.cli import terminal as progress
 
 @contextlib.contextmanager
 def bar(text):

@@ -160,16 +160,6 @@ def test_cells_are_filled_by_quota_with_rows_of_the_data(method, n):
     assert set(drawn.itertuples(index=False)) <= set(frame.itertuples(index=False))
 
 
-@reweighing
-def test_rows_of_a_cell_are_drawn_uniformly(method):
-    frame, _ = biased(rows=60)
-    frame["row"] = np.arange(len(frame))
-    drawn = method(frame, "y", "z0").sample(40_000, random_state=4)
-    for _, cell in frame.groupby(["y", "z0"]):
-        counts = drawn["row"].value_counts().reindex(cell["row"], fill_value=0)
-        assert chisquare(counts).pvalue > 1e-3
-
-
 @methods
 @pytest.mark.parametrize("iid", [True, False])
 def test_draws_follow_the_exact_marginal(method, iid):
@@ -262,12 +252,6 @@ def test_shares_that_mean_nothing_are_refused(shares, message):
         baselines.king_zeng(biased()[0], "y", "z0", shares=shares)
 
 
-def test_shares_of_joint_groups_need_a_value_of_each_column():
-    frame, columns = biased((2, 2))
-    with pytest.raises(fairmaxent.errors.TargetError, match=r"one value of each protected column: \(z0, z1\)"):
-        baselines.king_zeng(frame, "y", columns, shares={"g0": 1.0})
-
-
 @methods
 def test_what_cannot_be_read_is_refused_alike(method):
     frame, _ = biased()
@@ -286,8 +270,3 @@ def test_what_cannot_be_read_is_refused_alike(method):
 def test_new_rows_have_no_weights(method):
     with pytest.raises(fairmaxent.InputError, match=r"use sample\(\)"):
         method(biased()[0], "y", "z0").weights()
-
-
-def test_a_base_share_outside_its_range_is_refused():
-    with pytest.raises(fairmaxent.InputError, match="base_share is 2"):
-        baselines.prior(biased()[0], "y", "z0", base_share=2)

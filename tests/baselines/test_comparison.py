@@ -9,8 +9,8 @@ import pytest
 import fairmaxent
 from clifiles import biased_table
 from fairmaxent.baselines import cross_validation
+from fairmaxent.baselines.comparison import verdict
 from fairmaxent.baselines.cross_validation import Compared, Scores, methods
-from fairmaxent.baselines.verdict import verdict
 from fairmaxent.fit.request import Request
 
 SAME, SAME_ACCURACY = 0.02, 0.005

@@ -1,6 +1,5 @@
 """``fairmaxent compare``: every method on one table, against the methods called by hand."""
 
-import contextlib
 import json
 import shlex
 
@@ -74,14 +73,6 @@ def test_scores_are_those_of_the_folds_taken_by_hand(folder):
     np.testing.assert_allclose(found["Kamiran-Calders"]["predicted_rate"], np.mean(rate))
 
 
-@pytest.mark.slow
-def test_ours_is_asked_what_debias_is_asked(folder):
-    wishes = ["--statistical-rate", "0.8", "--representation-rate", "none"]
-    found = {own["method"]: own for own in json.loads(run("data.csv", *FAVOURED, *wishes, "--json", "--folds", "2"))}
-    assert found["fairmaxent, weights"]["statistical_rate"] == pytest.approx(0.8, abs=1e-6)
-    assert found["fairmaxent, weights"]["representation_rate"] == pytest.approx(found["raw"]["representation_rate"])
-
-
 def test_relabelling_is_tried_anyway_with_the_threshold_asked_for(folder, monkeypatch):
     result = CliRunner().invoke(group, ["compare", "data.csv", *FAVOURED, "--relabel", "predictions"])
     assert result.exit_code == 2
@@ -94,18 +85,6 @@ def test_relabelling_is_tried_anyway_with_the_threshold_asked_for(folder, monkey
     run("data.csv", *FAVOURED, "--threshold", "0.2", "--folds", "2")
     plans = [fairmaxent.Relabel(parity=parity, threshold=0.2) for parity in ("probabilities", "predictions")]
     assert [request.relabelling for request in asked[::2]] == [None, None, *plans]
-
-
-@pytest.mark.slow
-def test_a_refusal_is_told_with_its_reason(folder, monkeypatch):
-    def refuse(*_, **__):
-        raise fairmaxent.InputError("far too large; drop columns")
-
-    monkeypatch.setitem(cross_validation._BASELINES, "Calmon et al.", refuse)
-    shown = run("data.csv", *FAVOURED, "--classifier", "logistic", "--folds", "2")
-    assert "Calmon et al. refused: far too large; drop columns" in shown
-    assert "fairmaxent, rows" in shown
-    assert "A logistic regression learned from each result" in shown.replace("\n", " ")
 
 
 @pytest.fixture
@@ -172,29 +151,3 @@ def test_what_is_done_is_shown_if_it_is_interrupted(folder, monkeypatch, few):
     assert head.split()[-3:] == ["range", "CPU", "s"]
     assert [line.split("  ")[0] for line in lines] == few[:2]
     assert len({len(line) for line in (head, *lines)}) == 1
-
-
-def test_progress_is_shown_on_a_terminal(folder, monkeypatch, few):
-    seen = []
-
-    @contextlib.contextmanager
-    def bar(text):
-        yield lambda stage, share: seen.append((stage, share))
-
-    monkeypatch.setattr("fairmaxent.cli.commands.compare.bar", bar)
-    run("data.csv", *FAVOURED, "--folds", "2")
-    assert [stage for stage, _ in seen] == few
-    assert [share for _, share in seen] == pytest.approx([number / len(few) for number in range(len(few))])
-
-
-@pytest.mark.usefixtures("few")
-def test_without_a_good_outcome_one_is_proposed(folder):
-    shown = run("data.csv", *ROLES, "--folds", "2")
-    assert "the good one is probably '>50K'" in shown
-    assert "rate of any income" in " ".join(shown.split())
-
-
-def test_without_scikit_learn_rates_are_still_shown(folder, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "sklearn" else object())
-    shown = run("data.csv", *FAVOURED, "--folds", "2")
-    assert "pip install scikit-learn" in shown

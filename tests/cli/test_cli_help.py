@@ -1,14 +1,22 @@
-"""The help of the commands: what most people need first, and every option once, under a heading."""
+"""The help of the commands, completion, and choices: what most people need first, and all that the library knows."""
+
+from __future__ import annotations
 
 import re
+from typing import get_args
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from fairmaxent.cli.commands.debias import command as debias
+from fairmaxent.cli.debias import debias_command as debias
 from fairmaxent.cli.group import COMMANDS, group
 from fairmaxent.cli.options import OTHERS
+from fairmaxent.data.roles import DetailOption, GroupsOption
+from fairmaxent.files.formats import FORMATS
+from fairmaxent.fit.option_values import OutputOption, ParityOption
+from fairmaxent.maxent.priors.bases import BaseKind
+from fairmaxent.report.delivered import Mode
 
 
 def sections(command):
@@ -66,6 +74,42 @@ def test_every_option_appears_exactly_once_under_a_heading(command):
     assert sorted(listed) == sorted(options_of(group.get_command(click.Context(group), command)))
 
 
-def test_the_american_spelling_is_accepted_and_shown():
-    (favourable,) = [option for option in debias.params if option.name == "favourable"]
-    assert favourable.opts == ["--favourable", "--favorable"]
+def answer(instruction, **words):
+    return CliRunner().invoke(group, prog_name="fairmaxent", env={"_FAIRMAXENT_COMPLETE": instruction, **words}).stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_there_is_a_script_for_each_shell(shell):
+    assert "_fairmaxent_completion" in answer(f"{shell}_source")
+
+
+@pytest.mark.parametrize(
+    ("typed", "position", "offered"),
+    [
+        ("fairmaxent deb", 1, ["debias"]),
+        ("fairmaxent debias --representation-r", 2, ["--representation-rate"]),
+        ("fairmaxent debias --base t", 3, ["tree"]),
+    ],
+)
+def test_what_is_offered(typed, position, offered):
+    said = answer("bash_complete", COMP_WORDS=typed, COMP_CWORD=str(position))
+    assert said.splitlines() == [f"plain,{word}" for word in offered]
+
+
+KNOWN = {
+    "base": get_args(BaseKind),
+    "groups": get_args(GroupsOption),
+    "detail": get_args(DetailOption),
+    "relabel": ("none", *get_args(ParityOption)),
+    "estimate": ("auto", *get_args(OutputOption), "none"),
+    "mode": get_args(Mode),
+    "input_format": tuple(FORMATS),
+    "output_format": tuple(FORMATS),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_command_line_offers_every_choice(name):
+    command = group.get_command(click.Context(group), "debias")
+    option = next(option for option in command.params if option.name == name)
+    assert sorted(option.type.choices) == sorted(KNOWN[name])

@@ -1,16 +1,17 @@
 """Relabelling and what a model will do, on the command line: the same as in Python, and said in time."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
 from polars.testing import assert_frame_equal
 
 import clifiles
 import fairmaxent
+import fairmaxent.relabelling.labellers
 from clifiles import ROLES, ROWS, biased_table
 from fairmaxent import Relabel, debias
-from fairmaxent.cli.group import group
 from fairmaxent.files.formats import read_table
 
 FAVOURED = [*ROLES, "--favourable", ">50K"]
@@ -66,22 +67,6 @@ def test_columns_left_out_of_the_fit_stay_beside_relabelled_rows(folder):
     assert once.equals(biased_table().drop("income"))
 
 
-@pytest.mark.slow
-def test_a_file_holds_the_same_options(folder):
-    (folder / "options.toml").write_text('relabel = "predictions"\nthreshold = 0.4\nestimate = "none"\n')
-    run("data.csv", *FAVOURED, "--config", "options.toml", "-o", "fair.csv", "--seed", 1, "--report", "report.md")
-    fit = fit_of(relabel=Relabel(parity="predictions", threshold=0.4), random_state=1)
-    assert read_table("fair.csv").frame.equals(fit.sample(ROWS))
-    assert "--relabel predictions --threshold 0.4 --estimate none" in (folder / "report.md").read_text()
-
-
-def test_a_threshold_without_relabelling_is_refused(folder):
-    for extra in ([], ["--relabel", "none"]):
-        result = CliRunner().invoke(group, ["debias", "data.csv", *FAVOURED, "--threshold", "0.4", *extra])
-        assert result.exit_code == 2
-        assert "--threshold is for --relabel; leave it out, or add --relabel predictions" in result.stderr
-
-
 # ---------------------------------------------------------------- what a model will do
 
 
@@ -133,3 +118,13 @@ def test_where_it_is_not_estimated_one_line_says_how_to_ask(case, said, folder, 
     notes = [line for line in shown.splitlines() if "was not estimated" in line]
     assert len(notes) == 1
     assert said in notes[0]
+
+
+def test_rates_and_shares_of_decisions_are_shown(folder, monkeypatch):
+    monkeypatch.setattr(fairmaxent.relabelling.labellers, "has_library", lambda name: False)  # the tree is quick
+    asked = ["data.csv", *FAVOURED, *QUIET, "--seed", "1"]
+    shown = run(*asked, "--relabel", "predictions")
+    decisions = json.loads(run(*asked, "--relabel", "predictions", "--json"))["certificate"]["decisions"]
+    assert "decisions of rooted tree about people it did not learn from" in shown
+    assert all(f"{share['share']:.4f}" in shown for share in decisions["shares"])
+    assert "it did not learn from" not in run(*asked)

@@ -2,7 +2,6 @@
 
 import ast
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -47,21 +46,6 @@ def test_help_imports_nothing_heavy(folder):
     assert ast.literal_eval(done.stdout.decode().splitlines()[-1]) == []
 
 
-@pytest.mark.parametrize("name", ["inspect", "debias", "sample", "compare"])
-def test_each_command_has_help(name):
-    result = CliRunner().invoke(group, [name, "-h"], prog_name="fairmaxent")
-    assert result.exit_code == 0
-    assert result.stdout.startswith(f"Usage: fairmaxent {name} ")
-    assert "\\b" not in result.stdout
-    assert f"fairmaxent {name} " in result.stdout.split("Options:")[0].split("\n", 1)[1]  # an example to copy
-
-
-def test_no_command_shows_the_help():
-    result = CliRunner().invoke(group, [])
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "Commands:" in result.stderr
-
-
 def test_version():
     result = CliRunner().invoke(group, ["--version"], prog_name="fairmaxent")
     assert (result.exit_code, result.stdout.strip()) == (0, f"fairmaxent {fairmaxent.__version__}")
@@ -92,17 +76,6 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(folder):
     assert listing(folder) == before
 
 
-@pytest.mark.process
-def test_being_told_to_end_leaves_nothing(folder):
-    before = listing(folder)
-    process = start("debias", "-", *ROLES, *QUIET, "-o", "fair.csv", folder=folder)
-    _wait_for_reading(process)
-    process.terminate()
-    code, _, err = finish(process)
-    assert (code, err) == (143, "")
-    assert listing(folder) == before
-
-
 def _wait_for_reading(process):
     """Wait until the process sleeps in reading its stdin: its state is sleeping and files.py is loaded."""
     ended = time.monotonic() + 30
@@ -126,30 +99,6 @@ def test_a_closed_pipe_ends_it_quietly(folder):
     process.stderr.close()
     assert process.wait(timeout=600) == 141
     assert err == ""
-
-
-def _small_files():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
-
-
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-@pytest.mark.process
-def test_a_file_that_cannot_grow_leaves_nothing(suffix, folder):
-    before = listing(folder)
-    args = ["debias", "data.csv", *ROLES, *QUIET, "-o", f"fair.{suffix}", "--rows", "5000"]
-    code, _, err = finish(start(*args, folder=folder, preexec_fn=_small_files))
-    assert code == 5
-    assert err.startswith("Error: cannot write")
-    assert err.count("\n") == 1
-    assert listing(folder) == before
-
-
-@pytest.mark.process
-def test_colour_is_never_written_to_a_pipe(folder):
-    environment = {**os.environ, "FORCE_COLOR": "1"}
-    code, out, _ = finish(start("inspect", "data.csv", *ROLES, folder=folder, env=environment))
-    assert code == 0
-    assert b"\x1b" not in out
 
 
 @pytest.mark.process

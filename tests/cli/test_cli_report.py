@@ -65,14 +65,6 @@ def test_weights_and_the_columns_that_took_no_part():
     np.testing.assert_allclose(space["weights"], fair["fair_weight"])
 
 
-def test_weights_of_parquet_keep_the_dropped_columns_too():
-    pl.read_csv("data.csv").write_parquet("data.parquet")
-    run("debias", "data.parquet", *FAVOURED, "--mode", "weights", "--drop", "id,age", "-o", "fair.parquet")
-    fair = pl.read_parquet("fair.parquet")
-    assert set(fair.columns) == {*pl.read_csv("data.csv").columns, "fair_weight"}
-    np.testing.assert_allclose(sr(fair, weight="fair_weight"), 1.0, atol=1e-6)
-
-
 def test_top_up():
     run(
         "debias", "data.csv", *FAVOURED, "--drop", "id", "--mode", "top-up", "-o", "more.csv", "--report", "report.json"
@@ -131,16 +123,6 @@ def test_a_group_that_vanishes_is_named_and_has_share_zero():
     assert f"no row has sex = {gone}" in Path("report.md").read_text()
 
 
-def test_a_note_is_printed_once():
-    args = ["--drop", "id", "--bins", "age: 20, 40, 80", "--estimate", "none"]
-    shown = run("debias", "data.csv", *FAVOURED, *args).stdout
-    notes = [line for line in shown.splitlines() if line.startswith("Note: ")]
-    assert len(notes) == len(set(notes)) == 1
-    table = biased_table()
-    outside = len(table.filter((pl.col("age") < 20) | (pl.col("age") > 80)))
-    assert f"{outside} rows outside the edges 20 … 80" in notes[0]
-
-
 # ---------------------------------------------------------------- how to repeat it
 
 
@@ -155,63 +137,15 @@ def test_without_a_seed_the_report_still_says_how_to_repeat_it():
     assert space["rows"].equals(first)
 
 
-CONFIG = """
-outcome = "income"
-protected = ["sex", "race"]
-favourable = ">50K"
-statistical_rate = 0.9
-base_share = 0.2
-random_state = 11
-drop = ["id", "weight"]
-iid = true
-forbid = [{sex = "Male", job = "nurse"}]
-
-[representation_rate]
-sex = 0.8
-race = "none"
-
-[target]
-job = "keep"
-
-[target.income]
-"<=50K" = 0.7
-">50K" = 0.3
-
-[bins]
-age = [0, 40, 100]
-
-[order]
-job = ["nurse", "clerk", "cook"]
-"""
-
-
-def test_what_a_config_file_said_is_in_the_command(folder):
-    (folder / "options.toml").write_text(CONFIG)
+def test_a_config_file_is_named_in_the_command(folder):
+    (folder / "options.toml").write_text('outcome = "income"\nprotected = ["sex"]\n[target]\njob = "keep"\n')
     run("debias", "data.csv", "--config", "options.toml", "-o", "fair.csv", "--report", "report.json", "--rows", 60)
     first, report = pl.read_csv("fair.csv"), reported()
-    command = shlex.split(report["source"]["command"])
-    assert not any("config" in token or token == "options.toml" for token in command)
-    (folder / "options.toml").unlink()
-    run(*command[1:], "--force")
+    run(*shlex.split(report["source"]["command"])[1:], "--force")
     assert pl.read_csv("fair.csv").equals(first)
     space = {"frame": pl.read_csv("data.csv")}
     exec(report["call"], space)
     assert space["rows"].equals(first)
-
-
-def test_what_cannot_be_typed_stays_in_the_file(folder):
-    pl.read_csv("data.csv").rename({"sex": "sex, at birth", "job": "job, last"}).write_csv("odd.csv")
-    (folder / "options.toml").write_text('outcome = "income"\nprotected = ["sex, at birth"]\n')
-    run("debias", "odd.csv", "--config=options.toml", "-o", "fair.csv", "--report", "report.json", "--seed", 1)
-    assert shlex.split(reported()["source"]["command"])[-2:] == ["--protected", "sex, at birth"]
-    (folder / "options.toml").write_text('outcome = "income"\nprotected = ["sex, at birth"]\ndrop = ["job, last"]\n')
-    run("debias", "odd.csv", "--config=options.toml", "-o", "f.csv", "--report", "report.json", "--seed", 1, "--force")
-    assert shlex.split(reported()["source"]["command"])[-2:] == ["--drop", '"job, last"']
-    coded = pl.read_csv("data.csv").with_columns((pl.col("income") == ">50K").cast(int))
-    coded.write_csv("coded.csv")
-    (folder / "options.toml").write_text('outcome = "income"\nprotected = "sex"\nfavourable = 1\n')  # a number
-    run("debias", "coded.csv", "--config=options.toml", "-o", "f.csv", "--report", "report.json", "--force")
-    assert "--config=options.toml" in reported()["source"]["command"]
 
 
 # ---------------------------------------------------------------- samples of a model
@@ -250,19 +184,3 @@ def test_a_number_is_favourable_by_value(typed):
     roles = ["--outcome", "high", "--protected", "sex", "--favourable", typed]
     record = json.loads(run("debias", "number.csv", *roles, "--json").stdout)
     assert record["certificate"]["achieved"]["statistical_rate"]["sex"] == pytest.approx(1.0)
-
-
-def test_a_line_break_in_a_cell_does_not_break_a_table():
-    biased_table().with_columns(pl.col("sex").replace({"Male": "Ma\nle"})).write_csv("broken.csv")
-    shown = run("debias", "broken.csv", *ROLES).stdout
-    assert "sex = Ma⏎le" in shown
-
-
-def test_the_decimal_mark_is_an_option():
-    table = biased_table().with_columns(age=pl.col("age").map_elements(lambda age: f"{age},5", pl.String))
-    table.write_csv("comma.csv", separator=";")
-    shown = run("inspect", "comma.csv", *ROLES).stdout
-    assert re.search(r"^age +numeric", shown, flags=re.M)
-    assert "a comma was read as the decimal mark" in shown
-    shown = run("inspect", "comma.csv", *ROLES, "--decimal", ".").stdout
-    assert re.search(r"^age +categorical", shown, flags=re.M)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html.parser
 
 import pandas as pd
@@ -10,7 +11,7 @@ from click.testing import CliRunner
 
 import fairmaxent
 from fairmaxent.cli.group import group
-from fairmaxent.experiments import data, plan, reproduce
+from fairmaxent.experiments import cells, plan, reproduce
 
 BLOCK = ("compas-small", "sex")
 
@@ -23,7 +24,7 @@ def small_plan(monkeypatch, tmp_path):
     monkeypatch.setattr(reproduce, "CURVE_BLOCKS", (BLOCK,))
     monkeypatch.setattr(plan, "SHARES", (0.0, 1.0))
     monkeypatch.setenv("FAIRMAXENT_DATA", str(tmp_path))
-    data.load.cache_clear()  # another test may have loaded COMPAS large
+    cells.load.cache_clear()  # another test may have loaded COMPAS large
 
 
 def run(*arguments):
@@ -41,7 +42,8 @@ def test_a_reproduction_that_was_stopped_ends_with_the_same_tables(small_plan, t
     assert "Left out: " in done.stderr
     assert "compas-scores.csv" in done.stderr
 
-    monkeypatch.setattr("fairmaxent.cli.commands.reproduce._tenths", lambda what: interrupt_halfway)
+    halfway = contextlib.nullcontext(lambda stage, share: interrupt_halfway(share))
+    monkeypatch.setattr("fairmaxent.cli.others.bar", lambda what: halfway)
     stopped = run("reproduce", "--quick", "--out", broken, "--workers", 2)
     assert stopped.exit_code == 130
     assert "the same command continues from there" in stopped.stderr

@@ -107,13 +107,6 @@ def test_of_two_runs_at_the_same_time_one_is_done_and_the_other_refused_unless_f
     check_pair(folder, force=force)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("force", [False, True])
-@pytest.mark.parametrize("number", range(10))
-def test_pairs_of_runs(folder, force, number):
-    check_pair(folder, force=force)
-
-
 def test_told_to_end_while_a_library_works_it_ends_at_once(folder):
     """Handlers in Python run only after the library's call, which would here write for minutes."""
     biased_table().write_parquet(folder / "data.parquet")

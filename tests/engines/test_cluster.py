@@ -20,7 +20,7 @@ import fairmaxent
 from clifiles import ROLES as TYPED
 from clifiles import biased_table
 from fairmaxent import InputError, debias
-from fairmaxent.cli import scheduler as command
+from fairmaxent.cli import debias as command
 from fairmaxent.cli.group import group
 from fairmaxent.data.table import Table
 from fairmaxent.engines import cluster_tasks as workers

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from fairmaxent import InputError
-from fairmaxent.cli.exit_codes import as_typed
+from fairmaxent.cli.values import as_typed
 from fairmaxent.errors import StorageError
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.reading import Reading

@@ -9,38 +9,21 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from fairmaxent import Estimate, Relabel, debias
 from fairmaxent.cli.group import group
-from fairmaxent.report import write_report
 from golden_results import (
     certificate_numbers,
     csv,
     decimals,
+    hiring,
+    people,
     report_numbers,
     schema,
     temporary_folder,
     without_column,
 )
-from golden_tables import hiring, people
 
 ROLES = ("--outcome", "income", "--protected", "sex,race", "--favourable", ">50K")
 NO_ESTIMATE = ("--estimate", "none")
-CONFIG = """
-outcome = "income"
-protected = ["sex", "race"]
-favourable = ">50K"
-groups = "joint"
-statistical_rate = 0.9
-base_share = 0.2
-random_state = 11
-drop = ["weight"]
-
-[target]
-job = "keep"
-
-[bins]
-age = [0, 40, 100]
-"""
 
 
 def _command(*arguments):
@@ -61,15 +44,6 @@ def _json_numbers(stdout):
     return numbers | {"certificate": certificate_numbers(printed["certificate"])}
 
 
-def report_relabelled():
-    relabel, estimate = Relabel(parity="predictions", labeller="tree"), Estimate(output="rows", student="tree")
-    fit = debias(hiring(), "y", "z", favourable="p", random_state=1, relabel=relabel, estimate=estimate)
-    with temporary_folder():
-        write_report(fit, "report.json", data=hiring(), trade_off=False)
-        write_report(fit, "report.md", data=hiring(), trade_off=False)
-        return {"numbers": report_numbers(json.loads(_text("report.json"))), "shown": decimals(_text("report.md"))}
-
-
 def cli_debias_rows():
     debias_people = ("debias", "data.csv", *ROLES, *NO_ESTIMATE)
     with temporary_folder():
@@ -79,14 +53,6 @@ def cli_debias_rows():
         piped = _command(*debias_people, "-o", "-", "--seed", 8, "--rows", 50)
         files = {name: _text(name) for name in ("a.csv", "b.csv")}
         return files | {"json": _json_numbers(printed), "shown": decimals(shown), "piped": piped}
-
-
-def cli_debias_top_up():
-    top_up = ("--mode", "top-up", "--seed", 4)
-    with temporary_folder():
-        people().drop("weight").write_csv("data.csv")
-        printed = _command("debias", "data.csv", *ROLES, *NO_ESTIMATE, *top_up, "-o", "a.csv", "--json")
-        return {"file": _text("a.csv"), "json": _json_numbers(printed)}
 
 
 def cli_debias_options():
@@ -99,14 +65,6 @@ def cli_debias_options():
         printed = _command("debias", "data.parquet", *options, "-o", "a.parquet", "--json")
         written = pl.read_parquet("a.parquet")
         return {"file": csv(written), "schema": schema(written), "json": _json_numbers(printed)}
-
-
-def cli_debias_config():
-    with temporary_folder():
-        people().write_csv("data.csv", separator=";")
-        Path("options.toml").write_text(CONFIG)
-        printed = _command("debias", "data.csv", "--config", "options.toml", *NO_ESTIMATE, "-o", "a.jsonl", "--json")
-        return {"file": _text("a.jsonl"), "json": _json_numbers(printed)}
 
 
 def cli_relabel():

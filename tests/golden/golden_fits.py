@@ -1,4 +1,4 @@
-"""Golden cases: tables in memory, and every way to use a fit."""
+"""Golden cases: tables in memory and out of it, every way to use a fit, relabelling, and saved models."""
 
 from __future__ import annotations
 
@@ -6,20 +6,31 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 
-from fairmaxent import debias
-from golden_results import array, certificate_numbers, csv, decimals, outputs, temporary_folder, without_column
-from golden_tables import people, people_in_pandas
-
-
-def _every_output(table):
-    fit = debias(table, "income", "sex", favourable=">50K", random_state=11)
-    weighed = without_column("weighed", fit.weigh(table), "fair_weight")
-    return outputs(fit, table, 300) | weighed | {"weights": array(fit.weights())}
+import fairmaxent
+from fairmaxent import Estimate, Relabel, debias
+from golden_results import (
+    array,
+    certificate_numbers,
+    csv,
+    decimals,
+    discrete,
+    hiring,
+    outputs,
+    people,
+    people_in_pandas,
+    schema,
+    temporary_folder,
+    without_column,
+)
 
 
 def quota_pyarrow():
-    return _every_output(people().drop("weight").to_arrow())
+    table = people().drop("weight").to_arrow()
+    fit = debias(table, "income", "sex", favourable=">50K", random_state=11)
+    weighed = without_column("weighed", fit.weigh(table), "fair_weight")
+    return outputs(fit, table, 300) | weighed | {"weights": array(fit.weights())}
 
 
 def iid_rows():
@@ -82,17 +93,83 @@ def distribution_queries():
     }
 
 
-def certificate_shown():
-    fit = debias(people_in_pandas(), "income", ["sex", "race"], statistical_rate={"sex": 0.9, "race": None})
-    certificate = fit.certificate
-    intervals = {
-        "quota": certificate.interval(100),
-        "iid": certificate.interval(100, iid=True),
-        "narrow": certificate.interval(999, confidence=0.5),
-    }
+def _numbered_people():
+    """People whose hours are all different, because an engine may return rows in any order."""
+    return people().with_columns(hours=pl.Series(np.arange(400) * 0.25))
+
+
+def _lazy_outputs(lazy, collect, **options):
+    """A fit of a lazy frame, and its weights joined inside the engine."""
+    fit = debias(lazy, "income", ["sex", "race"], favourable=">50K", random_state=3, **options)
     return {
-        "shown": decimals(str(certificate)),
-        "certificate": certificate_numbers(certificate),
-        "intervals": intervals,
-        "warnings": len(certificate.warnings),
+        "certificate": certificate_numbers(fit.certificate),
+        "rows": csv(fit.sample(200)),
+        "iid": csv(fit.sample(200, iid=True)),
+        "schema": schema(fit.sample(1)),
+        "added": csv(fit.top_up()),
+        "batches": "".join(map(csv, fit.sample_batches(120, size=50))),
+        "potentials": array(fit.distribution.potentials),
+        **without_column("weighed", collect(fit.weigh(lazy)).sort("hours"), "fair_weight"),
+    }
+
+
+def lazy_polars_design_weights():
+    return _lazy_outputs(_numbered_people().lazy(), lambda lazy: lazy.collect(), weight="weight")
+
+
+def lazy_duckdb():
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.from_arrow(_numbered_people().drop("weight").to_arrow())
+    return _lazy_outputs(relation, lambda lazy: lazy.pl())
+
+
+def _relabelled(table, protected, *, relabel, **options):
+    fit = debias(table, "y", protected, random_state=2, relabel=relabel, **options)
+    return outputs(fit, table) | {
+        "weights": array(fit.weights()),
+        **without_column("weighed", fit.weigh(table), "fair_weight"),
+        "iid": csv(fit.sample(60, iid=True, random_state=1)),
+        "added": csv(fit.top_up()),
+    }
+
+
+def relabel_probabilities():
+    relabel = Relabel(parity="probabilities", labeller="tree")
+    return _relabelled(hiring(), ["z"], relabel=relabel, favourable="p")
+
+
+def relabel_threshold():
+    relabel = Relabel(parity="predictions", threshold=0.35, labeller="tree")
+    return _relabelled(hiring(), ["z"], relabel=relabel, favourable="p", statistical_rate=0.9)
+
+
+def relabel_three_outcomes():
+    relabel = Relabel(parity="predictions", labeller="tree")
+    return _relabelled(discrete((2, 2), outcomes=3), ["z0", "z1"], relabel=relabel, groups="joint")
+
+
+def estimate_rows():
+    estimate = Estimate(output="rows", student="tree")
+    fit = debias(hiring(), "y", "z", favourable="p", random_state=0, estimate=estimate)
+    return {
+        "certificate": certificate_numbers(fit.certificate),
+        "shown": decimals(str(fit.certificate)),
+        "warnings": len(fit.certificate.warnings),
+        "rows": csv(fit.sample(50)),
+    }
+
+
+def save_and_load_relabelled():
+    table = people_in_pandas()
+    relabel = Relabel(parity="predictions", labeller="tree")
+    estimate = Estimate(output="weights", student="tree")
+    fit = debias(table, "income", "sex", favourable=">50K", random_state=4, relabel=relabel, estimate=estimate)
+    with temporary_folder():
+        fit.save("model.fme")
+        reloaded = fairmaxent.load("model.fme")
+    return outputs(reloaded, table) | {
+        "weights": array(reloaded.weights()),
+        "added": csv(reloaded.top_up()),
+        "given": csv(reloaded.sample(50, given={"sex": "Female"}, iid=True)),
+        **without_column("weighed", fit.weigh(table), "fair_weight"),
     }

@@ -1,13 +1,26 @@
-"""Golden cases: the paper's own method, and the methods of other authors."""
+"""Golden cases: the paper's own method, methods of other authors, the metrics, and the scikit-learn estimator."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
+import numpy as np
+import pytest
+
 import fairmaxent
-from fairmaxent import baselines, paper
-from golden_results import array, csv, outputs, prefixed, rate_numbers, without_column
-from golden_tables import discrete
+from fairmaxent import Domain, baselines, debias, paper
+from golden_results import (
+    array,
+    csv,
+    discrete,
+    every_kind_of_column,
+    outputs,
+    people,
+    people_in_pandas,
+    prefixed,
+    rate_numbers,
+    without_column,
+)
 
 
 def paper_fits():
@@ -56,3 +69,65 @@ def baseline_calmon():
         **without_column("marginal", changed.marginal(["z0", "a", "y"]), "probability"),
         "rows": csv(changed.sample(100)),
     }
+
+
+def _scores(table):
+    """Probabilities of a high income as a model might give them."""
+    noise = np.random.default_rng(9).normal(0, 0.15, len(table))
+    scores = 0.3 + 0.25 * (table["income"] == ">50K") + 0.1 * (table["sex"] == "Male") + noise
+    return np.clip(scores.to_numpy(), 0.01, 0.99)
+
+
+def metric_representation_rate():
+    table = people().to_pandas()
+    fit = debias(table.drop(columns="weight"), "income", ["sex", "race"], representation_rate=0.9)
+    rates = {
+        "weight": fairmaxent.metrics.representation_rate(table, "sex", weight="weight"),
+        "bins": fairmaxent.metrics.representation_rate(table, "age", domain=Domain.infer(table, bins=4)),
+        "fit": fairmaxent.metrics.representation_rate(fit, ["sex", "race"]),
+        "missing": fairmaxent.metrics.representation_rate(every_kind_of_column(), "sex"),
+    }
+    return {name: rate_numbers(rate) for name, rate in rates.items()}
+
+
+def metric_statistical_rate():
+    table = people().to_pandas()
+    scores = _scores(table)
+    fit = debias(table.drop(columns="weight"), "income", ["sex", "race"], statistical_rate=0.9)
+    rates = {
+        "weight": fairmaxent.metrics.statistical_rate(table, "income", "sex", weight="weight"),
+        "probabilities": fairmaxent.metrics.statistical_rate(
+            table, scores, "sex", favourable=">50K", as_probability=True
+        ),
+        "fit": fairmaxent.metrics.statistical_rate(fit, "income", ["sex", "race"], favourable=">50K"),
+    }
+    return {name: rate_numbers(rate) for name, rate in rates.items()}
+
+
+def metric_equalised_odds():
+    table = people().to_pandas()
+    options = {"favourable": ">50K", "as_probability": True, "weight": "weight"}
+    odds = fairmaxent.metrics.equalised_odds(table, "income", _scores(table), ["sex", "race"], **options)
+    return {
+        "weight": {
+            "value": float(odds),
+            "interval": odds.interval,
+            "difference": odds.difference,
+            "true": rate_numbers(odds.true_positive),
+            "false": rate_numbers(odds.false_positive),
+        }
+    }
+
+
+def estimator_resample():
+    pytest.importorskip("sklearn")
+    table, results = people_in_pandas(), {}
+    X, y = table.drop(columns="income"), table["income"]
+    for name, options in {"plain": {}, "rows": {"rows": 100, "favourable": ">50K", "statistical_rate": 0.9}}.items():
+        sampler = fairmaxent.FairMaxEnt(["sex", "race"], random_state=1, **options)
+        fair_X, fair_y = sampler.fit_resample(X, y)
+        classes = sampler.sampling_strategy_
+        results |= {f"{name}, X": csv(fair_X), f"{name}, y": csv(fair_y), f"{name}, classes": classes}
+    sampled_X, sampled_y = sampler.sample(40, given={"sex": "Female"}, random_state=3)
+    weights = array(sampler.sample_weight_)
+    return results | {"weights": weights, "sampled X": csv(sampled_X), "sampled y": csv(sampled_y)}

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 
-from fairmaxent.errors import ColumnError, InputError, LevelError
 from fairmaxent.metrics import calibration
 from judgement import judge
 
@@ -154,28 +153,3 @@ def test_a_single_row_says_little_about_its_group():
     assert result.gap == 0.5
     assert result.interval == (0.0, pytest.approx(0.65, abs=0.01))  # all of b, and as few of a as there may be
     assert result.groups[1].interval == (pytest.approx(0.1, abs=0.1), 1.0)
-
-
-# ---------------------------------------------------------------- what is refused
-
-
-def test_errors_name_what_is_wrong():
-    frame = pd.DataFrame(COLUMNS)
-    with pytest.raises(ColumnError, match="did you mean 'sex'"):
-        calibration(frame, "hired", "chance", "sexx", favourable="yes")
-    with pytest.raises(ColumnError, match="both the outcome and protected"):
-        calibration(frame, "hired", "chance", ["sex", "hired"], favourable="yes")
-    with pytest.raises(LevelError, match="did you mean 'yes'"):
-        calibration(frame, "hired", "chance", "sex", favourable="yess")
-    for favourable in (None, ["yes", "no"]):
-        with pytest.raises(InputError, match="name the one outcome that the probabilities refer to"):
-            calibration(frame, "hired", "chance", "sex", favourable=favourable)
-    with pytest.raises(InputError, match=r"row 1 has probability 1\.2"):
-        calibration(frame, "hired", [0.1, 1.2, 0, 0, 0, 0], "sex", favourable="yes")
-    with pytest.raises(InputError, match="2 probabilities for 6 rows"):
-        calibration(frame, "hired", [0.1, 0.2], "sex", favourable="yes")
-    for bins in (0, 2.5, "ten"):
-        with pytest.raises(InputError, match="bins is"):
-            calibration(frame, "hired", "chance", "sex", favourable="yes", bins=bins)
-    with pytest.raises(InputError, match="confidence"):
-        calibration(frame, "hired", "chance", "sex", favourable="yes", confidence=95)

@@ -14,9 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairmaxent
-from fairmaxent import debias
-from fairmaxent.data.domain import Domain
-from fairmaxent.errors import ColumnError, InputError, LevelError, WeightError
+from fairmaxent.errors import LevelError
 from judgement import judge
 from tables import random_frame
 
@@ -80,16 +78,6 @@ def test_the_worse_of_true_and_false_positive_rates_counts(library):
     assert str(odds).endswith(": false positives, sex, M against F for outcome yes; not compared: missing")
 
 
-def test_a_group_without_the_outcome_is_left_out_and_named():
-    odds = equalised_odds(pd.DataFrame(COLUMNS), "hired", "said", "sex", favourable="yes")
-    (left_out,) = odds.false_positive.left_out
-    assert (left_out.columns, left_out.group, left_out.outcome, left_out.count) == (("sex",), ("missing",), "yes", 0)
-    assert np.isnan(left_out.rate)
-    assert left_out.interval is None
-    assert odds.true_positive.left_out == ()
-    assert str(odds.false_positive).endswith("not compared: missing")
-
-
 def test_probabilities_count_above_the_threshold():
     frame = pd.DataFrame(COLUMNS)
     odds = equalised_odds(frame, "hired", CHANCE, "sex", favourable="yes", as_probability=True)
@@ -100,25 +88,6 @@ def test_probabilities_count_above_the_threshold():
     assert [group.rate for group in low.false_positive.groups] == [0.5, 0.5]
 
 
-def test_outcomes_are_recognised_by_their_text():
-    frame = pd.DataFrame(COLUMNS).assign(hired=[int(value == "yes") for value in COLUMNS["hired"]])
-    for said in ([float(value == "yes") for value in COLUMNS["said"]], [str(int(c > 0.5)) for c in CHANCE]):
-        assert float(equal_opportunity(frame, "hired", said, "sex", favourable=1)) == 0.5
-
-
-def test_a_missing_outcome_is_one_of_its_own():
-    frame = pd.DataFrame(COLUMNS)
-    frame.loc[5, "hired"] = None
-    odds = equalised_odds(frame, "hired", "said", "sex", favourable="yes")
-    assert [(group.count, group.rate) for group in odds.false_positive.groups] == [(2, 0.5), (3, pytest.approx(1 / 3))]
-
-
-def test_an_outcome_that_is_never_predicted_is_missed_in_every_group():
-    rate = equal_opportunity(pd.DataFrame(COLUMNS), "hired", ["no"] * 9, "sex", favourable="yes")
-    assert (rate.value, rate.difference) == (1.0, 0.0)
-    assert {group.rate for group in rate.groups} == {0.0}
-
-
 # ---------------------------------------------------------------- against others
 
 
@@ -126,10 +95,7 @@ def test_an_outcome_that_is_never_predicted_is_missed_in_every_group():
 def test_the_values_are_fairlearns(weight):
     frame = predicted_frame(1)
     for outcome in ("o0", "o1", "o2"):
-        shared = {
-            "sensitive_features": frame["z1"],
-            "sample_weight": None if weight is None else frame[weight],
-        }
+        shared = {"sensitive_features": frame["z1"], "sample_weight": None if weight is None else frame[weight]}
         happened, said = frame["y"] == outcome, frame["said"] == outcome
         odds = equalised_odds(frame, "y", "said", "z1", favourable=outcome, weight=weight)
         assert odds.value == pytest.approx(fairlearn.equalized_odds_ratio(happened, said, **shared))
@@ -195,52 +161,7 @@ def test_the_interval_of_equalised_odds_covers():
     assert hits >= 36
 
 
-def test_levels_of_a_domain_are_compared():
-    frame = predicted_frame(5)
-    domain = Domain.infer(frame[["x1", "y"]], bins={"x1": [-10, 0, 10]})
-    rate = equal_opportunity(frame, "y", "said", "x1", favourable="o1", domain=domain)
-    expected = equal_opportunity(frame.assign(x1=frame["x1"] >= 0), "y", "said", "x1", favourable="o1")
-    assert rate.value == expected.value
-
-
 # ---------------------------------------------------------------- what is refused
-
-
-def test_errors_name_what_is_wrong():
-    frame = pd.DataFrame(COLUMNS)
-    asked = {"favourable": "yes"}
-    with pytest.raises(ColumnError, match="did you mean 'sex'"):
-        equal_opportunity(frame, "hired", "said", "sexx", **asked)
-    with pytest.raises(ColumnError, match="did you mean 'said'"):
-        equalised_odds(frame, "hired", "sayd", "sex", **asked)
-    with pytest.raises(ColumnError, match="both the outcome and protected"):
-        equalised_odds(frame, "hired", "said", ["sex", "hired"], **asked)
-    with pytest.raises(LevelError, match="did you mean 'yes'"):
-        equal_opportunity(frame, "hired", "said", "sex", favourable="yess")
-    with pytest.raises(InputError, match="4 outcomes for 9 rows"):
-        equal_opportunity(frame, ["yes"] * 4, "said", "sex", **asked)
-    with pytest.raises(InputError, match="4 predictions for 9 rows"):
-        equal_opportunity(frame, "hired", ["yes"] * 4, "sex", **asked)
-    with pytest.raises(LevelError, match=r"no prediction is an outcome .* are 0\.1, 0\.3, 0\.4 and others"):
-        equal_opportunity(frame, "hired", CHANCE, "sex", **asked)
-    with pytest.raises(WeightError, match="one number for each of the 9 rows"):
-        equal_opportunity(frame, "hired", "said", "sex", weight=[1.0], **asked)
-    with pytest.raises(InputError, match="confidence"):
-        equalised_odds(frame, "hired", "said", "sex", confidence=95, **asked)
-
-
-def test_errors_about_probabilities():
-    frame = pd.DataFrame(COLUMNS)
-    with pytest.raises(InputError, match="row 0 has probability nan; every probability must lie between 0 and 1"):
-        equal_opportunity(frame, "hired", "said", "sex", favourable="yes", as_probability=True)
-    for favourable in (None, ["yes", "no"]):
-        with pytest.raises(InputError, match="name the one outcome that the probabilities refer to"):
-            equal_opportunity(frame, "hired", CHANCE, "sex", favourable=favourable, as_probability=True)
-    for threshold in (-0.1, 1, "half"):
-        with pytest.raises(InputError, match="threshold is"):
-            equal_opportunity(frame, "hired", CHANCE, "sex", favourable="yes", as_probability=True, threshold=threshold)
-    with pytest.raises(InputError, match="threshold only applies to probabilities"):
-        equal_opportunity(frame, "hired", "said", "sex", favourable="yes", threshold=0.3)
 
 
 def test_what_cannot_be_compared_says_so():
@@ -252,9 +173,9 @@ def test_what_cannot_be_compared_says_so():
         equalised_odds(frame.assign(hired="yes"), "hired", "said", "sex", favourable="yes")
 
 
-def test_a_fit_has_no_rows_to_predict():
-    frame = predicted_frame(6).drop(columns=["w", "x1"])
-    fit = debias(frame, "y", "z0", base_share=0.5)
-    for data in (fit, fit.distribution):
-        with pytest.raises(InputError, match="no rows to predict"):
-            equal_opportunity(data, "y", "said", "z0", favourable="o1")
+def test_levels_of_a_domain_are_compared():
+    frame = predicted_frame(5)
+    domain = fairmaxent.Domain.infer(frame[["x1", "y"]], bins={"x1": [-10, 0, 10]})
+    rate = equal_opportunity(frame, "y", "said", "x1", favourable="o1", domain=domain)
+    expected = equal_opportunity(frame.assign(x1=frame["x1"] >= 0), "y", "said", "x1", favourable="o1")
+    assert rate.value == expected.value

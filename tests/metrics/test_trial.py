@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from fairmaxent.metrics import trial
 from fairmaxent.metrics.trial import OVERALL, Run, Trial
 from judgement import judge
 
@@ -115,16 +114,6 @@ def test_replicates_vary_with_the_people_of_the_table_and_of_one_fold():
     share = (chance > 0.5).mean()
     assert drawn.mean() == pytest.approx(share, abs=0.003)
     assert drawn.var() == pytest.approx(share * (1 - share) * (1 + folds) / people, rel=0.1)
-
-
-def test_people_are_drawn_as_numpy_draws_them():
-    rng = np.random.default_rng(11)
-    once, twice = trial._multiplicities(None), trial._multiplicities(1 / 3)
-    drawn = rng.poisson(1.0, 200_000)
-    for table, numpys in ((once, drawn), (twice, rng.poisson(drawn / 3))):
-        for times in range(5):
-            assert (table == times).mean() == pytest.approx((numpys == times).mean(), abs=0.005)
-        assert table.var() == pytest.approx(numpys.var(), rel=0.02)
 
 
 def simulated(rng, people, odds, offset):

@@ -198,11 +198,6 @@ def test_weights_that_make_no_sense_are_refused(weight):
         fairmaxent.rake(FRAME, {"age": AGE}, weight=weight)
 
 
-def test_a_column_of_weights_has_no_margin():
-    with pytest.raises(fairmaxent.errors.ColumnError, match="cannot have a margin"):
-        fairmaxent.rake(FRAME, {"children": {0: 0.5, 1: 0.3, 2: 0.2}}, weight="children")
-
-
 def test_what_a_hostile_level_holds_is_shown_as_an_escape():
     frame = pl.DataFrame({"sex": ["F\x1b[2J", "M"]})
     text = str(fairmaxent.rake(frame, {"sex": {"F\x1b[2J": 0.5, "M": 0.5}}))

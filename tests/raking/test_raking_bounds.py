@@ -63,7 +63,7 @@ def test_cells_that_must_be_at_a_bound_are_fixed_there(monkeypatch):
 
     def failing_first(dual, start=None):
         cells.append(len(dual.masses))
-        return SimpleNamespace(converged=False) if len(cells) == 1 else solve(dual, start)
+        return SimpleNamespace(residual=1.0) if len(cells) == 1 else solve(dual, start)
 
     fewer = 0
     for seed in range(10):
@@ -83,32 +83,6 @@ def test_cells_that_must_be_at_a_bound_are_fixed_there(monkeypatch):
     raking = fairmaxent.rake(frame, {"sex": {"F": 0.4, "M": 0.6}, "job": {"nurse": 0.4, "none": 0.6}})
     assert raking.weights()[1] == 0
     assert raking.weights() == pytest.approx([1.2, 0, 1.8], abs=1e-12)
-
-
-def test_a_cap_on_expansion_factors_is_held():
-    """populationsim#221: an average weight of 51 and a cap of 50 times that ended with a weight of 53,910."""
-    rng = np.random.default_rng(221)
-    households = 4_000
-    frame = pl.DataFrame(
-        {
-            "size": rng.choice(["1", "2", "3", "4+"], households, p=[0.01, 0.39, 0.3, 0.3]),
-            "tenure": rng.choice(["owner", "renter", "other"], households, p=[0.7, 0.298, 0.002]),
-        }
-    )
-    total = 51 * households
-    margins = {
-        "size": {"1": 0.25 * total, "2": 0.30 * total, "3": 0.2 * total, "4+": 0.25 * total},
-        "tenure": {"owner": 0.6 * total, "renter": 0.32 * total, "other": 0.08 * total},
-    }
-    free = fairmaxent.rake(frame, margins).certificate
-    assert free.weights[1] > 2_550
-    raking = fairmaxent.rake(frame, margins, bounds=(0, 50))
-    assert raking.weights().max() <= 2_550 * (1 + 1e-12)
-    assert raking.certificate.weights[1] == pytest.approx(raking.weights().max(), rel=1e-14)
-    assert raking.weights().sum() == pytest.approx(total, rel=1e-12)
-    assert raking.certificate.largest_error <= 1e-9
-    assert raking.certificate.rows_at_bounds > 0
-    assert raking.certificate.bounds == (0.0, 50.0)
 
 
 @pytest.mark.parametrize("bounds", [(0.3,), (1.2, 3), (0.3, 0.9), (-1, 2), (1, 1), ("a", 2), 3, (0.5, float("nan"))])
@@ -132,20 +106,3 @@ def test_many_levels_are_raked_without_a_hessian(seed, monkeypatch):
     monkeypatch.setattr("fairmaxent.raking.factors.DENSE_LEVELS", 0)
     by_products, _ = check(problem)
     assert by_products == pytest.approx(usual, abs=1e-9)
-
-
-def test_thousands_of_levels():
-    """A margin by county and age, one by county and sex, and one by age and sex: 3,820 levels."""
-    rng = np.random.default_rng(0)
-    frame = pl.DataFrame(
-        {"county": rng.integers(0, 300, 60_000), "age": rng.integers(0, 10, 60_000), "sex": rng.integers(0, 2, 60_000)}
-    )
-    shares = rng.uniform(0.5, 2, len(frame))
-    shares = shares * np.where(frame["sex"] == 1, 1.4, 1) / shares.sum()
-    margins = {
-        columns: raking_problems.margin(frame, columns, shares / shares.sum())
-        for columns in (("county", "age"), ("county", "sex"), ("age", "sex"))
-    }
-    assert sum(map(len, margins.values())) > 3_500
-    raking = fairmaxent.rake(frame, margins)
-    assert raking.certificate.largest_error < 1e-12

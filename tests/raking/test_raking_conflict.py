@@ -88,12 +88,6 @@ def test_a_factor_beyond_the_bounds_is_named():
         fairmaxent.rake(frame, {"sex": {"F": 0.5, "M": 0.5}}, bounds=(0.3, 3))
 
 
-def test_one_row_of_weight_zero_is_no_row():
-    frame = pl.DataFrame({"sex": ["F", "M", "M"], "design": [0.0, 1.0, 1.0]})
-    with pytest.raises(fairmaxent.errors.ConflictError, match="no row with weight"):
-        fairmaxent.rake(frame, {"sex": {"F": 0.5, "M": 0.5}}, weight="design")
-
-
 def test_margins_on_the_boundary_are_met():
     """Only rows of weight zero could have F without 'nurse': they vanish, and the margins are exact."""
     frame = pl.DataFrame({"sex": ["F", "F", "M"], "job": ["nurse", "none", "none"]})

@@ -55,11 +55,7 @@ def test_some_margins_may_be_kept_exactly():
 
 def test_margins_that_must_be_met_are_still_checked():
     frame = pl.DataFrame({"sex": ["F", "F", "M", "M"], "job": ["nurse", "none", "none", "none"], "age": list("yoyo")})
-    margins = {
-        "sex": {"F": 0.3, "M": 0.7},
-        "job": {"nurse": 0.4, "none": 0.6},
-        "age": {"y": 0.5, "o": 0.5},
-    }
+    margins = {"sex": {"F": 0.3, "M": 0.7}, "job": {"nurse": 0.4, "none": 0.6}, "age": {"y": 0.5, "o": 0.5}}
     with pytest.raises(fairmaxent.errors.ConflictError) as caught:
         fairmaxent.rake(frame, margins, relax="age")
     assert caught.value.margins == (("sex",), ("job",))

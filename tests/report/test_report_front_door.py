@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 import fairmaxent
 from fairmaxent.app.page_options import IN_APP
-from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.group import group
+from fairmaxent.cli.values import as_typed
 from fairmaxent.fit.request import Request
 from fairmaxent.options import typed_options
 from fairmaxent.report import Source, build_report
@@ -69,7 +69,7 @@ def test_in_python(fit, table):
 
 def test_on_the_command_line(fit, table):
     record, text = shown(fit, table, TYPED)
-    assert "--representation-rate sex=none,age=1.0,town=1.0" in text
+    assert "--representation-rate sex=none,age=1,town=1" in text
     assert "--compare-missing" in text
     assert "--keep-columns id" in text
     assert "--base-share: 0.2 (this fit)" in text
@@ -116,7 +116,7 @@ def test_reports_of_commands(table, tmp_path, monkeypatch):
         assert result.exit_code == 0, result.output
         text = (tmp_path / command[-1 if command[0] == "report" else command.index("--report") + 1]).read_text()
         text = text.replace("\\_", "_").split("### How to repeat it")
-        assert "--representation-rate sex=none,age=1.0" in text[0]
+        assert "--representation-rate sex=none,age=1" in text[0]
         assert [name for name in NAMES if name in text[0]] == []
         assert "Options are named as on the command line." in text[1]
 

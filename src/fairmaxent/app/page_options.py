@@ -11,18 +11,17 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from fairmaxent.cli.commands.debias import command as debias
-from fairmaxent.cli.commands.evaluate import EvaluateOptions
-from fairmaxent.cli.commands.rake import RakeOptions
-from fairmaxent.cli.commands.rake import command as rake
 from fairmaxent.cli.config import option_values
-from fairmaxent.cli.exit_codes import as_typed
+from fairmaxent.cli.debias import debias_command as debias
+from fairmaxent.cli.evaluate import EvaluateOptions
 from fairmaxent.cli.group import group
 from fairmaxent.cli.next_step import options_from
-from fairmaxent.cli.option_types import FILE, NOTHING, RATE
 from fairmaxent.cli.options import RecordOption
-from fairmaxent.cli.output_options import FilingOptions, OutputOptions
-from fairmaxent.cli.reading_options import DomainOptions, ReadingOptions
+from fairmaxent.cli.output import FilingOptions, OutputOptions
+from fairmaxent.cli.rake import RakeOptions
+from fairmaxent.cli.rake import rake_command as rake
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions
+from fairmaxent.cli.values import FILE, NOTHING, RATE, as_typed
 from fairmaxent.errors import InputError, Option, shown
 from fairmaxent.fit.request import Request
 from fairmaxent.options import OptionInfo, typed_options
@@ -162,7 +161,7 @@ def meaningful(command: click.Command, values: Mapping[str, Any]) -> dict[str, A
     def means_something(name: str) -> bool:
         for other, allowed in options[name].info.only_if.items() if name in options else ():
             value = None if values.get(other) in (False, NOTHING) else values.get(other)
-            if value not in allowed and (value is None or ... not in allowed):
+            if value not in allowed and (value is None or "given" not in allowed):
                 return False
         return True
 
@@ -204,9 +203,7 @@ def _drawn(command: click.Command, names: Sequence[str]) -> list[dict[str, Any]]
             "label": (info := options[name].info).label,
             "help": info.page_help or labelled(options[name].help or ""),
             "default": _default(options[name]),
-            "only_if": {
-                other: ["…" if one is ... else one for one in values] for other, values in info.only_if.items()
-            },
+            "only_if": dict(info.only_if),
             **_kind(options[name]),
         }
         for name in names

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.scenario import Scenario
+from fairmaxent.cli.next_step import command_line
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import Request
 from fairmaxent.options import as_python, python_lines
-from fairmaxent.plain_text import visible
 from fairmaxent.report.source import Source, reading_lines
 
 _SUFFIXES = {"rows": "-fair", "weights": "-fair-weights", "top-up": "-fair-added"}  # by what is taken
@@ -53,10 +52,7 @@ def command_text(scenario: Scenario, names: FileNames, estimated: str | None) ->
 
 def typed_text(tokens: Sequence[str | None]) -> str:
     """A command on one line; or, if a part of it cannot be typed, that it cannot."""
-    if None in tokens:
-        return _UNTYPABLE
-    text = shlex.join(token for token in tokens if token is not None)
-    return text if visible(text) == text and "\n" not in text else _UNTYPABLE
+    return command_line(tokens) or _UNTYPABLE
 
 
 def command_tokens(scenario: Scenario, names: FileNames, estimated: str | None) -> Iterator[str | None]:
@@ -108,9 +104,7 @@ def _file_functions(scenario: Scenario, names: FileNames) -> tuple[list[str], li
     typed, is_lazy = scenario.table.typed, _is_lazy(scenario)
     imports = ["import polars"] if is_lazy else []
     imports += ["from fairmaxent.cli.config import read_domain"] if names.domain is not None else []
-    imports += (
-        ["from fairmaxent.cli.reading_options import DomainOptions"] if is_lazy and scenario.columns_as.given else []
-    )
+    imports += ["from fairmaxent.cli.reading import DomainOptions"] if is_lazy and scenario.columns_as.given else []
     if not is_lazy:
         reading = _reading_text(scenario.table)
         imports += ["from fairmaxent.files.formats import read_table"]
@@ -124,7 +118,7 @@ def _file_functions(scenario: Scenario, names: FileNames) -> tuple[list[str], li
     if scenario.mode != "rows":
         imports += ["from fairmaxent.files.write import write_table", ""]
         return [*imports, *read], [f"write_table(result, {names.table!r})"]
-    imports += ["from fairmaxent.cli.streaming import write_drawn"]
+    imports += ["from fairmaxent.cli.output import write_drawn"]
     imports += ["from fairmaxent.files.write import Staging", ""]
     drawing = ", iid=True" if scenario.wanted.iid else ""
     write = f"    write_drawn(fit, rows, staging, {names.table!r}, format=None{drawing})  # in pieces"

@@ -10,10 +10,9 @@ import numpy as np
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.page_options import KEPT, as_labelled, page_options
 from fairmaxent.app.scenario import COLUMN_NAMES, ROLE_NAMES
-from fairmaxent.cli.commands.inspect import command as inspect_command
-from fairmaxent.cli.commands.inspect import domain_draft, inspected
-from fairmaxent.cli.reading_options import DomainOptions
-from fairmaxent.cli.request_options import RoleOptions
+from fairmaxent.cli.inspect import domain_draft, inspect_command, inspected
+from fairmaxent.cli.reading import DomainOptions
+from fairmaxent.cli.request import RoleOptions
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.document import Block

@@ -12,19 +12,15 @@ from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.page_options import FILING_NAMES, IN_APP, page_options
 from fairmaxent.app.repeat import FileNames, typed_text
 from fairmaxent.app.scenario import Fitted
-from fairmaxent.cli.before_after import measure, measure_data
-from fairmaxent.cli.commands.debias import make_report, make_result, stream_table, write_files
-from fairmaxent.cli.commands.rake import RakeOptions
-from fairmaxent.cli.commands.rake import command as rake_command
-from fairmaxent.cli.commands.rake import make_report as make_raking_report
-from fairmaxent.cli.debias_result import Result
-from fairmaxent.cli.output_options import FilingOptions, OutputOptions
-from fairmaxent.cli.reading_options import DomainOptions, source_of
+from fairmaxent.cli.debias import make_report, make_result
+from fairmaxent.cli.output import FilingOptions
+from fairmaxent.cli.rake import RakeOptions, rake_command
+from fairmaxent.cli.rake import make_report as make_raking_report
+from fairmaxent.cli.reading import DomainOptions, source_of
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.write import Staging, write_table
-from fairmaxent.fit.fit import Fit
 from fairmaxent.plain_text import plain_json
 from fairmaxent.progress import Progress
 from fairmaxent.raking.certificate import few_rows_warnings
@@ -57,7 +53,9 @@ def take(fitted: Fitted, names: FileNames, folder: Path, command: str, progress:
     ).in_form(source)
     progress("drawing" if scenario.mode != "weights" else "weighing", 0.1)
     with Staging(wanted.targets, force=True) as staging:
-        result = _result(fitted.fit, source, wanted, staging, progress)
+        result = make_result(
+            fitted.fit, source, wanted, staging, lambda stage, share: progress(stage, 0.1 + 0.5 * share)
+        )
         progress("writing the report", 0.6)
         filing = scenario.options.record(FilingOptions)
         make_report(result, wanted, filing, staging, _origin(scenario.table, scenario.columns_as, command))
@@ -84,25 +82,9 @@ def _files(whats: Mapping[str | None, str]) -> list[dict[str, Any]]:
     ]
 
 
-def _result(fit: Fit, source: Any, wanted: OutputOptions, staging: Staging, progress: Progress) -> Result:
-    """Write table and model; a table that stays on disk is written in pieces."""
-    if source.frame.__class__.__name__ != "LazyFrame":
-        result = make_result(fit, source, wanted)
-        progress("writing the table", 0.4)
-        return replace(result, written_notes=write_files(result, wanted, staging))
-    fit.save(staging.path_for(wanted.model or ""))
-
-    def part(stage: str, share: float) -> None:
-        progress(stage, 0.1 + 0.5 * share)
-
-    streamed = stream_table(fit, source, wanted, staging, part)
-    rows = fit.table.size if wanted.mode == "weights" else streamed.rows
-    return Result(fit, source, rows, None, measure_data(fit), measure(fit, streamed.table), streamed)
-
-
 # ---------------------------------------------------------------- known margins
 
-_AS_INFERRED = DomainOptions(bins=(), kinds=(), order=(), max_levels=None, declared=None)
+_AS_INFERRED = DomainOptions()
 _RAKING = ("weight", "bounds", "relax", "replicates", "random_state", "weight_name", *FILING_NAMES)
 _SLACK = 1e-6  # how far shares may be from adding up to 1
 

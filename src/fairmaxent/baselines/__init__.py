@@ -7,8 +7,6 @@ Every result has ``sample(n)``, ``marginal(columns)`` (exact) and ``weights()``,
 from __future__ import annotations
 
 from fairmaxent.baselines.calmon import MappedRows, calmon
-from fairmaxent.baselines.data import WeightedRows
-from fairmaxent.baselines.prior import NewRows, prior
-from fairmaxent.baselines.reweighing import kamiran_calders, king_zeng, raw
+from fairmaxent.baselines.data import NewRows, WeightedRows, kamiran_calders, king_zeng, prior, raw
 
 __all__ = ["MappedRows", "NewRows", "WeightedRows", "calmon", "kamiran_calders", "king_zeng", "prior", "raw"]

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.baselines.data import CodedData
-from fairmaxent.baselines.prior import NewRows
+from fairmaxent.baselines.data import CodedData, NewRows
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.roles import Roles
@@ -41,8 +40,8 @@ class Distortion:
     @classmethod
     def of(cls, roles: Roles) -> Distortion:
         """Derive the steps of each column from its kind."""
-        others = tuple(index for index in range(len(roles.domain.attributes)) if index not in roles.root)
         attributes = roles.domain.attributes
+        others = tuple(index for index in range(len(attributes)) if index not in roles.root)
         outcome = _changes(attributes[roles.outcome].size)
         return cls((roles.outcome, *others), (outcome, *(level_steps(attributes[index]) for index in others)))
 
@@ -141,15 +140,20 @@ class Program:
         change, change_bound = self._changes(distortion)
         rates = self._rates(epsilon)
         solved = linprog(
-            self._costs(),
+            _ROW_COST * np.concatenate([STEP_COST * self.steps, np.ones(len(tv_bound)), np.zeros(self.outcomes)]),
             A_ub=vstack([tv, change, *rates], format="csr"),
             b_ub=np.concatenate([tv_bound, change_bound, *(np.zeros(part.shape[0]) for part in rates)]),
             A_eq=self._matrix(self.source, np.arange(len(self.source)), np.ones(len(self.source)), len(self.rows)),
             b_eq=self.rows,
             method="highs-ds",  # measured: faster here than the interior point method
         )
+        if "infeasible" in solved.message.lower():  # costs are not negative, so "unbounded or infeasible" is this too
+            raise InfeasibleError(
+                f"no mapping of expected distortion {distortion:g} brings the groups' outcome rates within a factor of "
+                f"1 + {epsilon:g}. Raise distortion ({1 - 1 / self.outcomes:.3g} is always enough) or epsilon."
+            )
         if solved.status != 0:
-            raise self._failure(solved, epsilon, distortion)
+            raise SolverError(f"the linear program was not solved: {solved.message} Try another distortion or epsilon.")
         moved = np.where(solved.x > _DUST, solved.x, 0.0)[: len(self.source)]
         return np.asarray(moved / tally(self.source, moved, len(self.rows))[self.source])
 
@@ -157,10 +161,6 @@ class Program:
     def _targets_with_rows(self) -> NDArray[np.intp]:
         """Targets that have rows in the data."""
         return np.flatnonzero(self.wanted > 0)
-
-    def _costs(self) -> Reals:
-        shortfall = np.ones(len(self._targets_with_rows))
-        return _ROW_COST * np.concatenate([STEP_COST * self.steps, shortfall, np.zeros(self.outcomes)])
 
     def _shortfalls(self) -> tuple[Any, Reals]:
         """−Σ_s m(s, t) − u_t ≤ −n_t."""
@@ -195,15 +195,6 @@ class Program:
         return csr_array(
             (values, (row, column)), shape=(rows, len(self.source) + len(self._targets_with_rows) + self.outcomes)
         )
-
-    def _failure(self, solved: Any, epsilon: float, distortion: float) -> InfeasibleError | SolverError:
-        enough = 1 - 1 / self.outcomes
-        if "infeasible" in solved.message.lower():  # costs are not negative, so "unbounded or infeasible" is this too
-            return InfeasibleError(
-                f"no mapping of expected distortion {distortion:g} brings the groups' outcome rates within a factor of "
-                f"1 + {epsilon:g}. Raise distortion ({enough:.3g} is always enough) or epsilon."
-            )
-        return SolverError(f"the linear program was not solved: {solved.message} Try another distortion or epsilon.")
 
 
 # Programs with more unknowns than this are refused, because solving them takes too long.
@@ -270,8 +261,9 @@ def calmon(
     largest_change
         How many steps a single row may change at most. A small value also keeps the program small.
     """
-    _check_limit("epsilon", epsilon)
-    _check_limit("distortion", distortion)
+    for name, value in (("epsilon", epsilon), ("distortion", distortion)):
+        if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= value < np.inf:
+            raise InputError(f"{name} is {value!r}; pass a finite number that is not negative")
     if isinstance(largest_change, bool) or not isinstance(largest_change, int | np.integer) or largest_change < 1:
         raise InputError(f"largest_change is {largest_change!r}; pass a whole number of steps, at least 1")
     data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
@@ -284,7 +276,7 @@ def calmon(
     unchanged = match_rows(points.codes, rows[:, costs.columns], costs.sizes)
     program = Program(
         rows=data.table.counts,
-        group=_groups(data),
+        group=np.unique(data.table.codes[:, 0].astype(np.intp) % data.empirical.shape[1], return_inverse=True)[1],
         source=source,
         target=points.inverse,
         steps=steps,
@@ -296,13 +288,11 @@ def calmon(
     targets = rows[source]
     targets[:, costs.columns] = changed
     mapping = RowMapping(rows, source, targets, steps, probability)
-    distribution = _distribution(data, mapping)
+    blocks = data.blocks
+    moved = Table.compress(blocks.pool(targets), blocks.levels, data.table.counts[source] * probability)
+    prior = Rows.weighted(blocks, moved.codes, moved.counts)
+    distribution = Distribution(data.roles.domain, blocks, prior, np.zeros(blocks.width))
     return MappedRows(data, distribution, mapping, _reached(program, probability, distribution))
-
-
-def _check_limit(name: str, value: float) -> None:
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= value < np.inf:
-        raise InputError(f"{name} is {value!r}; pass a finite number that is not negative")
 
 
 def _check_size(data: CodedData, costs: Distortion, rows: Codes, largest: int) -> None:
@@ -315,21 +305,6 @@ def _check_size(data: CodedData, costs: Distortion, rows: Codes, largest: int) -
             f"{count_text(data.roles.domain.size)} points. Drop columns, pass a Domain with fewer bins or levels"
             + (", or lower largest_change." if largest > 1 else ".")
         )
-
-
-def _groups(data: CodedData) -> NDArray[np.intp]:
-    """The joint group of each distinct row, numbered without gaps."""
-    joint = data.table.codes[:, 0].astype(np.intp) % data.empirical.shape[1]
-    return np.unique(joint, return_inverse=True)[1]
-
-
-def _distribution(data: CodedData, mapping: RowMapping) -> Distribution:
-    """p(x̂, ŷ, z)."""
-    blocks = data.blocks
-    mass = data.table.counts[mapping.source] * mapping.probability
-    points = Table.compress(blocks.pool(mapping.targets), blocks.levels, mass)
-    rows = Rows.weighted(blocks, points.codes, points.counts)
-    return Distribution(data.roles.domain, blocks, rows, np.zeros(blocks.width))
 
 
 def _reached(program: Program, probability: Reals, distribution: Distribution) -> MappingResult:

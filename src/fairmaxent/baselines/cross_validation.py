@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -125,25 +126,20 @@ class CrossValidation:
         """Join the folds; decisions are counted over all of them, so that one without any is no gap."""
         names = ("representation_rate", "statistical_rate", "seconds")
         means = {name: float(np.mean([getattr(fold, name) for fold in folds])) for name in names}
-        accuracy, rate = self._decisions(folds)
+        accuracy, rate = None, None
+        predicted = [(fold.tested, fold.predicted) for fold in folds if fold.predicted is not None]
+        if predicted:
+            decided = np.empty(len(self.frame), dtype=np.intp)
+            for tested, outcomes in predicted:
+                decided[tested] = outcomes
+            outcome, table = self.request.outcome, self.frame.to_native()
+            accuracy = float((decided == self.domain.encode(table)[:, self.domain.index(outcome)]).mean())
+            # A name of its own, or the domain's levels of the outcome would be looked up once more.
+            column = self.domain.attribute(outcome).column_of(decided).alias("\0predicted").to_native()
+            with contextlib.suppress(LevelError):  # nobody is given the favourable outcome: there is no ratio to take
+                rate = self._statistical_rate(table, column, None)
         value, interval = (None, None) if rate is None else (float(rate), rate.interval)
         return Scores(**means, accuracy=accuracy, predicted_rate=value, predicted_interval=interval)
-
-    def _decisions(self, folds: Sequence[_Fold]) -> tuple[float | None, Rate | None]:
-        """Accuracy and statistical rate of what the classifiers decided about everybody."""
-        decided = np.empty(len(self.frame), dtype=np.intp)
-        for fold in folds:
-            if fold.predicted is None:
-                return None, None
-            decided[fold.tested] = fold.predicted
-        outcome, table = self.request.outcome, self.frame.to_native()
-        accuracy = float((decided == self.domain.encode(table)[:, self.domain.index(outcome)]).mean())
-        # A name of its own, or the domain's levels of the outcome would be looked up once more.
-        column = self.domain.attribute(outcome).column_of(decided).alias("\0predicted").to_native()
-        try:
-            return accuracy, self._statistical_rate(table, column, None)
-        except LevelError:  # nobody is given the favourable outcome: there is no ratio to take
-            return accuracy, None
 
     def _rates(self, rows: Any, weights: Any) -> tuple[float, float]:
         """Both rates of what a method made."""

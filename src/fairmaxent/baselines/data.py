@@ -1,4 +1,4 @@
-"""The data in codes, as every baseline uses them, the wanted shares of their groups, and their rows with weights."""
+"""The data in codes, and the methods that weigh their rows or draw new ones: all but that of Calmon et al."""
 
 from __future__ import annotations
 
@@ -18,8 +18,12 @@ from fairmaxent.data.draws import RandomState, cells_of, check_count, check_seed
 from fairmaxent.data.roles import Roles, check_roles, read_columns
 from fairmaxent.data.table import Blocks, Reals, Table, tally
 from fairmaxent.engines.rows import read_domain
-from fairmaxent.errors import InfeasibleError, TargetError
+from fairmaxent.errors import InfeasibleError, InputError, Option, TargetError
+from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.distribution import Distribution
+from fairmaxent.fit.option_values import check_share
+from fairmaxent.maxent.priors.bases import build_base
+from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.rows import Rows
 
 Names = str | Sequence[str]  # of one column, or of several
@@ -87,7 +91,8 @@ class CodedData:
 def read_shares(data: CodedData, shares: Mapping[Any, float] | None) -> Reals:
     """Return the wanted share of each joint group; None means equal shares for the groups that have rows."""
     if shares is None:
-        return equal_shares(data)
+        seen = data.group_shares > 0
+        return np.asarray(seen / seen.sum())
     if not isinstance(shares, Mapping):
         raise TargetError(f"shares is {shares!r}; give the share of each group, e.g. {{'Female': 0.5, 'Male': 0.5}}")
     wanted = np.zeros(data.blocks.shape(0)[1:])
@@ -107,12 +112,6 @@ def read_shares(data: CodedData, shares: Mapping[Any, float] | None) -> Reals:
         named = ", ".join(f"{column.name} = {column.labels[int(level)]}" for column, level in columns)
         raise InfeasibleError(f"shares gives a share to {named}, which has no rows to weigh; remove it from shares")
     return np.asarray(shares_of_groups)
-
-
-def equal_shares(data: CodedData) -> Reals:
-    """Return 1/k for each of the k groups that have rows."""
-    seen = data.group_shares > 0
-    return np.asarray(seen / seen.sum())
 
 
 def _group_levels(data: CodedData, group: object) -> tuple[int, ...]:
@@ -156,9 +155,10 @@ class WeightedRows:
         """
         count = check_count(n)
         rng = generator(self.data.random_state if random_state is None else random_state)
-        cells = cells_of(self._cell_shares, count, rng, independent=iid)
-        order, starts = self._rows_by_cell
-        sizes = np.diff(np.append(starts, len(order)))
+        shares = (self.cell_weights * self.data.empirical.ravel()).reshape(self.data.blocks.shape(0))
+        cells = cells_of(shares, count, rng, independent=iid)
+        sizes = tally(self.data.cells, None, len(self.cell_weights)).astype(np.intp)
+        order, starts = np.argsort(self.data.cells, kind="stable"), np.cumsum(sizes) - sizes
         rows = order[starts[cells] + rng.integers(0, sizes[cells])]
         return frames.gather({name: (self.data.frame.get_column(name), rows) for name in self.data.frame.columns})
 
@@ -173,12 +173,95 @@ class WeightedRows:
         rows = Rows.weighted(blocks, table.codes, table.counts * self.cell_weights[table.codes[:, 0]])
         return Distribution(self.data.roles.domain, blocks, rows, np.zeros(blocks.width))
 
-    @property
-    def _cell_shares(self) -> Reals:
-        return np.asarray(self.cell_weights * self.data.empirical.ravel()).reshape(self.data.blocks.shape(0))
 
-    @cached_property
-    def _rows_by_cell(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The rows sorted by cell, and the position of the first row of each cell."""
-        counts = tally(self.data.cells, None, len(self.cell_weights)).astype(np.intp)
-        return np.argsort(self.data.cells, kind="stable"), np.cumsum(counts) - counts
+@dataclass(frozen=True, eq=False, repr=False)
+class NewRows:
+    """A distribution over the domain, which cannot be written as weights for the rows of the data."""
+
+    data: CodedData
+    distribution: Distribution
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} from {self.distribution!r}>"
+
+    def weights(self) -> Reals:
+        """Refuse, because the distribution has mass outside the rows of the data."""
+        raise InputError("this method draws new rows and has no weights for your rows; use ", Option("mode", "rows"))
+
+    def sample(self, n: int, *, random_state: RandomState = None, iid: bool = False) -> Any:
+        """Draw ``n`` rows, outcome and groups by quota, or with ``iid=True`` independently."""
+        seed = self.data.random_state if random_state is None else random_state
+        drawn = self.distribution.sample(n, random_state=seed, iid=iid)
+        columns = self.data.frame.columns
+        return drawn if tuple(columns) == self.distribution.domain.names else frames.arrange(drawn, columns, None)
+
+    def marginal(self, columns: str | Sequence[str]) -> Any:
+        """Return the exact joint distribution of a few columns, with a column ``probability``."""
+        return self.distribution.marginal(columns)
+
+
+def raw(
+    frame: Any, outcome: str, protected: Names, *, domain: Domain | None = None, random_state: int | None = None
+) -> WeightedRows:
+    """Return the data unchanged: every weight is 1."""
+    data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    return WeightedRows.of(data, data.empirical)
+
+
+def kamiran_calders(
+    frame: Any, outcome: str, protected: Names, *, domain: Domain | None = None, random_state: int | None = None
+) -> WeightedRows:
+    """Reweighing: t(y, z) = P(y)·P(z), which makes outcome and group independent.
+
+    Kamiran and Calders, "Data preprocessing techniques for classification without discrimination", 2012. The groups
+    are the joint groups of the protected columns; their shares do not change.
+    """
+    data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    return WeightedRows.of(data, np.outer(data.outcome_shares, data.group_shares))
+
+
+def king_zeng(
+    frame: Any,
+    outcome: str,
+    protected: Names,
+    *,
+    shares: Mapping[Any, float] | None = None,
+    domain: Domain | None = None,
+    random_state: int | None = None,
+) -> WeightedRows:
+    """Weighting for representation: t(y, z) = wanted share(z)·P(y | z), which keeps the outcomes within each group.
+
+    King and Zeng, "Logistic regression in rare events data", 2001, with groups instead of events.
+    ``shares`` gives the share of every joint group of the protected columns, ``{"Female": 0.6, "Male": 0.4}`` for one
+    column and ``{("Female", "Black"): 0.3, …}`` for several; by default all groups that have rows get equal shares.
+    """
+    data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    wanted = read_shares(data, shares)
+    present = data.group_shares
+    factor = np.divide(wanted, present, out=np.zeros_like(present), where=present > 0)
+    return WeightedRows.of(data, data.empirical * factor)
+
+
+def prior(
+    frame: Any,
+    outcome: str,
+    protected: Names,
+    *,
+    base_share: float = 0.5,
+    domain: Domain | None = None,
+    random_state: int | None = None,
+) -> NewRows:
+    """Return the prior q_C^w = C·u + (1 − C)·w: u uniform over the domain, w the weights of Algorithm 1 at τ = 1.
+
+    ``base_share`` is C. With k joint groups that have rows, w has the table t(y, z) = P(y)/k; with two groups this is
+    Algorithm 1.
+    """
+    share = check_share("base_share", base_share)
+    data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    wanted = np.outer(data.outcome_shares, read_shares(data, None))
+    data.refuse_empty_cells(wanted)
+    blocks, table = data.blocks, data.table
+    weighted = reweigh(table, wanted.ravel())
+    base = build_base("uniform", blocks, table, weighted, root=wanted.ravel())
+    mixed = Mixture.of((share, 1 - share), (base, Rows.of(blocks, weighted.collect())))
+    return NewRows(data, Distribution(data.roles.domain, blocks, mixed, np.zeros(blocks.width)))

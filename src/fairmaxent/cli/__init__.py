@@ -1,6 +1,6 @@
 """The command line: ``fairmaxent --help``.
 
-Each command is a module in `commands` with a click command called ``command``; `group` finds them by name.
+`group` finds the commands by name: ``debias`` is ``debias_command`` in the module `debias`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ def main() -> None:
     except ImportError:
         sys.stderr.write("Error: the command line needs click, which is not installed; pip install click polars rich\n")
         sys.exit(3)
-    from fairmaxent.cli.exit_codes import UNREADABLE
-    from fairmaxent.cli.group import group
-    from fairmaxent.cli.streams import clean_up_on_signals, end_at_once, prepare_streams
+    from fairmaxent.cli.group import UNREADABLE, group
+    from fairmaxent.cli.terminal import clean_up_on_signals, end_at_once, prepare_streams
 
     prepare_streams(UNREADABLE)
     clean_up_on_signals()

@@ -6,7 +6,7 @@ import datetime
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairmaxent.cli.inputs import CONFIG, CONFIG_KEYS
-from fairmaxent.cli.option_types import BINS, FILE, KEEP, NOTHING, RATE, Value, is_number
 from fairmaxent.cli.options import RecordOption
-from fairmaxent.cli.text import cell_text
+from fairmaxent.cli.values import FILE, NUMBER, Value, fits
+from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 from fairmaxent.plain_text import escaped_toml
 
 if TYPE_CHECKING:
     from fairmaxent.data.declaration import Declaration
 
-
+CONFIG = "fairmaxent.config"  # where a context keeps the path of the config file
+CONFIG_KEYS = "fairmaxent.config_keys"  # and which options it sets, also of other commands
 _LONGEST = 60  # characters of a value in a message
 _DEEPEST = 100  # a.b.c… takes memory by the square of its length
 
@@ -34,7 +34,7 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     if path is None:
         return
     ctx.meta[CONFIG] = path
-    values = {_name(ctx.command, key): value for key, value in _read(path).items()}
+    values = {_name(ctx.command, key): value for key, value in _read(path, "config file").items()}
     ctx.default_map = option_values(ctx.command, values, path)
     ctx.meta[CONFIG_KEYS] = frozenset(values)
 
@@ -55,8 +55,7 @@ def option_values(command: click.Command, values: Mapping[str, Any], where: str)
                 f"{where}: {name!r} cannot be set in a config file; pass {option.opts[-1]} on the command line"
             )
         if name in options:
-            taken[name] = _as_option(option, value, where)
-            _check_kind(option, value, taken[name], where)
+            taken[name] = _taken(option, value, where)
     return taken
 
 
@@ -64,10 +63,9 @@ def _name(command: click.Command, key: str) -> str:
     """The name of the option that a key spells: ``seed`` is ``random_state``."""
     if key in _options(command) or "-" in key:  # names have underscores here, so that one file has one spelling
         return key
-    for options in (_options(command), _others()):
-        for name, option in options.items():
-            if f"--{key.replace('_', '-')}" in option.opts:
-                return name
+    for name, option in (*_options(command).items(), *_others().items()):
+        if f"--{key.replace('_', '-')}" in option.opts:
+            return name
     return key
 
 
@@ -85,9 +83,9 @@ def _others() -> dict[str, click.Option]:
     from fairmaxent.cli.group import group
 
     context = click.Context(group)
-    commands = [group.get_command(context, name) for name in group.list_commands(context)]
     options: dict[str, click.Option] = {}
-    for command in commands:
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         options = {**_options(command), **options} if command else options
     return options
 
@@ -97,57 +95,47 @@ def config_keys() -> list[str]:
     return [name for name, option in _others().items() if _is_in_files(option)]
 
 
-def _check_kind(option: click.Option, written: object, value: Any, path: str) -> None:
-    """Refuse a value of another kind than the option takes: TOML has more kinds than a command line."""
-    what, accepts = _kind_of(option)
-    values = value if option.multiple else [value]
-    if not all(isinstance(one, str) or accepts(one) for one in values):  # a text is read as if it were typed
-        shown = cell_text(repr(written))
+def _taken(option: click.Option, value: Any, path: str) -> Any:
+    """What an option takes; refuse another kind, as TOML has more kinds than a command line."""
+    several = value if isinstance(value, list) else [value]
+    if any(isinstance(item, str) and "\0" in item for item in several):  # which cannot be typed, either
+        raise click.UsageError(f"{path}: {option.name} has a null character; remove it")
+    if isinstance(value, str):  # is read as if it were typed
+        return [value] if option.multiple and not isinstance(option.type, Value) else value
+    what, shape = _kind_of(option)
+    if not fits(value, shape):
+        shown = on_one_line(repr(value))
         shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
         raise click.UsageError(f"{path}: {option.name} is {shown}; it takes {what}")
-    if any(isinstance(one, str) and "\0" in one for one in values):  # which cannot be typed, either
-        raise click.UsageError(f"{path}: {option.name} has a null character; remove it")
-
-
-def _kind_of(option: click.Option) -> tuple[str, Callable[[Any], bool]]:
-    """What an option takes, in words and as a check."""
-    if isinstance(option.type, Value):
-        return option.type.words, option.type.accepts
-    if option.is_flag:
-        return "true or false", lambda value: isinstance(value, bool)
-    if isinstance(option.type, click.types.IntParamType):
-        return "a whole number", lambda value: is_number(value) and isinstance(value, int)
-    if isinstance(option.type, click.types.FloatParamType):
-        return "a number", is_number
-    return "a text in quotes", lambda value: False
-
-
-def _read(path: str) -> dict[str, Any]:
     try:
-        return toml_values(Path(path).read_text(encoding="utf-8"), path)
+        return option.type.take(value) if isinstance(option.type, Value) else value
+    except ValueError as problem:
+        raise click.UsageError(f"{path}: {option.name}: {problem}") from problem
+
+
+def _kind_of(option: click.Option) -> tuple[str, Any]:
+    """What an option takes, in words and as a shape; texts were taken before."""
+    if isinstance(option.type, Value):
+        return option.type.words, option.type.shape
+    if option.is_flag:
+        return "true or false", bool
+    if isinstance(option.type, click.types.IntParamType):
+        return "a whole number", int
+    if isinstance(option.type, click.types.FloatParamType):
+        return "a number", NUMBER
+    return "a text in quotes", [str] if option.multiple else ()
+
+
+def _read(path: str, what: str) -> dict[str, Any]:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as problem:
-        if isinstance(problem, InputError):
-            raise
         reason = getattr(problem, "strerror", None) or getattr(problem, "reason", None) or problem
-        raise StorageError(
-            f"cannot read the config file {path}: {reason}; check the path and its permissions"
-        ) from problem
+        raise StorageError(f"cannot read the {what} {path}: {reason}; check the path and its permissions") from problem
+    return _toml_values(text, path)
 
 
-def _as_option(option: click.Option, value: Any, path: str) -> Any:
-    """Turn a value into what an option takes."""
-    if option.type is RATE and isinstance(value, Mapping):
-        return {column: None if rate == NOTHING else rate for column, rate in value.items()}
-    if option.type is BINS and isinstance(value, int):
-        return [(None, value)]
-    if isinstance(option.type, Value) and option.type.by_column:
-        if not isinstance(value, Mapping):
-            raise InputError(f"{path}: {option.name} is {value!r}; set it by column, in a section [{option.name}]")
-        return [(column, None if wanted == KEEP else wanted) for column, wanted in value.items()]
-    return [value] if option.multiple and not isinstance(value, list) else value
-
-
-def toml_values(text: str, path: str) -> dict[str, Any]:
+def _toml_values(text: str, path: str) -> dict[str, Any]:
     """Read a text of TOML; ``path`` is how messages name it."""
     try:
         if any(part.count(".") > _DEEPEST for part in re.split("[=,\n]", text)):
@@ -170,7 +158,33 @@ config_option = click.option(
 )
 
 
-_KEYS = ("draft", "levels", "edges", "missing")
+# ---------------------------------------------------------------- writing TOML
+
+
+def toml_section(name: str, values: Mapping[str, Any]) -> list[str]:
+    """A section; nothing if it would be empty."""
+    return ["", f"[{name}]", *(f"{toml(column)} = {toml(value)}" for column, value in values.items())] if values else []
+
+
+def toml(value: object) -> str:
+    """A value as TOML: dates bare, the rest as JSON writes it."""
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml, value))}]"
+    return escaped_toml(json.dumps(value, ensure_ascii=False, default=str))
+
+
+# ---------------------------------------------------------------- declared domains
+
+_SHAPES = {"draft": bool, "levels": {str: list}, "edges": {str: list}, "missing": [str]}
+_BY_COLUMN = "[{}] must have a list for each column, e.g. sex = ['Female', 'Male']"
+_MUST_BE = {
+    "draft": "draft must be true or false; remove the line once you have read the draft",
+    "levels": _BY_COLUMN.format("levels"),
+    "edges": _BY_COLUMN.format("edges"),
+    "missing": "missing must be a list of columns, e.g. missing = ['age']",
+}
 
 _HEAD = """\
 # The values that each column can have, for 'fairmaxent debias --epsilon 1 --domain'. This is a draft, made from your
@@ -185,35 +199,25 @@ draft = true"""
 
 def read_domain(path: str) -> Declaration:
     """Read a declared domain."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or getattr(problem, "reason", None) or problem
-        raise StorageError(f"cannot read the domain {path}: {reason}; check the path and its permissions") from problem
-    return declared(text, path)
+    return _declared(_read(path, "domain"), path)
 
 
 def declared(text: str, path: str) -> Declaration:
     """The domain that a text declares; ``path`` is how messages name it."""
+    return _declared(_toml_values(text, path), path)
+
+
+def _declared(record: dict[str, Any], path: str) -> Declaration:
     from fairmaxent.data.domain import Domain
 
-    record = toml_values(text, path)
-    for name in record:
-        if name not in _KEYS:
-            raise InputError(f"{path} has the unknown key {name!r}; {did_you_mean(name, _KEYS)}")
-    missing = record.get("missing", [])
-    if not isinstance(missing, list) or not all(isinstance(name, str) for name in missing):
-        raise InputError(f"{path}: missing must be a list of columns, e.g. missing = ['age']")
-    for name in ("levels", "edges"):
-        columns = record.get(name, {})
-        if not isinstance(columns, dict) or not all(isinstance(values, list) for values in columns.values()):
-            raise InputError(f"{path}: [{name}] must have a list for each column, e.g. sex = ['Female', 'Male']")
-    draft = record.get("draft", False)
-    if not isinstance(draft, bool):
-        raise InputError(f"{path}: draft must be true or false; remove the line once you have read the draft")
+    for name, value in record.items():
+        if name not in _SHAPES:
+            raise InputError(f"{path} has the unknown key {name!r}; {did_you_mean(name, list(_SHAPES))}")
+        if not fits(value, _SHAPES[name]):
+            raise InputError(f"{path}: {_MUST_BE[name]}")
+    draft = record.pop("draft", False)
     try:
-        declaration = Domain.declare(levels=record.get("levels"), edges=record.get("edges"), missing=missing)
-        return replace(declaration, draft=draft)
+        return replace(Domain.declare(**record), draft=draft)
     except InputError as problem:
         raise InputError(f"{path}: ", problem) from problem
 
@@ -222,26 +226,11 @@ def domain_text(declaration: Declaration, left_out: Sequence[str]) -> str:
     """A declared domain as TOML, to be edited."""
     lines = [_HEAD]
     if left_out:
-        names = ", ".join(_toml(name) for name in left_out)
+        names = ", ".join(map(toml, left_out))
         lines.append(f"# Left out, because they look like identifiers (leave them out with --drop, too): {names}")
     if declaration.draft:
         lines.append(_DRAFT)
     if declaration.missing:
-        lines += ["", "# Columns that can have missing values.", f"missing = {_toml(list(declaration.missing))}"]
-    lines += _section("levels", declaration.levels)
-    lines += _section("edges", declaration.edges)
+        lines += ["", "# Columns that can have missing values.", f"missing = {toml(declaration.missing)}"]
+    lines += [*toml_section("levels", declaration.levels), *toml_section("edges", declaration.edges)]
     return "\n".join(lines) + "\n"
-
-
-def _section(name: str, columns: Mapping[str, Sequence[Any]]) -> list[str]:
-    entries = [f"{_toml(column)} = [{', '.join(map(_toml, values))}]" for column, values in columns.items()]
-    return ["", f"[{name}]", *entries] if entries else []
-
-
-def _toml(value: object) -> str:
-    """A value as TOML: dates bare, the rest as JSON writes it."""
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
-    return escaped_toml(json.dumps(value, ensure_ascii=False, default=str))

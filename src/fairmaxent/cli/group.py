@@ -1,22 +1,32 @@
-"""The group of all commands; a command's module is imported when it is called."""
+"""The group of all commands, and how a command ends: every failure is one line on stderr and a code with a meaning.
+
+A command's module is imported when it is called.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-import importlib.util
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any
+import traceback
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
 import click
 
-from fairmaxent.cli.exit_codes import CLOSED_PIPE, MEANINGS, one_line
-from fairmaxent.cli.streams import forget_stdout
-from fairmaxent.errors import StorageError, did_you_mean
+from fairmaxent.cli.terminal import echo, forget_stdout, was_interrupted
+from fairmaxent.errors import (
+    EvidenceError,
+    FairMaxEntError,
+    InfeasibleError,
+    SolverError,
+    StorageError,
+    did_you_mean,
+)
 from fairmaxent.plain_text import visible
 
-# One line each, so that --help needs to import none of them; shown if the module is there.
+# One line each, so that --help needs to import none of them.
 COMMANDS = {
     "inspect": "Start here: look at a table, and see what to type next. Changes nothing.",
     "app": "The same in your browser: move a slider, and see at once who gains.",
@@ -30,6 +40,33 @@ COMMANDS = {
     "reproduce": "Repeat the experiments of the paper.",
     "demo": "Try it: make the census table Adult fair, from start to finish.",
 }
+_MODULES = {
+    **dict.fromkeys(("sample", "verify", "report"), "models"),
+    **dict.fromkeys(("app", "demo", "reproduce"), "others"),
+}  # of commands that share one
+
+UNEXPECTED, USAGE, UNUSABLE, UNREACHABLE, UNREADABLE = 1, 2, 3, 4, 5
+INTERRUPTED = 130
+CLOSED_PIPE = 141
+
+_MEANINGS = """\b
+Exit codes:
+  0    done
+  1    unexpected: a bug in fairmaxent
+  2    wrong usage
+  3    the data or the options cannot be used
+  4    what was asked for is impossible
+  5    a file cannot be read or written
+  130  interrupted
+"""
+
+# The first that fits counts.
+_CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
+    ((InfeasibleError, EvidenceError, SolverError), UNREACHABLE),
+    ((StorageError,), UNREADABLE),
+    ((FairMaxEntError,), UNUSABLE),
+    ((OSError, UnicodeError), UNREADABLE),
+)
 
 
 class VisibleContext(click.Context):
@@ -41,17 +78,18 @@ class VisibleContext(click.Context):
 
 
 class LazyGroup(click.Group):
-    """Finds a command by the name of its module, and reports every failure in one line."""
+    """Finds a command by its name, and reports every failure in one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the commands whose modules are there."""
-        return [name for name in COMMANDS if importlib.util.find_spec(_module(name))]
+        """Names of the commands."""
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
-        if cmd_name not in self.list_commands(ctx):
+        if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(_module(cmd_name)).command
+        module = importlib.import_module(f"fairmaxent.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
         command.context_class = VisibleContext
         return command
 
@@ -59,20 +97,21 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or name the nearest one."""
-        known = self.list_commands(ctx)
-        if args[0] not in known and not args[0].startswith("-"):
-            raise click.UsageError(f"no command {args[0]!r}; {did_you_mean(args[0], known)}", ctx)
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"no command {args[0]!r}; {did_you_mean(args[0], list(COMMANDS))}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands, without importing them."""
-        rows = [(name, COMMANDS[name]) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl(rows)
+            formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a closed pipe ends it quietly, as other unix tools do."""
-        _check_current_folder()
+        try:
+            os.getcwd()
+        except FileNotFoundError as problem:  # no name means anything there
+            raise StorageError("the folder that you are in was removed; change to another one") from problem
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -92,7 +131,7 @@ class LazyGroup(click.Group):
         """Run, and end the process with one line and a code that means something."""
         given = list(sys.argv[1:] if args is None else args)
         extra.setdefault("obj", ["fairmaxent", *given])  # what was typed: a report says how to repeat a run
-        with one_line(debug="--debug" in given):
+        with _one_line(debug="--debug" in given):
             code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
         sys.exit(code if isinstance(code, int) else 0)
 
@@ -100,7 +139,7 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=MEANINGS,
+    epilog=_MEANINGS,
 )
 @click.version_option(package_name="fairmaxent", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
@@ -111,13 +150,71 @@ def group(debug: bool) -> None:  # noqa: FBT001 (click passes it by name)
     """
 
 
-def _check_current_folder() -> None:
-    """Refuse to work where no name means anything: the system would only say that something does not exist."""
+@contextlib.contextmanager
+def _one_line(*, debug: bool) -> Iterator[None]:
+    """End the process with one line and a code if anything is raised inside; ``debug`` shows the traceback of a bug."""
     try:
-        os.getcwd()
-    except FileNotFoundError as problem:
-        raise StorageError("the folder that you are in was removed; change to another one") from problem
+        yield
+    except (click.Abort, KeyboardInterrupt):
+        _interrupted()
+    except click.exceptions.NoArgsIsHelpError as problem:
+        problem.show()
+        sys.exit(USAGE)
+    except click.UsageError as problem:
+        where = "fairmaxent" if problem.ctx is None else problem.ctx.command_path
+        text = problem.format_message().strip()
+        _fail(f"{text}{'' if text.endswith(('.', '?', '!')) else '.'}{_hint(problem)} See '{where} --help'.", USAGE)
+    except click.ClickException as problem:
+        _fail(problem.format_message(), problem.exit_code)
+    except BaseException as problem:
+        from fairmaxent.data.frames import is_foreign
+
+        if not isinstance(problem, Exception) and not is_foreign(problem):
+            raise  # the process ends; a panic of polars is no Exception either, but has to be said
+        if was_interrupted():
+            _interrupted()
+        text, code = _explain(problem)
+        if debug:
+            echo("".join(traceback.format_exception(problem)), err=True)
+        _fail(text, code)
 
 
-def _module(name: str) -> str:
-    return f"fairmaxent.cli.commands.{name.replace('-', '_')}"
+def _hint(problem: click.UsageError) -> str:
+    """Who does not know which columns to name is told where they are proposed."""
+    missing = problem.param if isinstance(problem, click.MissingParameter) else None
+    is_role = missing is not None and missing.name in ("outcome", "protected")
+    return " 'fairmaxent inspect' proposes one for your table." if is_role else ""
+
+
+def _interrupted() -> NoReturn:
+    _fail("interrupted; no incomplete file was left behind", INTERRUPTED)
+
+
+def _explain(problem: BaseException) -> tuple[str, int]:
+    code = next((code for kinds, code in _CODES if isinstance(problem, kinds)), UNEXPECTED)
+    if isinstance(problem, MemoryError):
+        return f"not enough memory ({problem}); ask for fewer rows, or drop columns", UNUSABLE
+    if code == UNEXPECTED:
+        what = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+        return (
+            f"this is a bug in fairmaxent, not in your data ({what}). "
+            "Run it again as 'fairmaxent --debug …' to see the traceback, and report it.",
+            code,
+        )
+    if isinstance(problem, OSError) and problem.filename is not None:
+        return f"{problem.filename}: {problem.strerror}; check the path, its permissions and the free space", code
+    if isinstance(problem, FairMaxEntError):
+        from fairmaxent.cli.values import as_typed
+
+        return problem.spelled(as_typed), code
+    return str(problem), code
+
+
+def _fail(text: str, code: int) -> NoReturn:
+    with contextlib.suppress(StorageError, BrokenPipeError):  # the code still says it
+        echo(f"Error: {' '.join(text.split())}", err=True)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        forget_stdout()
+    sys.exit(code)

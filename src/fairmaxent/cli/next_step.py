@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -14,11 +15,9 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from fairmaxent.cli import option_types
-from fairmaxent.cli.inputs import CONFIG, CONFIG_KEYS, would_be_read
-from fairmaxent.cli.option_types import Value
-from fairmaxent.cli.quoting import quoted
-from fairmaxent.cli.reading_options import DomainOptions, ReadingOptions
+from fairmaxent.cli.config import CONFIG, CONFIG_KEYS
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions, would_be_read
+from fairmaxent.cli.values import COLUMNS, RATE, TEXTS, Value
 from fairmaxent.data.levels import value_text
 from fairmaxent.errors import InputError
 from fairmaxent.files.formats import COMPRESSED, output_format
@@ -31,23 +30,20 @@ if TYPE_CHECKING:
     from fairmaxent.inspection import Inspection
     from fairmaxent.inspection.proposals import Proposal
 
+Tokens = Sequence[str | None]  # the words of a command; None stands for one that cannot be typed
+
+# Options that are repeated as they were given: how the file is read, and how columns are compared.
+_REPEATED = {field.name for kind in (ReadingOptions, DomainOptions) for field in fields(kind)} | {"groups", "weight"}
+_CHOICES = 6  # columns that are named to choose from
+NEXT = "fairmaxent.next"  # where a context keeps what a command says instead, if another one runs it
+
 
 def resolved(ctx: click.Context, *, seed: int | None) -> str:
-    """What was typed, with the options of a config file instead of its name if they can be typed, and the seed."""
-    typed: Sequence[str] = ctx.find_root().obj or [ctx.command_path]
-    said = list(options_from(ctx, ParameterSource.DEFAULT_MAP))
-    tokens = [*typed] if None in said else [*_without_config(typed), *filter(None, said)]
+    """What was typed, with the seed."""
+    typed: list[str] = list(ctx.find_root().obj or [ctx.command_path])
     if seed is not None and ctx.get_parameter_source("random_state") is ParameterSource.DEFAULT:
-        tokens += ["--seed", str(seed)]
-    return shlex.join(tokens)
-
-
-def _without_config(typed: Sequence[str]) -> Iterator[str]:
-    is_path = False
-    for token in typed:
-        if not is_path and token != "--config" and not token.startswith("--config="):
-            yield token
-        is_path = token == "--config"
+        typed += ["--seed", str(seed)]
+    return shlex.join(typed)
 
 
 def options_from(
@@ -59,33 +55,31 @@ def options_from(
     """
     for option in ctx.command.params:
         name = option.name or ""
-        if option.expose_value and ctx.get_parameter_source(name) is source and (names is None or name in names):
-            value = ctx.params[name]
-            if value is False:
-                yield from option.secondary_opts[:1]
-            else:
-                for one in value if option.multiple else [value]:
-                    yield option.opts[0]
-                    if one is not True:
-                        yield option.type.written(one) if isinstance(option.type, Value) else str(one)
+        if not option.expose_value or ctx.get_parameter_source(name) is not source or name not in (names or [name]):
+            continue
+        value = ctx.params[name]
+        if isinstance(value, bool):
+            yield from option.opts[:1] if value else option.secondary_opts[:1]
+            continue
+        texts: Tokens | None = [str(item) for item in (value if option.multiple else [value])]
+        if isinstance(option.type, Value):
+            texts = option.type.typed(value)
+        for text in [None] if texts is None else texts:
+            yield from (option.opts[0], text)
 
 
-# Options that are repeated as they were given: how the file is read, and how columns are compared.
-_READING = frozenset(field.name for kind in (ReadingOptions, DomainOptions) for field in fields(kind))
-_REPEATED = _READING | {"groups", "weight"}
+def command_line(tokens: Tokens) -> str | None:
+    """A command on one line; None if a part of it cannot be typed."""
+    text = shlex.join(token for token in tokens if token is not None)
+    return None if None in tokens or visible(text) != text or "\n" in text else text
 
 
-_CHOICES = 6  # columns that are named to choose from
-
-NEXT = "fairmaxent.next"  # where a context keeps what a command says instead, if another one runs it
-
-
-def next_step(why: str, command: Sequence[str | None] = ()) -> str:
-    """Say what to do next, and the command for it, which begins with fairmaxent, on a line of its own."""
+def next_step(why: str, command: Tokens = ()) -> str:
+    """Say what to do next, and the command for it, without the name of the program, on a line of its own."""
     if not command:
         return f"Next: {visible(why)}"
-    typed = shlex.join([*_program(), *(token for token in command[1:] if token is not None)])
-    if None in command or visible(typed) != typed or "\n" in typed:
+    typed = command_line([*_program(), *command])
+    if typed is None:
         return (
             f"Next: {visible(why)}. (Some names cannot be typed; 'fairmaxent inspect --write-config' writes them down.)"
         )
@@ -95,17 +89,10 @@ def next_step(why: str, command: Sequence[str | None] = ()) -> str:
 def _program() -> list[str]:
     """How this program was called, unless its name is enough: it may be in an environment that is not active."""
     called = sys.argv[0]
-    if os.path.basename(called) == "__main__.py" and os.path.dirname(called).endswith("fairmaxent"):
-        return [_shortest(sys.executable), "-m", "fairmaxent"]
-    return [_shortest(called)] if os.path.basename(called) == "fairmaxent" else ["fairmaxent"]
-
-
-def _shortest(path: str) -> str:
-    """A program by its name if the shell finds it by that, or else by its path from here or from the root."""
-    name = os.path.basename(path)
-    if os.path.realpath(shutil.which(name) or "") == os.path.realpath(path):
-        return name
-    return min(os.path.relpath(path), path, key=len)
+    if Path(called).parts[-2:] == ("fairmaxent", "__main__.py"):
+        return [sys.executable, "-m", "fairmaxent"]
+    is_script = os.path.basename(called) == "fairmaxent"
+    return [called] if is_script and shutil.which("fairmaxent") is None else ["fairmaxent"]
 
 
 # ---------------------------------------------------------------- from inspect to debias
@@ -115,40 +102,34 @@ def after_inspection(
     ctx: click.Context, data: str, inspection: Inspection, *, config: str | None, form: TableForm
 ) -> str:
     """What to do after an inspection: choose what is not known yet, or make the table fair."""
+    options: Tokens = [*_roles(ctx, inspection), *given_options(ctx, _REPEATED)]
     if inspection.outcome is None:
-        return _choose(ctx, data, inspection, inspection.proposed("outcome"), "outcome")
+        return _choose(["inspect", data, *options], inspection.proposed("outcome"), "outcome")
     if not inspection.protected:
         candidates = [*inspection.proposed("protected"), *_small_columns(inspection)]
-        return _choose(ctx, data, inspection, candidates, "protected")
-    if config is not None:
-        options: list[str | None] = ["--config", config]
-    else:
-        options = [*_roles(ctx, inspection), *_rates(ctx, inspection), *_given(ctx)]
-    command = ["fairmaxent", "debias", _argument(data), *options, *outputs(data, form)]
+        return _choose(["inspect", data, *options], candidates, "protected")
+    options = options if config is None else ["--config", config]
     piped = ", with the same table on stdin" if data == STANDARD else ""
     sizes = ""
     if "--representation-rate" in options:
         sizes = " (this also makes groups equally large; to keep their sizes, leave out --representation-rate)"
-    return next_step(f"make the table fair, with a report{piped}{sizes}", command)
+    return next_step(
+        f"make the table fair, with a report{piped}{sizes}", ["debias", data, *options, *outputs(data, form)]
+    )
 
 
-def without_last_row(ctx: click.Context, data: str) -> str:
-    """Look again without a row that may be a sum: as data, it would be a person in a group of its own."""
-    again = ["fairmaxent", "inspect", _argument(data), *_typed_roles(ctx), *_given(ctx), "--skip-last", "1"]
-    return next_step("if the last row is a sum or a remark, look again without it", again)
-
-
-def _choose(ctx: click.Context, data: str, inspection: Inspection, candidates: Sequence[Proposal], role: str) -> str:
-    """Inspect again with a role chosen, for example the first candidate that can be typed."""
+def _choose(command: Tokens, candidates: Sequence[Proposal], role: str) -> str:
+    """Inspect again with a role chosen, for example the first candidate."""
     why = f"choose the {'outcome' if role == 'outcome' else 'groups to compare'} with --{role}"
     if len(candidates) > 1:
-        why += f" ({', '.join(str(one.value) for one in candidates[:_CHOICES])}{', …' * (len(candidates) > _CHOICES)})"
-    for one in candidates:
-        cut = None if one.edges is None else option_types.BINS.written((str(one.value), list(one.edges)))
-        if one.edges is None or cut is not None:
-            chosen = [f"--{role}", str(one.value), *(() if cut is None else ("--bins", cut))]
-            known = [*_roles(ctx, inspection), *_given(ctx)]
-            return next_step(f"{why}, for example", ["fairmaxent", "inspect", _argument(data), *known, *chosen])
+        names = [str(proposal.value) for proposal in candidates]
+        why += f" ({', '.join(names[:_CHOICES])}{', …' * (len(names) > _CHOICES)})"
+    for proposal in candidates:
+        name = str(proposal.value)
+        bins = [] if proposal.edges is None else TEXTS["bins"].typed({name: list(proposal.edges)})
+        if bins is not None:
+            chosen = [f"--{role}", name, *(part for text in bins for part in ("--bins", text))]
+            return next_step(f"{why}, for example", [*command, *chosen])
     return next_step(why)
 
 
@@ -162,44 +143,27 @@ def _small_columns(inspection: Inspection) -> Iterator[Proposal]:
 
 
 def _roles(ctx: click.Context, inspection: Inspection) -> Iterator[str | None]:
-    """The roles that are known, but for those that the config file has."""
-    if inspection.outcome is not None and not _is_in_config(ctx, "outcome"):
-        yield from ("--outcome", inspection.outcome)
-    for level in inspection.favourable if not _is_in_config(ctx, "favourable") else ():
-        yield from ("--favourable", value_text(level))
-    if inspection.protected and not _is_in_config(ctx, "protected"):
-        has_comma = any("," in name for name in inspection.protected)
-        for names in inspection.protected if has_comma else [",".join(inspection.protected)]:
-            yield from ("--protected", names)
-
-
-def _typed_roles(ctx: click.Context) -> Iterator[str | None]:
-    yield from options_from(ctx, ParameterSource.COMMANDLINE, frozenset({"outcome", "favourable", "protected"}))
-
-
-def _rates(ctx: click.Context, inspection: Inspection) -> Iterator[str]:
-    """Equal group sizes, but not for columns that have tiny groups."""
+    """The roles, and equal group sizes but for columns that have tiny groups; not those that the config file has."""
     rate = inspection.representation_rate
-    if rate is None or _is_in_config(ctx, "representation_rate"):
-        return
-    if not isinstance(rate, Mapping):
-        yield from ("--representation-rate", value_text(rate))
-        return
-    if any(rate.values()):
-        typed = {column: option_types.NOTHING if one is None else value_text(one) for column, one in rate.items()}
-        yield from ("--representation-rate", ",".join(f"{quoted(column)}={one}" for column, one in typed.items()))
+    has_rate = any(rate.values()) if isinstance(rate, Mapping) else rate is not None
+    values = {
+        "outcome": [] if inspection.outcome is None else [inspection.outcome],
+        "favourable": [value_text(level) for level in inspection.favourable],
+        "protected": COLUMNS.typed(list(inspection.protected)) if inspection.protected else [],
+        "representation_rate": RATE.typed(rate) if has_rate and inspection.outcome and inspection.protected else [],
+    }
+    for name, texts in values.items():
+        is_typed = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_typed or name not in ctx.meta.get(CONFIG_KEYS, ()):
+            for text in [None] if texts is None else texts:
+                yield from (f"--{name.replace('_', '-')}", text)
 
 
-def _given(ctx: click.Context) -> Iterator[str | None]:
-    """The options that were typed and matter for the next command, too."""
-    yield from options_from(ctx, ParameterSource.COMMANDLINE, _REPEATED)
+def given_options(ctx: click.Context, names: Collection[str]) -> Iterator[str | None]:
+    """The options that were typed and matter for the next command, too, and the config file."""
+    yield from options_from(ctx, ParameterSource.COMMANDLINE, names)
     if CONFIG in ctx.meta:
         yield from ("--config", str(ctx.meta[CONFIG]))
-
-
-def _is_in_config(ctx: click.Context, name: str) -> bool:
-    typed = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
-    return name in ctx.meta.get(CONFIG_KEYS, ()) and not typed
 
 
 # ---------------------------------------------------------------- names of files
@@ -227,32 +191,22 @@ def free_name(data: str, tag: str, suffix: str) -> str:
         folder = folder if os.access(folder or ".", os.W_OK) else ""
     for number in range(1, 1000):
         name = os.path.join(folder, f"{stem}-{tag}{'' if number == 1 else f'-{number}'}{suffix}")
-        reads = data != STANDARD and would_be_read(name, data)
-        if not reads and not os.path.lexists(name):
-            return _argument(name)
-    return _argument(name)
+        if not os.path.lexists(name) and (data == STANDARD or not would_be_read(name, data)):
+            break
+    return name
 
 
 def _suffix(data: str) -> str:
     """The suffix of a table like the input; Parquet for several files, CSV for what cannot be written."""
-    if data == STANDARD:
-        return ".csv"
     if is_pattern(data) or os.path.isdir(data):
         return ".pq"  # not the usual suffix, which a pattern may end in
     suffix = _suffix_of(Path(data))
-    try:
+    with contextlib.suppress(InputError):
         output_format(f"table{suffix}")
-    except InputError:
-        return ".csv"
-    return suffix or ".csv"
+        return suffix or ".csv"
+    return ".csv"
 
 
 def _suffix_of(path: Path) -> str:
     """The suffix of a file, with the one before it if the last stands for compression."""
-    last = path.suffix
-    return Path(path.stem).suffix + last if last.lower() in COMPRESSED else last
-
-
-def _argument(name: str) -> str:
-    """A file's name as an argument; one that begins like an option gets a folder."""
-    return f"./{name}" if name.startswith("-") and name != STANDARD else name
+    return Path(path.stem).suffix + path.suffix if path.suffix.lower() in COMPRESSED else path.suffix

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from fairmaxent.cli import option_types
+from fairmaxent.cli import values
 from fairmaxent.options import OptionInfo, TypedOption, typed_options
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
@@ -22,10 +21,7 @@ OTHERS = "Other options"
 
 
 class RecordOption(click.Option):
-    """An option of the command line that knows the field it came from.
-
-    One that takes a list of columns may be repeated; a TOML file holds the names as they are.
-    """
+    """An option of the command line that knows the field it came from."""
 
     source: TypedOption
 
@@ -34,28 +30,24 @@ class RecordOption(click.Option):
         """What is known about it."""
         return self.source.info
 
-    @property
-    def _joins_columns(self) -> bool:
-        return self.type is option_types.NAMES
-
-    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Let the parser collect what is typed."""
-        is_multiple = self.multiple
-        self.multiple = is_multiple or self._joins_columns
-        try:
-            super().add_to_parser(parser, ctx)
-        finally:
-            self.multiple = is_multiple
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """What a command gets: the default of the field if nothing was given."""
+        value = super().process_value(ctx, value)
+        return self.source.default if value == () else value
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """Join the lists of columns that were typed."""
+        """Read what was typed, all of it together; what a TOML file holds was read with it."""
+        if not isinstance(self.type, values.Value):
+            return super().type_cast_value(ctx, value)
         is_typed = ctx.get_parameter_source(self.name or "") is ParameterSource.COMMANDLINE
-        if self._joins_columns and isinstance(value, list) and is_typed:
-            return [name for text in value for name in option_types.NAMES.convert(text, self, ctx)]
-        return super().type_cast_value(ctx, value)
+        texts = [value] if isinstance(value, str) else value if is_typed else None
+        try:
+            return value if texts is None else self.type.read(texts)
+        except ValueError as problem:
+            raise click.BadParameter(str(problem), ctx, self) from problem
 
 
-def click_option(source: TypedOption, *, help: str | None = None, required: bool | None = None) -> Decorator:
+def click_option(source: TypedOption, *, help: str | None, required: bool | None) -> Decorator:
     """The option of the command line for a field of a record."""
     info = source.info
     settings: dict[str, Any] = {
@@ -63,7 +55,7 @@ def click_option(source: TypedOption, *, help: str | None = None, required: bool
         "required": info.required if required is None else required,
         "metavar": info.metavar,
     }
-    default = option_types.NOTHING if source.default is None and info.has_none else source.default
+    default = values.NOTHING if source.default is None and info.has_none else source.default
     if info.text == "flag":
         settings |= {"is_flag": True, "default": default, "show_default": "/" in source.flags[0]}
     else:
@@ -72,12 +64,10 @@ def click_option(source: TypedOption, *, help: str | None = None, required: bool
             settings["multiple"] = True
         elif default is not None:  # None would count as a value, also of an option that is required
             settings |= {"default": default, "show_default": info.shows_default}
-    names = [source.param, *source.flags]
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        decorated = click.option(*names, cls=RecordOption, **settings)(function)
-        params: list[Any] = decorated.__click_params__  # type: ignore[attr-defined]
-        params[-1].source = source
+        decorated = click.option(source.param, *source.flags, cls=RecordOption, **settings)(function)
+        decorated.__click_params__[-1].source = source  # type: ignore[attr-defined]
         return decorated
 
     return decorate
@@ -85,17 +75,11 @@ def click_option(source: TypedOption, *, help: str | None = None, required: bool
 
 def _type(info: OptionInfo) -> click.ParamType[Any] | type:
     if info.choices:
-        return click.Choice([*([option_types.NOTHING] if info.has_none else []), *info.choices])
+        return click.Choice([*([values.NOTHING] if info.has_none else []), *info.choices])
     if info.text == "whole":
         return int if info.least is None else click.IntRange(info.least, info.most)
-    plain: dict[str, Any] = {
-        "number": float,
-        "text": str,
-        "texts": str,
-        "file": option_types.FILE,
-        "files": option_types.FILE,
-    }
-    return plain[info.text] if info.text in plain else option_types.TEXTS[info.text]
+    plain: dict[str, Any] = {"number": float, "text": str, "texts": str, "file": values.FILE, "files": values.FILE}
+    return plain[info.text] if info.text in plain else values.TEXTS[info.text]
 
 
 def taking(
@@ -115,8 +99,8 @@ def taking(
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
         def collected(*args: Any, **params: Any) -> None:
-            values = {source.param: params.pop(source.param) for source in sources}
-            function(*args, **{**params, name: kind(**values)})
+            given = {source.param: params.pop(source.param) for source in sources}
+            function(*args, **{**params, name: kind(**given)})
 
         decorated: Callable[..., None] = collected
         for source in reversed(sources):
@@ -126,19 +110,13 @@ def taking(
     return decorate
 
 
-def named_like(record: type, others: type) -> list[TypedOption]:
-    """The options of one record that have the names of another's fields."""
-    names = [field.name for field in fields(record)]
-    return [source for source in typed_options(others) if source.param in names]
-
-
 class SectionedCommand(click.Command):
     """A command whose help begins with the main options of its records."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the main options, then each section, then the rest."""
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
-        for parameter in self.get_params(ctx):
+        for parameter in sorted(self.get_params(ctx), key=lambda parameter: not parameter.required):
             line = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if line is not None:
                 sections.setdefault(_heading(parameter), []).append(line)

@@ -1,4 +1,4 @@
-"""One cell: learn from training rows, measure what is drawn, store the result in a file, and look it up again."""
+"""The data sets with their folds; and one cell: learn, measure what is drawn, store the result, look it up again."""
 
 from __future__ import annotations
 
@@ -6,19 +6,99 @@ import hashlib
 import json
 import platform
 import time
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import fairmaxent
-from fairmaxent.experiments import data as sets
-from fairmaxent.experiments.data import ExperimentData, Reals, correlation
-from fairmaxent.experiments.plan import RAW, ROWS, Baseline, Cell, Method
+from fairmaxent.experiments.plan import FOLDS, RAW, ROWS, Baseline, Cell, DatasetName, Method
 from fairmaxent.files.write import write_whole
-from fairmaxent.fit.distribution import Distribution
+
+Reals = NDArray[np.float64]
+
+# Text columns of COMPAS small that have an order.
+_ORDER = {"age_cat": ["Less than 25", "25 - 45", "Greater than 45"], "priors_count": ["0", "1-3", ">3"]}
+
+# With more points in the domain than this, KL divergence says nothing: nearly all of them are unseen.
+_LARGEST_ENUMERATED = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class ExperimentData:
+    """A data set with its text columns as categories, its domain, and the statistics of all its rows."""
+
+    frame: Any
+    outcome: str
+    favourable: object
+    domain: fairmaxent.Domain
+
+    def fold(self, number: int) -> tuple[Any, Any]:
+        """Return training and test rows. As in the authors' code, folds are contiguous; the last gets the remainder."""
+        size = len(self.frame) // FOLDS
+        stop = len(self.frame) if number == FOLDS - 1 else (number + 1) * size
+        test = np.zeros(len(self.frame), dtype=bool)
+        test[number * size : stop] = True
+        return self.frame[~test].reset_index(drop=True), self.frame[test].reset_index(drop=True)
+
+    def numbers(self, frame: Any) -> Reals:
+        """Return every column as numbers: its values, or the positions of its categories."""
+        columns = [frame[name] for name in self.domain.names]
+        return np.column_stack([column.cat.codes if column.dtype == "category" else column for column in columns]) * 1.0
+
+    def split(self, frame: Any) -> tuple[Reals, NDArray[np.bool_]]:
+        """Return the features, including the protected column, and whether the outcome is favourable."""
+        outcome = self.domain.index(self.outcome)
+        return np.delete(self.numbers(frame), outcome, axis=1), (frame[self.outcome] == self.favourable).to_numpy()
+
+    @property
+    def is_enumerable(self) -> bool:
+        """Whether the domain is small enough to list all its points."""
+        return self.domain.size <= _LARGEST_ENUMERATED
+
+    def probabilities(self, frame: Any, weights: Reals | None = None) -> Reals:
+        """Return the share of each point of the domain among the rows."""
+        points = np.ravel_multi_index(tuple(self.domain.encode(frame).T.astype(np.intp)), self.domain.sizes)
+        counts = np.bincount(points, weights, minlength=self.domain.size)
+        return np.asarray(counts / counts.sum())
+
+    @cached_property
+    def raw_probabilities(self) -> Reals:
+        """The share of each point among all rows."""
+        return self.probabilities(self.frame)
+
+    @cached_property
+    def raw_numbers(self) -> Reals:
+        """All rows as numbers."""
+        return self.numbers(self.frame)
+
+
+covariance = partial(np.cov, rowvar=False)
+
+
+def correlation(numbers: Reals) -> Reals:
+    """Pearson correlations of columns; a constant column has correlation 0 with all."""
+    covariances = covariance(numbers)
+    deviation = np.sqrt(np.diag(covariances))
+    scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+    return np.asarray(covariances * np.outer(scale, scale))
+
+
+@cache
+def load(name: DatasetName) -> ExperimentData:
+    """Load a data set once per process. Columns of the large one enter as numbers, as in the paper."""
+    import pandas as pd
+
+    dataset = fairmaxent.datasets.load(name)
+    texts = dataset.frame.select_dtypes("string").columns
+    kinds = {text: pd.CategoricalDtype(_ORDER[text], ordered=True) if text in _ORDER else "category" for text in texts}
+    frame = dataset.frame.astype(kinds)
+    domain = fairmaxent.Domain.infer(frame, features="moment" if name == "compas-large" else "indicator")
+    return ExperimentData(frame, dataset.outcome, dataset.favourable, domain)
 
 
 def learn(method: Method, frame: Any, data: ExperimentData, protected: str) -> Any:
@@ -47,21 +127,12 @@ def measure_rows(rows: Any, data: ExperimentData, protected: str) -> dict[str, f
     measured = {
         "data_sr": float(rate),
         "data_rr": float(fairmaxent.metrics.representation_rate(rows, protected)),
-        "correlation_distance": float(((correlation(numbers) - data.raw_correlation) ** 2).sum()),
-        "covariance_distance": float(((np.cov(numbers, rowvar=False) - data.raw_covariance) ** 2).sum()),
+        "correlation_distance": float(((correlation(numbers) - correlation(data.raw_numbers)) ** 2).sum()),
+        "covariance_distance": float(((covariance(numbers) - covariance(data.raw_numbers)) ** 2).sum()),
     }
     if data.is_enumerable:
         measured["kl_plugin"] = divergence(data.probabilities(rows), data.raw_probabilities)
     return measured
-
-
-def measure_exactly(distribution: Distribution, data: ExperimentData) -> dict[str, float]:
-    """KL divergence from the raw data, computed from the distribution itself, without drawing rows."""
-    if not data.is_enumerable:
-        return {}
-    points = distribution.marginal(data.domain.names)
-    probabilities = data.probabilities(points, points["probability"].to_numpy())
-    return {"kl_exact": divergence(probabilities, data.raw_probabilities)}
 
 
 def measure_classifiers(rows: Any, test: Any, data: ExperimentData, protected: str) -> dict[str, float]:
@@ -99,7 +170,7 @@ Record = dict[str, Any]
 
 def run_cell(cell: Cell) -> Record:
     """Learn from the fold's training rows, then draw, train and measure once for each repetition."""
-    data = sets.load(cell.dataset)
+    data = load(cell.dataset)
     train, test = data.fold(cell.fold)
     began = time.process_time()
     source = learn(cell.method, train, data, cell.protected)
@@ -108,16 +179,23 @@ def run_cell(cell: Cell) -> Record:
     seconds = 0.0
     for repetition in range(cell.repetitions):
         start = time.process_time()
+        # A separate seed for each repetition, independent of what ran before.
+        seed = int.from_bytes(hashlib.sha256(f"{cell.name}/{repetition}".encode()).digest()[:4], "big")
         # "Raw" means the training rows themselves, not a draw from them: in the paper their divergence is 0.
-        rows = train if cell.method == RAW else source.sample(ROWS, random_state=_seed(cell, repetition), iid=True)
+        rows = train if cell.method == RAW else source.sample(ROWS, random_state=seed, iid=True)
         seconds += time.process_time() - start
         measured.append(
             measure_rows(rows, data, cell.protected) | measure_classifiers(rows, test, data, cell.protected)
         )
+    exact = {}
+    if data.is_enumerable:  # from the distribution itself, without drawing rows
+        points = source.distribution.marginal(data.domain.names)
+        probabilities = data.probabilities(points, points["probability"].to_numpy())
+        exact["kl_exact"] = divergence(probabilities, data.raw_probabilities)
     return {
         "made_with": made_with(),
         "repetitions": measured,
-        "exact": measure_exactly(source.distribution, data),
+        "exact": exact,
         "seconds": learned - began + seconds / cell.repetitions,  # CPU: learn, and draw once
     }
 
@@ -136,7 +214,7 @@ def find(cell: Cell, folder: Path) -> Record | None:
     return record if isinstance(record, dict) and record.get("made_with") == made_with() else None
 
 
-@lru_cache(maxsize=1)
+@cache
 def made_with() -> dict[str, str]:
     """The versions that a result depends on, with a fingerprint of this package's code and shipped data."""
     packages = ("fairmaxent", "numpy", "pandas", "scipy", "scikit-learn")
@@ -147,8 +225,3 @@ def made_with() -> dict[str, str]:
         if path.suffix in (".py", ".xz") and path.relative_to(home).parts[0] not in ("cli", "report"):
             fingerprint.update(path.read_bytes())
     return versions | {"fingerprint": fingerprint.hexdigest()[:12]}
-
-
-def _seed(cell: Cell, repetition: int) -> int:
-    """A separate seed for each repetition, independent of what ran before."""
-    return int.from_bytes(hashlib.sha256(f"{cell.name}/{repetition}".encode()).digest()[:4], "big")

@@ -1,8 +1,4 @@
-"""Every figure of the paper and its appendix, from tidy tables.
-
-Methods differ in colour and marker; in the curves over C, colour shows the prior, and marker and line show θ. Equal
-tables give equal bytes.
-"""
+"""Every figure of the paper and its appendix, from tidy tables; equal tables give equal bytes."""
 
 from __future__ import annotations
 
@@ -54,6 +50,11 @@ class Style:
     line: str
     size: float
 
+    def drawn(self, **more: Any) -> dict[str, Any]:
+        """As matplotlib wants it."""
+        looks = {"color": self.colour, "marker": self.marker, "linestyle": self.line, "markersize": self.size}
+        return looks | {"markeredgecolor": "white"} | more
+
 
 # In the order of drawing: methods that often lie on top of others are smaller and come later.
 _METHOD_STYLES = {
@@ -73,8 +74,6 @@ _CURVES = {
     for prior, (colour, size) in _PRIOR_STYLES.items()
     for theta, (marker, line) in _THETA_STYLES.items()
 }
-_SUPERSCRIPTS = {"w": "ʷ", "d": "ᵈ", "b": "ᵇ"}
-
 _LOOK = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
@@ -120,21 +119,14 @@ class Drawing:
     description: str
     figure: Figure
 
-    def svg(self) -> bytes:
-        """Return the drawing as SVG."""
-        # No metadata, because a date would differ from run to run.
-        return self._saved("svg", dict.fromkeys(("Creator", "Date", "Format", "Type")))
-
-    def png(self) -> bytes:
-        """Return the drawing as PNG."""
-        return self._saved("png", {"Software": None})
-
-    def _saved(self, kind: str, metadata: dict[str, None]) -> bytes:
+    def saved(self, kind: Literal["svg", "png"]) -> bytes:
+        """Return the drawing as SVG or PNG; without metadata, because a date would differ from run to run."""
         from matplotlib import rc_context
 
+        names = ("Creator", "Date", "Format", "Type") if kind == "svg" else ("Software",)
         buffer = io.BytesIO()
         with rc_context(_LOOK):
-            self.figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
+            self.figure.savefig(buffer, format=kind, dpi=200, metadata=dict.fromkeys(names))
         return buffer.getvalue()
 
 
@@ -147,47 +139,39 @@ class CurveFigure:
     datasets: tuple[str, ...]
     metrics: tuple[str, ...]
 
+    @property
+    def description(self) -> str:
+        """What it shows, in words."""
+        datasets = ", ".join(DATASETS[name] for name in self.datasets)
+        metrics = ", ".join(METRICS[name] for name in self.metrics)
+        lines = "Line charts over C from 0 to 1, each with six lines for two priors and three expectations."
+        return f"{lines} Data: {datasets}. Panels: {metrics}."
+
 
 _MAIN_METRICS = ("data_sr", "kl_plugin", "tree_sr_probabilities", "tree_accuracy")
+_DRAWN_METRICS = ("data_sr", "correlation_distance", "data_rr")
 _BAYES = ("bayes_sr_probabilities", "bayes_accuracy")
+_MORE = "COMPAS small, by sex: representation rate, and Gaussian naive Bayes, over C."
+_ADDED = "Not in the paper: classifier SR by predictions, as the paper's text defines it, over C."
 _SMALL, _LARGE, _ADULT = ("compas-small",), ("compas-large",), ("adult-small",)
 CURVE_FIGURES = (
     CurveFigure("compas-small", "COMPAS small, by sex: six max-entropy distributions over C.", _SMALL, _MAIN_METRICS),
-    CurveFigure(
-        "compas-small-more",
-        "COMPAS small, by sex: representation rate, and Gaussian naive Bayes, over C.",
-        _SMALL,
-        ("data_rr", *_BAYES),
-    ),
+    CurveFigure("compas-small-more", _MORE, _SMALL, ("data_rr", *_BAYES)),
     CurveFigure("adult", "Adult, by sex: six max-entropy distributions over C.", _ADULT, _MAIN_METRICS),
-    CurveFigure(
-        "compas-large-data",
-        "COMPAS large, by sex: drawn rows over C.",
-        _LARGE,
-        ("data_sr", "correlation_distance", "data_rr"),
-    ),
-    CurveFigure(
-        "compas-large-tree",
-        "COMPAS large, by sex: decision tree over C.",
-        _LARGE,
-        ("tree_sr_probabilities", "tree_accuracy"),
-    ),
+    CurveFigure("compas-large-data", "COMPAS large, by sex: drawn rows over C.", _LARGE, _DRAWN_METRICS),
+    CurveFigure("compas-large-tree", "COMPAS large, by sex: decision tree over C.", _LARGE, _MAIN_METRICS[2:]),
     CurveFigure("compas-large-bayes", "COMPAS large, by sex: Gaussian naive Bayes over C.", _LARGE, _BAYES),
     CurveFigure(
-        "curves-predictions",
-        "Not in the paper: classifier SR by predictions, as the paper's text defines it, over C.",
-        (*_SMALL, *_ADULT, *_LARGE),
-        ("tree_sr_predictions", "bayes_sr_predictions"),
+        "curves-predictions", _ADDED, (*_SMALL, *_ADULT, *_LARGE), ("tree_sr_predictions", "bayes_sr_predictions")
     ),
 )
 
 
 def write_figures(table_2: Any, curves: Any, folder: Path) -> list[Path]:
     """Write each figure as SVG and PNG, once all of them are drawn."""
-    files = {}
-    for drawing in draw_figures(table_2, curves):
-        files[folder / f"{drawing.name}.svg"] = drawing.svg()
-        files[folder / f"{drawing.name}.png"] = drawing.png()
+    kinds: tuple[Literal["svg", "png"], ...] = ("svg", "png")
+    drawings = draw_figures(table_2, curves)
+    files = {folder / f"{drawing.name}.{kind}": drawing.saved(kind) for drawing in drawings for kind in kinds}
     for path, content in files.items():
         write_whole(path, content, readable=True)
     return list(files)
@@ -199,7 +183,7 @@ def draw_figures(table_2: Any, curves: Any) -> list[Drawing]:
     present = [plan for plan in CURVE_FIGURES if curves["dataset"].isin(plan.datasets).any()]
     return [
         *(Drawing(name, caption, words, _draw_grid(table_2, rows)) for name, caption, words, rows in grids),
-        *(Drawing(plan.name, plan.caption, _describe(plan), draw_curves(curves, plan)) for plan in present),
+        *(Drawing(plan.name, plan.caption, plan.description, draw_curves(curves, plan)) for plan in present),
     ]
 
 
@@ -207,7 +191,10 @@ def draw_curves(curves: Any, plan: CurveFigure) -> Figure:
     """Metrics over C for six combinations of prior and θ; bands are the standard deviation over folds."""
     from matplotlib import rc_context
 
-    panels = _panels(plan, set(curves["dataset"]))
+    present = [dataset for dataset in plan.datasets if dataset in set(curves["dataset"])]
+    panels = [[(dataset, metric) for dataset in present] for metric in plan.metrics]
+    if len(plan.datasets) == 1:
+        panels = [[panel for (panel,) in panels]]
     letters = iter("abcdefgh")
     with rc_context(_LOOK):
         figure, axes = _grid(len(panels), len(panels[0]), size=(2.6 * len(panels[0]), 2.3 * len(panels) + 0.4))
@@ -218,27 +205,10 @@ def draw_curves(curves: Any, plan: CurveFigure) -> Figure:
                 panel.set_title(f"({next(letters)}) {heading}", loc="left")
             if len(plan.datasets) > 1:
                 row_axes[0].set_ylabel(METRICS[line[0][1]])
-        _finish(figure, {_curve_label(*key): style for key, style in _CURVES.items()}, columns=len(_CURVES))
+        marks = {"w": "ʷ", "d": "ᵈ", "b": "ᵇ"}
+        labels = {f"q{marks[prior]}, θ{marks[theta]}": style for (prior, theta), style in _CURVES.items()}
+        _finish(figure, labels, columns=len(_CURVES))
     return figure
-
-
-def _panels(plan: CurveFigure, present: set[str]) -> list[list[tuple[str, str]]]:
-    """Data set and metric of each panel, row by row."""
-    if len(plan.datasets) == 1:
-        return [[(plan.datasets[0], metric) for metric in plan.metrics]]
-    return [[(dataset, metric) for dataset in plan.datasets if dataset in present] for metric in plan.metrics]
-
-
-def _describe(plan: CurveFigure) -> str:
-    datasets = ", ".join(DATASETS[name] for name in plan.datasets)
-    metrics = ", ".join(METRICS[name] for name in plan.metrics)
-    return (
-        "Line charts over C from 0 to 1, each with six lines for two priors and three expectations. "
-        f"Data: {datasets}. Panels: {metrics}."
-    )
-
-
-# ---------------------------------------------------------------- panels
 
 
 def _draw_grid(table_2: Any, rows: tuple[tuple[str, str | None], ...]) -> Figure:
@@ -270,18 +240,8 @@ def _draw_scatter_panel(panel: Axes, table_2: Any, block: Block, fairness: str, 
     for method, style in _METHOD_STYLES.items():
         x, y = (method, accuracy), (method, fairness)
         if x in means and y in means:
-            panel.errorbar(
-                means[x],
-                means[y],
-                xerr=spreads[x],
-                yerr=spreads[y],
-                color=style.colour,
-                marker=style.marker,
-                markersize=style.size,
-                markeredgecolor="white",
-                markeredgewidth=0.5,
-                elinewidth=0.8,
-            )
+            looks = style.drawn(markeredgewidth=0.5, elinewidth=0.8)
+            panel.errorbar(means[x], means[y], xerr=spreads[x], yerr=spreads[y], **looks)
     panel.set_xlabel(METRICS[accuracy])
     panel.margins(x=0.12, y=0.08)
 
@@ -290,17 +250,7 @@ def _draw_curve_panel(panel: Axes, rows: Any, metric: str) -> None:
     highest = None if metric in _DISTANCES else 1.0  # of a rate or accuracy
     for (prior, theta), style in reversed(list(_CURVES.items())):
         line = rows[(rows["prior"] == prior) & (rows["theta"] == theta)].sort_values("C")
-        panel.plot(
-            line["C"],
-            line["mean"],
-            color=style.colour,
-            marker=style.marker,
-            linestyle=style.line,
-            linewidth=style.size / 3,
-            markersize=style.size,
-            markeredgecolor="white",
-            markeredgewidth=0.4,
-        )
+        panel.plot(line["C"], line["mean"], **style.drawn(linewidth=style.size / 3, markeredgewidth=0.4))
         spread = line["sd"].fillna(0.0)
         low, high = (line["mean"] - spread).clip(lower=0.0), (line["mean"] + spread).clip(upper=highest)
         panel.fill_between(line["C"], low, high, color=style.colour, alpha=0.1, linewidth=0)
@@ -315,10 +265,7 @@ def _finish(figure: Figure, styles: Mapping[str, Style], *, columns: int) -> Non
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D(
-            [], [], color=style.colour, marker=style.marker, linestyle=style.line, markersize=style.size, label=label
-        )
-        for label, style in styles.items()
+        Line2D([], [], **style.drawn(markeredgecolor=style.colour, label=label)) for label, style in styles.items()
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, columnspacing=1.4, handlelength=2.6)
     ConstrainedLayoutEngine().execute(figure)
@@ -336,7 +283,3 @@ def _grid(
 def block_label(block: Block) -> str:
     """Name a data set and its protected column."""
     return f"{DATASETS[block[0]]}, {block[1]}"
-
-
-def _curve_label(prior: str, theta: str) -> str:
-    return f"q{_SUPERSCRIPTS[prior]}, θ{_SUPERSCRIPTS[theta]}"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairmaxent.experiments.figures import METHODS, METRICS, Drawing, block_label, draw_figures
 from fairmaxent.experiments.plan import TABLE_2_BLOCKS, Block
@@ -19,31 +18,27 @@ _NO_REASON = "Unexplained: the reason for this difference is not known."
 _MISSING = "–"
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One number as shown; `note` refers to the note that explains why ours differs from it."""
 
     text: str
     note: int | None = None
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """One number for each method, all from one source."""
 
     source: str
     entries: tuple[Entry, ...]
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """A table of the page with its notes."""
+class Sheet(NamedTuple):
+    """A table of the page with its notes; groups are the lines of each metric, or of each block in that of times."""
 
     key: str
     caption: str
     heading: str
     groups: tuple[tuple[str, tuple[Line, ...]], ...]
-    """The lines of each metric, or of each block in the table of times."""
     notes: tuple[str, ...] = ()
 
 
@@ -75,9 +70,6 @@ def render_page(table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[s
         beyond=int(comparison["beyond_noise"].sum()),
         unexplained=int((comparison["reason"] == UNEXPLAINED).sum()),
     )
-
-
-# ---------------------------------------------------------------- tables
 
 
 def _block_sheet(block: Block, table_2: Any, published: Any, comparison: Any) -> Sheet:
@@ -114,17 +106,14 @@ def _metric_lines(
     def note(row: Any, beyond: str) -> int | None:
         return notes.setdefault(row.reason, len(notes) + 1) if row and getattr(row, beyond) else None
 
-    keys = [(method, metric) for method in METHODS]
-    return _lines(
-        {
-            "printed": [Entry(_printed(known.get(key)), note(compared.get(key), "beyond_printed")) for key in keys],
-            "authors' code": [
-                Entry(_text(known.get(key), "authors_code"), note(compared.get(key), "beyond_authors_code"))
-                for key in keys
-            ],
-            "ours": [Entry(_mean_and_sd(ours.get(key))) for key in keys],
-        }
-    )
+    lines: dict[str, list[Entry]] = {"printed": [], "authors' code": [], "ours": []}
+    for key in ((method, metric) for method in METHODS):
+        row, found, differs = known.get(key), ours.get(key), compared.get(key)
+        lines["printed"].append(Entry(_spread(row, "printed", "printed_sd", 2), note(differs, "beyond_printed")))
+        lines["authors' code"].append(Entry(_text(row, "authors_code"), note(differs, "beyond_authors_code")))
+        digits = 3 if found is None or found.mean < 100 else 0
+        lines["ours"].append(Entry(_spread(found, "mean", "sd", digits)))
+    return _lines(lines)
 
 
 def _time_sheet(blocks: Iterable[Block], runtimes: Any, published: Any) -> Sheet:
@@ -151,31 +140,22 @@ def _lines(numbers: Mapping[str, Sequence[Entry]]) -> tuple[Line, ...]:
     )
 
 
-def _printed(row: Any) -> str:
-    """Return a printed number with two decimals, as in the paper."""
-    if row is None or row.printed != row.printed:
-        return _MISSING
-    return f"{row.printed:.2f} ± {row.printed_sd:.2f}"
-
-
 def _text(row: Any, column: str, *, digits: int = 4) -> str:
     value = None if row is None else getattr(row, column)
     return _MISSING if value is None or value != value else f"{value:.{digits}g}"
 
 
-def _mean_and_sd(row: Any) -> str:
-    if row is None or row.mean != row.mean:
+def _spread(row: Any, column: str, deviation: str, digits: int) -> str:
+    """A mean and its standard deviation, if there is one."""
+    if row is None or getattr(row, column) != getattr(row, column):
         return _MISSING
-    digits = 3 if row.mean < 100 else 0
-    return f"{row.mean:.{digits}f}" + (f" ± {row.sd:.{digits}f}" if row.sd == row.sd else "")
-
-
-# ---------------------------------------------------------------- figures
+    mean, spread = getattr(row, column), getattr(row, deviation)
+    return f"{mean:.{digits}f}" + (f" ± {spread:.{digits}f}" if spread == spread else "")
 
 
 def _inline(drawing: Drawing) -> str:
     """Return a drawing as part of a page, with unique names and a title for readers who cannot see it."""
-    svg = drawing.svg().decode()
+    svg = drawing.saved("svg").decode()
     svg = svg[svg.index("<svg") :]
     # All drawings use the same names for their parts; on one page the names must differ.
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{drawing.name}-", svg)

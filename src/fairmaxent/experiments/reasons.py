@@ -54,12 +54,10 @@ class Reason:
         )
 
 
-def _load_reasons() -> tuple[Reason, ...]:
-    listed = tomllib.loads(_FILES.joinpath("reasons.toml").read_text(encoding="utf-8"))["reason"]
-    return tuple(Reason(**entry | {"blocks": [tuple(block) for block in entry.get("blocks", [])]}) for entry in listed)
-
-
-REASONS = _load_reasons()
+REASONS = tuple(
+    Reason(**entry | {"blocks": [tuple(block) for block in entry.get("blocks", [])]})
+    for entry in tomllib.loads(_FILES.joinpath("reasons.toml").read_text(encoding="utf-8"))["reason"]
+)
 CODE_AGREES = (
     "The authors' code, run unmodified, gives our number and not the printed one; how the printed number was computed "
     "is not known."

@@ -8,15 +8,13 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairmaxent.datasets import dataset
 from fairmaxent.errors import DependencyError, StorageError
 from fairmaxent.experiments import cells as stored
-from fairmaxent.experiments import data
 from fairmaxent.experiments.figures import write_figures
 from fairmaxent.experiments.page import write_page
 from fairmaxent.experiments.plan import (
@@ -78,14 +76,14 @@ def _prepare_worker() -> None:
 
     threadpool_limits(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
-    threading.Thread(target=_end_with_parent, daemon=True).start()
 
+    def end_with_parent() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            wait([parent.sentinel])
+            os._exit(1)
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 _TABLE_2_NAMES = {method: name for name, method in TABLE_2_METHODS.items()}
@@ -102,26 +100,26 @@ def table_2(cells: Iterable[Cell], folder: Path) -> Any:
 
 def curves(cells: Iterable[Cell], folder: Path) -> Any:
     """Return dataset, protected, prior, theta, C, metric, mean, sd, error."""
-    return _summary(cells, folder, _curve_labels)
+
+    def labels(cell: Cell) -> dict[str, Any]:
+        assert isinstance(cell.method, MaxEnt)
+        curve = {"prior": cell.method.prior, "theta": cell.method.theta, "C": cell.method.C}
+        return {"dataset": cell.dataset, "protected": cell.protected} | curve
+
+    return _summary(cells, folder, labels)
 
 
 def runtimes(cells: Iterable[Cell], folder: Path) -> Any:
     """Return dataset, protected, method, seconds: CPU time to learn and to draw rows once, mean over folds."""
     import pandas as pd
 
-    rows = [_table_2_labels(cell) | {"seconds": _record(cell, folder)["seconds"]} for cell in cells]
-    labels = list(rows[0])[:-1]
-    return pd.DataFrame(rows).groupby(labels, sort=False)["seconds"].mean().reset_index()
+    found = [(cell, stored.find(cell, folder)) for cell in cells]
+    rows = [_table_2_labels(cell) | {"seconds": record["seconds"]} for cell, record in found if record is not None]
+    return pd.DataFrame(rows).groupby(list(rows[0])[:-1], sort=False)["seconds"].mean().reset_index()
 
 
 def _table_2_labels(cell: Cell) -> dict[str, Any]:
     return {"dataset": cell.dataset, "protected": cell.protected, "method": _TABLE_2_NAMES[cell.method]}
-
-
-def _curve_labels(cell: Cell) -> dict[str, Any]:
-    assert isinstance(cell.method, MaxEnt)
-    curve = {"prior": cell.method.prior, "theta": cell.method.theta, "C": cell.method.C}
-    return {"dataset": cell.dataset, "protected": cell.protected} | curve
 
 
 def _summary(cells: Iterable[Cell], folder: Path, labels_of: Callable[[Cell], dict[str, Any]]) -> Any:
@@ -129,7 +127,8 @@ def _summary(cells: Iterable[Cell], folder: Path, labels_of: Callable[[Cell], di
 
     rows = []
     for cell in cells:
-        record = _record(cell, folder)
+        record = stored.find(cell, folder)
+        assert record is not None  # it was run before
         # Repetitions without a value (the outcome was predicted for nobody) do not count.
         drawn = pd.DataFrame(record["repetitions"])
         variances = (drawn.var() / drawn.count()).to_dict()
@@ -143,17 +142,10 @@ def _summary(cells: Iterable[Cell], folder: Path, labels_of: Callable[[Cell], di
     return summary.reset_index()
 
 
-def _record(cell: Cell, folder: Path) -> stored.Record:
-    record = stored.find(cell, folder)
-    assert record is not None  # it was run before
-    return record
-
-
 Progress = Callable[[float], None]  # share of the work that is done
 
 
-@dataclass(frozen=True)
-class Reproduction:
+class Reproduction(NamedTuple):
     """The path of the page, and why some data sets were left out."""
 
     page: Path
@@ -173,31 +165,27 @@ def reproduce(
     Finished cells stay in the folder, so a run that was stopped can be continued. A data set that is not available is
     left out, and the page says so; ``download`` fetches COMPAS large, which is not shipped.
     """
-    _check_libraries()
+    # Missing libraries are reported now, not after hours of work.
+    needed = {"jinja2": "jinja2", "matplotlib": "matplotlib", "pandas": "pandas", "sklearn": "scikit-learn"}
+    missing = [package for name, package in needed.items() if not importlib.util.find_spec(name)]
+    if missing:
+        raise DependencyError(f"the reproduction needs {', '.join(missing)}; pip install {' '.join(missing)}")
+    if folder.is_dir() and not (folder / "cells").is_dir() and any(folder.iterdir()):
+        raise StorageError(f"{folder} is not empty and holds no earlier reproduction; name another folder")
     plan = QUICK if quick else FULL
-    _check_folder(folder)
     (folder / "cells").mkdir(parents=True, exist_ok=True)
     left_out = _unavailable(download=download)
     available, drawn = (
         [block for block in blocks if block[0] not in left_out] for blocks in (TABLE_2_BLOCKS, CURVE_BLOCKS)
     )
     table_2_cells, curve_cells = plan.table_2(available), plan.curves(drawn)
-    _run_all([*table_2_cells, *curve_cells], folder / "cells", workers, progress)
+    cells = [*table_2_cells, *curve_cells]
+    total, done = sum(cell.cost for cell in cells), 0.0
+    for cell in run(cells, folder / "cells", workers=workers):
+        done += cell.cost
+        if progress is not None:
+            progress(done / total)
     return _write(folder, plan, table_2_cells, curve_cells, left_out)
-
-
-def _check_libraries() -> None:
-    """Report missing libraries now, not after hours of work."""
-    needed = {"jinja2": "jinja2", "matplotlib": "matplotlib", "pandas": "pandas", "sklearn": "scikit-learn"}
-    missing = [package for name, package in needed.items() if not importlib.util.find_spec(name)]
-    if missing:
-        raise DependencyError(f"the reproduction needs {', '.join(missing)}; pip install {' '.join(missing)}")
-
-
-def _check_folder(folder: Path) -> None:
-    """Refuse a folder that holds anything but an earlier reproduction, whose files may be replaced."""
-    if folder.is_dir() and not (folder / "cells").is_dir() and any(folder.iterdir()):
-        raise StorageError(f"{folder} is not empty and holds no earlier reproduction; name another folder")
 
 
 def _unavailable(*, download: bool) -> dict[str, str]:
@@ -211,18 +199,10 @@ def _unavailable(*, download: bool) -> dict[str, str]:
             )
             continue
         try:
-            data.load(name)
+            stored.load(name)
         except StorageError as problem:
             reasons[name] = str(problem)
     return reasons
-
-
-def _run_all(cells: list[Cell], folder: Path, workers: int | None, progress: Progress | None) -> None:
-    total, done = sum(cell.cost for cell in cells), 0.0
-    for cell in run(cells, folder, workers=workers):
-        done += cell.cost
-        if progress is not None:
-            progress(done / total)
 
 
 def _write(
@@ -237,14 +217,11 @@ def _write(
         write_whole(folder / f"{name}.csv", text.encode(), readable=True)
     figures.mkdir(exist_ok=True)
     write_figures(numbers, over_shares, figures)
-    write_page(page, numbers, over_shares, times, settings=_settings(plan, left_out))
-    return Reproduction(page, tuple(left_out.values()))
-
-
-def _settings(plan: Plan, left_out: dict[str, str]) -> dict[str, Any]:
-    return {
+    settings = {
         "Table 2": f"{len(plan.table_2_folds)} folds × {plan.table_2_repetitions} repetitions × {ROWS:,} rows",
         "Figures": f"{len(plan.curve_folds)} folds × {plan.curve_repetitions} repetitions × {ROWS:,} rows",
         **{f"Left out: {name}": reason for name, reason in left_out.items()},
         **stored.made_with(),
     }
+    write_page(page, numbers, over_shares, times, settings=settings)
+    return Reproduction(page, tuple(left_out.values()))

@@ -88,7 +88,8 @@ class Relabel:
         0.5,
         text="number",
         label="Decision threshold",
-        only_if=lambda given: given.get("relabel") not in (None, "none"),
+        only_if={"relabel": ("given",)},
+        slider=(0.05, 0.95, 0.01),
         help="With --relabel: the probability of the favourable outcome from which a model decides for it; 0.5 by "
         "default.",
         doc="The probability of the favourable outcome from which the model decides for it. With more than two "

@@ -47,7 +47,7 @@ class Request:
     )
     protected: str | Sequence[str] = option(
         main=True,
-        text="columns as typed",
+        text="columns",
         required=True,
         label="Groups to compare",
         help="Columns whose groups are compared, e.g. sex,race; repeatable.",

@@ -56,7 +56,14 @@ _REMEDY = " To avoid this, merge the level with another one, or limit how much w
 
 def few_rows_warnings(margins: Sequence[MarginResult]) -> Iterator[tuple[object, ...]]:
     """Warn of the levels that were raised though they rest on few rows, worst first, with a way out."""
-    raised = [(margin.name, level) for margin in margins for level in margin.levels if _is_beyond_line(level)]
+    raised = [
+        (margin.name, level)
+        for margin in margins
+        for level in margin.levels
+        if level.before
+        and level.achieved > level.before * (1 + 1e-6)
+        and (level.effective_rows < FEWEST_ROWS or level.achieved > MOST_TIMES * level.before)
+    ]
     raised.sort(key=lambda named: named[1].effective_rows)
     remedy: tuple[object, ...] = (_REMEDY, Option("bounds"), ".")
     for name, level in raised[:_SHOWN]:
@@ -70,15 +77,8 @@ def few_rows_warnings(margins: Sequence[MarginResult]) -> Iterator[tuple[object,
     more = len(raised) - _SHOWN
     if more > 0:
         which = "1 more level was raised" if more == 1 else f"{more:,} more levels were raised"
-        yield (
-            f"{which} beyond the same line: fewer than {FEWEST_ROWS} effective rows, or {MOST_TIMES} times as much.",
-        )
-
-
-def _is_beyond_line(level: MarginLevel) -> bool:
-    if not level.before or level.achieved <= level.before * (1 + 1e-6):
-        return False
-    return level.effective_rows < FEWEST_ROWS or level.achieved > MOST_TIMES * level.before
+        line = f"fewer than {FEWEST_ROWS} effective rows, or {MOST_TIMES} times as much"
+        yield (f"{which} beyond the same line: {line}.",)
 
 
 _TABLE_LEVELS = 40  # that are printed
@@ -142,18 +142,16 @@ class RakingCertificate:
     def summary(self) -> list[str]:
         """The sentences below the table."""
         low, high = self.weights
+        bounds = ""
+        if self.bounds is not None:
+            bounds = f" (allowed: {Bounds(*self.bounds).text}; rows at a bound: {self.rows_at_bounds:,})"
         return [
             f"largest error: {self.largest_error:.1e}" + (" (margins contradict each other)" if self.missed else ""),
             f"weights from {low:.4g} to {high:.4g}, adding up to {self.total:,.10g}; factors from "
-            f"{self.factors[0]:.4g} to {self.factors[1]:.4g}{self._bounds_text()}",
+            f"{self.factors[0]:.4g} to {self.factors[1]:.4g}{bounds}",
             f"design effect {self.design_effect:.3f}: the {self.rows:,} rows carry as much information as "
             f"{self.effective_rows:,.0f} equally weighted ones",
         ]
-
-    def _bounds_text(self) -> str:
-        if self.bounds is None:
-            return ""
-        return f" (allowed: {Bounds(*self.bounds).text}; rows at a bound: {self.rows_at_bounds:,})"
 
 
 def certify(
@@ -165,11 +163,10 @@ def certify(
     scale = total / survey.size
     mass, squares = table.counts * factors, table.squares * factors**2
     worth = float(effective_rows(mass.sum(), squares.sum()))
-    margins = tuple(_margin_result(margin, survey, mass, squares) for margin in problem.margins)
     lightest, heaviest = (scale * (part * factors)[kept] for part in (survey.lightest, table.largest))
     at_bounds = kept & ~bounds.curved(factors)
     return RakingCertificate(
-        margins=margins,
+        margins=tuple(_margin_result(margin, survey, mass, squares) for margin in problem.margins),
         rows=survey.size,
         total=total,
         design_effect=survey.size / worth,
@@ -184,15 +181,9 @@ def certify(
 
 
 def _margin_result(margin: MarginTarget, survey: Survey, mass: Reals, squares: Reals) -> MarginResult:
-    size = len(margin.wanted)
-    sums = [tally(margin.cells, part, size) for part in (survey.table.rows, survey.table.counts, mass, squares)]
-    rows, before, after, squared = sums
+    parts = (survey.table.rows, survey.table.counts, mass, squares)
+    rows, before, after, squared = (tally(margin.cells, part, len(margin.wanted)) for part in parts)
     worth = np.nan_to_num(effective_rows(after, squared))
-    shares = zip(rows, before / before.sum(), margin.wanted, after / after.sum(), worth, strict=True)
-    return MarginResult(
-        margin.columns,
-        tuple(
-            MarginLevel(label, int(count), float(old), float(wanted), float(new), float(information))
-            for label, (count, old, wanted, new, information) in zip(margin.labels, shares, strict=True)
-        ),
-    )
+    numbers = (rows.astype(int), before / before.sum(), margin.wanted, after / after.sum(), worth)
+    levels = zip(margin.labels, *(part.tolist() for part in numbers), strict=True)
+    return MarginResult(margin.columns, tuple(MarginLevel(*level) for level in levels))

@@ -82,9 +82,7 @@ def forced_cells(problem: RakingProblem) -> tuple[Mask, Mask]:
     none = np.zeros(cells, dtype=bool)
     if program.status != 0:
         return none, none
-    at_low = program.x[cells : 2 * cells] < 0.5
-    at_high = program.x[2 * cells : 3 * cells] < 0.5 if above else none
-    return at_low, at_high
+    return program.x[cells : 2 * cells] < 0.5, program.x[2 * cells : 3 * cells] < 0.5 if above else none
 
 
 def _incidence(problem: RakingProblem) -> Any:
@@ -112,35 +110,20 @@ class Conflict:
 
 def find_conflict(problem: RakingProblem) -> Conflict | None:
     """Find the smallest set of margins that no weights meet together; None if all can be met."""
-    for number in range(len(problem.margins)):
-        level = _out_of_reach(problem, number)
-        if level is not None:
-            return Conflict((number,), (problem.blocks.slices[number].start + level,))
+    bounds = problem.bounds
+    for number, margin in enumerate(problem.margins):
+        # The level that is farthest beyond what the bounds allow by themselves.
+        mass = tally(margin.cells, problem.masses, len(margin.wanted))
+        most = np.where(mass > 0, bounds.high, 0.0) * np.where(mass > 0, mass, 1.0)
+        beyond = np.maximum(margin.wanted - most, bounds.low * mass - margin.wanted)
+        if beyond.max() > REACHED:
+            return Conflict((number,), (problem.blocks.slices[number].start + int(beyond.argmax()),))
     smallest = _smallest(problem)
     return None if smallest is None else Conflict(smallest, _contradicting_levels(problem, smallest))
 
 
-def _out_of_reach(problem: RakingProblem, number: int) -> int | None:
-    """The level of a margin that is farthest beyond what the bounds allow by themselves; None if all are within."""
-    margin, bounds = problem.margins[number], problem.bounds
-    mass = tally(margin.cells, problem.masses, len(margin.wanted))
-    most = np.where(mass > 0, bounds.high, 0.0) * np.where(mass > 0, mass, 1.0)
-    beyond = np.maximum(margin.wanted - most, bounds.low * mass - margin.wanted)
-    worst = int(np.argmax(beyond))
-    return worst if beyond[worst] > REACHED else None
-
-
 def _can_be_met(problem: RakingProblem, margins: Sequence[int]) -> bool:
     return smallest_miss(problem.restricted(margins))[0] <= REACHED
-
-
-def _irreducible(problem: RakingProblem, margins: tuple[int, ...]) -> tuple[int, ...]:
-    """Leave out margins as long as the rest cannot be met."""
-    for number in reversed(margins):
-        rest = tuple(other for other in margins if other != number)
-        if rest and not _can_be_met(problem, rest):
-            margins = rest
-    return margins
 
 
 def _smallest(problem: RakingProblem) -> tuple[int, ...] | None:
@@ -154,7 +137,11 @@ def _smallest(problem: RakingProblem) -> tuple[int, ...] | None:
             return pair
     if len(every) < 3 or _can_be_met(problem, every):
         return None
-    irreducible = _irreducible(problem, every)
+    irreducible = every
+    for number in reversed(every):  # leave out margins as long as the rest cannot be met
+        rest = tuple(other for other in irreducible if other != number)
+        if not _can_be_met(problem, rest):
+            irreducible = rest
     larger = (chosen for size in range(3, len(irreducible)) for chosen in combinations(every, size))
     return next((chosen for chosen in islice(larger, _MOST_SETS) if not _can_be_met(problem, chosen)), irreducible)
 
@@ -177,9 +164,6 @@ def _contradicting_levels(problem: RakingProblem, margins: Sequence[int]) -> tup
     )
 
 
-# ---------------------------------------------------------------- in words
-
-
 def conflict_error(problem: RakingProblem, conflict: Conflict) -> ConflictError:
     """Say which margins contradict each other, where, and what to do."""
     names = tuple(problem.margins[number].columns for number in conflict.margins)
@@ -191,25 +175,16 @@ def conflict_error(problem: RakingProblem, conflict: Conflict) -> ConflictError:
 def _alone(problem: RakingProblem, conflict: Conflict) -> tuple[object, ...]:
     (number,), (level,) = conflict.margins, conflict.levels
     margin, position = problem.margins[number], level - problem.blocks.slices[number].start
-    wanted = float(margin.wanted[position])
+    wanted, name = float(margin.wanted[position]), problem.describe(level)
     mass = float(problem.masses[margin.cells == position].sum())
+    closest = (", or use ", Option("relax", "all"), " to come as close as possible.")
     if mass == 0:
-        return (
-            f"{problem.describe(level)} should have a share of {wanted:.4g}, but no row with weight has it. Merge it "
-            "with another level, or use ",
-            Option("relax", "all"),
-            " to come as close as possible.",
-        )
+        reason = f"{name} should have a share of {wanted:.4g}, but no row with weight has it."
+        return (f"{reason} Merge it with another level", *closest)
     above = wanted > mass
     limit = f"the largest allowed is {problem.bounds.high:g}" if above else f"the least is {problem.bounds.low:g}"
-    return (
-        f"{problem.describe(level)} has a share of {mass:.4g} and should have {wanted:.4g}, a factor of "
-        f"{wanted / mass:.4g}, and {limit} (",
-        Option("bounds"),
-        "). Widen the bounds, or use ",
-        Option("relax", "all"),
-        " to come as close as possible.",
-    )
+    reason = f"{name} has a share of {mass:.4g} and should have {wanted:.4g}, a factor of {wanted / mass:.4g}"
+    return (f"{reason}, and {limit} (", Option("bounds"), "). Widen the bounds", *closest)
 
 
 def _together(problem: RakingProblem, conflict: Conflict) -> tuple[object, ...]:

@@ -1,23 +1,4 @@
-"""Factors: by what the weights of each cell change, found by Newton's method, or else with the help of programs.
-
-Newton's method is damped like that of Levenberg and Marquardt. Where bounds cut factors off, the dual is linear in some
-directions, and a plain Newton step has no length there. Adding μ·t to the diagonal gives it one: with μ = 1 the step is
-about that of iterative proportional fitting, which always helps, and with μ → 0 it is Newton's. So μ falls while steps
-succeed, and rises when one fails.
-
-If margins contradict each other, the closest weights have the smallest sum of squared errors of the shares that may be
-missed; among weights that are equally close, those that change least are taken. Adding |λ|²/2ρ to the dual lets a share
-be missed by λ/ρ, at a cost of ρ/2 times its square. So the closest weights are the limit for ρ → ∞, approached step by
-step.
-
-Replicate weights are those of the survey as it might have been, raked to the same margins, for the variance of any
-estimate: the mean squared difference between its values with the replicate weights and with the weights. Rao and Wu's
-bootstrap draws n − 1 of the n rows with replacement, and each counts n/(n − 1) times as often as it was drawn.
-
-References
-----------
-J. N. K. Rao, C. F. J. Wu, "Resampling inference with complex survey data", JASA 83 (1988).
-"""
+"""Factors: by what the weights of each cell change, found by Newton's method, or else with the help of programs."""
 
 from __future__ import annotations
 
@@ -47,23 +28,13 @@ _MOST_DAMPING = 1e6
 _LEAST_SHARE = 1e-12  # of a level that is wanted at zero
 
 
-@dataclass(frozen=True, eq=False)
-class RakingSolution:
-    """The last point of a search."""
+def solve(dual: RakingDual, start: Reals | None = None) -> RakingPoint:
+    """Minimise the dual from ``start``, by default from λ = 0, and return the last point of the search.
 
-    point: RakingPoint
-    steps: int
-
-    @property
-    def converged(self) -> bool:
-        """Whether the margins are met up to rounding."""
-        return self.point.residual <= ROUNDING
-
-
-def solve(dual: RakingDual, start: Reals | None = None) -> RakingSolution:
-    """Minimise the dual from ``start``, by default from λ = 0.
-
-    Without a solution the dual falls without end; the search then stops as soon as its value proves that.
+    Newton's method is damped like that of Levenberg and Marquardt. Where bounds cut factors off, the dual is linear in
+    some directions, and a plain step has no length there. Adding μ·t to the diagonal gives it one: with μ = 1 the step
+    is about that of iterative proportional fitting, which always helps, and with μ → 0 it is Newton's. Without a
+    solution the dual falls without end; the search then stops as soon as its value proves that.
     """
     point, damping = dual.at(np.zeros(dual.size) if start is None else start), _LEAST_DAMPING
     # h* = −Σ d (g log g − g) ≥ 1 − log max g, where g ≤ 1/min d.
@@ -81,7 +52,7 @@ def solve(dual: RakingDual, start: Reals | None = None) -> RakingSolution:
         if following is None:
             break
         point = following
-    return RakingSolution(point, steps)
+    return point
 
 
 def _direction(point: RakingPoint, hessian: Reals | None, damping: float) -> Reals:
@@ -104,39 +75,30 @@ def _direction(point: RakingPoint, hessian: Reals | None, damping: float) -> Rea
         return np.full(len(added), np.nan)
 
 
-def check_solved(solution: RakingSolution) -> RakingPoint:
-    """Return the point where the margins are met; never say so if they are not."""
-    if not solution.converged:
-        raise SolverError(
-            f"raking stopped after {solution.steps} steps, {solution.point.residual:.3g} away from a margin, although "
-            "weights that meet all of them exist; please report this with the data that led to it"
-        )
-    return solution.point
-
-
 _PRICES = (1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8)  # ρ
 
 
 def solve_relaxed(problem: RakingProblem) -> RakingPoint:
-    """Meet the margins that must be met, and come as close as possible to the others."""
-    dual = _with_total(problem.dual())
-    missable = np.zeros(dual.size)
-    for number in problem.relaxed:
-        missable[problem.blocks.slices[number]] = 1.0
-    point = dual.at(np.zeros(dual.size))
-    for price in _PRICES:
-        point = solve(replace(dual, slack=missable / price), point.multipliers).point
-    return point
+    """Meet the margins that must be met, and come as close as possible to the others, by squared errors of shares.
 
-
-def _with_total(dual: RakingDual) -> RakingDual:
-    """Add the total as a margin of one level, because the weights must add up to it even if all margins are missed."""
-    return replace(
+    Adding |λ|²/2ρ to the dual lets a share be missed by λ/ρ, at a cost of ρ/2 times its square. The closest weights are
+    the limit for ρ → ∞, approached step by step; among those equally close, the ones that change least.
+    """
+    dual = problem.dual()
+    # The total is a margin of one level, because the weights must add up to it even if all margins are missed.
+    dual = replace(
         dual,
         blocks=Blocks.rooted((*dual.blocks.levels, 1), (0,)),
         codes=np.asfortranarray(np.column_stack([dual.codes, np.zeros(len(dual.codes), dtype=dual.codes.dtype)])),
         wanted=np.append(dual.wanted, 1.0),
     )
+    missable = np.zeros(dual.size)
+    for number in problem.relaxed:
+        missable[problem.blocks.slices[number]] = 1.0
+    point = dual.at(np.zeros(dual.size))
+    for price in _PRICES:
+        point = solve(replace(dual, slack=missable / price), point.multipliers)
+    return point
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,9 +115,9 @@ def find_factors(problem: RakingProblem, start: Reals | None = None) -> Factors:
     exact = replace(problem, relaxed=frozenset())
     dual = exact.dual()
     if np.all((dual.level_sums(dual.masses) > 0) | (dual.wanted <= 0)):  # Newton's method has a chance
-        solution = solve(dual, start)
-        if solution.converged:
-            return Factors(_expanded(solution.point.factors, exact.used), solution.point.multipliers)
+        point = solve(dual, start)
+        if point.residual <= ROUNDING:
+            return Factors(_expanded(point.factors, exact.used), point.multipliers)
     conflict = find_conflict(exact)
     if conflict is None:
         return Factors(_on_the_boundary(exact), None)
@@ -180,7 +142,13 @@ def _on_the_boundary(problem: RakingProblem) -> Reals:
     if free.any():
         wanted = np.maximum(problem.wanted - fixed, 0.0)
         rest = RakingDual(problem.blocks, np.asfortranarray(codes[free]), masses[free], wanted, problem.bounds)
-        factors[free] = check_solved(solve(rest)).factors
+        point = solve(rest)
+        if point.residual > ROUNDING:  # never say that margins are met if they are not
+            raise SolverError(
+                f"raking stopped {point.residual:.3g} away from a margin, although weights that meet all of them "
+                "exist; please report this with the data that led to it"
+            )
+        factors[free] = point.factors
     return _expanded(factors, kept)
 
 
@@ -214,7 +182,8 @@ def replicate_weights(
 ) -> tuple[Reals, int]:
     """Return the weights of each row in each replicate, 1 on average, and how many draws could not be raked.
 
-    A draw that misses a level altogether cannot have the margins; another one is drawn instead.
+    The bootstrap of Rao and Wu (1988) draws n − 1 of the n rows with replacement, and each counts n/(n − 1) times as
+    often as it was drawn. A draw that misses a level altogether cannot have the margins: another one is drawn instead.
     """
     rows, cell = survey.size, survey.table.inverse
     result = np.empty((rows, count), order="F")
@@ -229,10 +198,9 @@ def replicate_weights(
         drawn = tally(rng.integers(0, rows, rows - 1), None, rows) * (rows / (rows - 1))
         base = drawn if survey.design is None else drawn * survey.design
         masses = tally(cell, base, survey.table.distinct)
-        if not masses.any():
-            failed += 1
-            continue
         try:
+            if not masses.any():
+                raise InfeasibleError("no row with weight was drawn")
             raked = find_factors(replace(problem, masses=masses / masses.sum()), factors.multipliers)
         except InfeasibleError:
             failed += 1

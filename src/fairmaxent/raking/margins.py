@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
-from fairmaxent.data.table import Codes, Mask, Reals, Table, tally
+from fairmaxent.data.table import Codes, Reals, Table, tally
 from fairmaxent.errors import ColumnError, InputError, LevelError, TargetError, did_you_mean, shown
 
 Level = tuple[Any, ...]  # one value for each column of a margin
@@ -31,7 +32,7 @@ _LARGEST = 1e290  # so that sums are finite
 
 
 @dataclass(frozen=True)
-class KnownMargin:
+class Margin:
     """The share or total that is known for each level of a column, or of several crossed columns."""
 
     columns: tuple[str, ...]
@@ -48,10 +49,7 @@ class KnownMargin:
         return math.fsum(self.values.values())
 
 
-# ---------------------------------------------------------------- reading
-
-
-def read_margins(margins: Any, names: Sequence[str]) -> tuple[KnownMargin, ...]:
+def read_margins(margins: Any, names: Sequence[str]) -> tuple[Margin, ...]:
     """Read margins as a mapping, as a tidy table, or as several of them; ``names`` are the columns of the data."""
     result = tuple(_collected(_entries(margins, names)))
     if not result:
@@ -72,22 +70,23 @@ def _entries(margins: Any, names: Sequence[str]) -> Iterator[_Entry]:
     """Every known number, with its columns and levels."""
     if isinstance(margins, Mapping):
         for columns, values in margins.items():
-            yield from _of_mapping(_column_names(columns), values)
+            yield from _of_mapping(columns, values)
     elif isinstance(margins, list | tuple):
         for part in margins:
             yield from _entries(part, names)
     else:
-        yield from _of_table(_opened(margins), names)
+        try:
+            table = frames.open_frame(margins)
+        except InputError as problem:
+            reason = f"cannot read the margins ({problem})"
+            raise TargetError(f"{reason}; pass a mapping, e.g. {_EXAMPLE}, or a table") from None
+        yield from _of_table(table, names)
 
 
-def _column_names(columns: Any) -> tuple[str, ...]:
-    names = (columns,) if isinstance(columns, str) else columns
-    if not isinstance(names, tuple) or not names or not all(isinstance(name, str) for name in names):
-        raise ColumnError(f"a margin is about {shown(columns)}; name a column, or several as a tuple: ('sex', 'age')")
-    return names
-
-
-def _of_mapping(columns: tuple[str, ...], values: Any) -> Iterator[_Entry]:
+def _of_mapping(about: Any, values: Any) -> Iterator[_Entry]:
+    columns = (about,) if isinstance(about, str) else about
+    if not isinstance(columns, tuple) or not columns or not all(isinstance(name, str) for name in columns):
+        raise ColumnError(f"a margin is about {shown(about)}; name a column, or several as a tuple: ('sex', 'age')")
     if not hasattr(values, "items"):
         raise TargetError(f"the margin of {' × '.join(columns)} is {shown(values)}; give a number for each level")
     for level, value in values.items():
@@ -98,13 +97,6 @@ def _of_mapping(columns: tuple[str, ...], values: Any) -> Iterator[_Entry]:
                 f"{len(columns)} columns, as a tuple"
             )
         yield columns, levels, _number(columns, levels, value)
-
-
-def _opened(table: Any) -> nw.DataFrame[Any]:
-    try:
-        return frames.open_frame(table)
-    except InputError as problem:
-        raise TargetError(f"cannot read the margins ({problem}); pass a mapping, e.g. {_EXAMPLE}, or a table") from None
 
 
 def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry]:
@@ -119,31 +111,21 @@ def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry
     if named is None and not others:
         raise TargetError(f"the table of margins has only the column {VALUE!r}; add the columns that it is about")
     for row in table.iter_rows(named=True):
-        levels = [row[name] for name in others]
         if named is None:
-            columns = tuple(name for name, level in zip(others, levels, strict=True) if not frames.is_missing(level))
-            levels = [level for level in levels if not frames.is_missing(level)]
+            columns = tuple(name for name in others if not frames.is_missing(row[name]))
+            levels = [row[name] for name in columns]
         else:
-            columns = _split(row[named], names)
-            levels, rest = levels[: len(columns)], levels[len(columns) :]
-            if len(levels) < len(columns) or not all(map(frames.is_missing, rest)):
-                raise TargetError(
-                    f"the margin of {' × '.join(columns)} needs {len(columns)} level(s) in each line of the table of "
-                    "margins"
-                )
+            text = "" if frames.is_missing(row[named]) else row[named]
+            mark = "×" if "×" in str(text) else ","  # a column may have a comma in its name
+            columns = (text,) if text in names else tuple(part.strip() for part in str(text).split(mark) if text)
+            levels = [row[name] for name in others[: len(columns)]]
+            rest = [row[name] for name in others[len(columns) :]]
+            if len(levels) < len(columns) or (columns and not all(map(frames.is_missing, rest))):
+                needed = f"needs {len(columns)} level(s) in each line of the table of margins"
+                raise TargetError(f"the margin of {' × '.join(columns)} {needed}")
         if not columns:
             raise TargetError("the table of margins has a line without a column and its level; complete or remove it")
         yield columns, tuple(levels), _number(columns, levels, row[VALUE])
-
-
-def _split(text: Any, names: Sequence[str]) -> tuple[str, ...]:
-    """Read ``sex`` or ``sex, age_band``; a column may have a comma in its name."""
-    if frames.is_missing(text):
-        return ()
-    if text in names:
-        return (text,)
-    mark = "×" if "×" in str(text) else ","
-    return tuple(part.strip() for part in str(text).split(mark))
 
 
 def _number(columns: Sequence[str], levels: Sequence[Any], value: Any) -> float:
@@ -162,7 +144,7 @@ def _named(columns: Sequence[str], levels: Sequence[Any]) -> str:
     return ", ".join(f"{name} = {shown(level)}" for name, level in zip(columns, levels, strict=True))
 
 
-def _collected(entries: Iterable[_Entry]) -> Iterator[KnownMargin]:
+def _collected(entries: Iterable[_Entry]) -> Iterator[Margin]:
     """Join the numbers of each margin, in order of appearance."""
     margins: dict[tuple[str, ...], dict[Level, float]] = {}
     for columns, levels, value in entries:
@@ -172,35 +154,25 @@ def _collected(entries: Iterable[_Entry]) -> Iterator[KnownMargin]:
             raise TargetError(f"the margins hold {_named(columns, levels)} twice; give one number")
         values[key] = value
     for columns, values in margins.items():
-        yield KnownMargin(columns, values)
+        yield Margin(columns, values)
 
 
-# ---------------------------------------------------------------- shares and totals
-
-
-@dataclass(frozen=True)
-class Scale:
+def scale_of(margins: Sequence[Margin]) -> tuple[float | None, list[str]]:
     """What margins add up to: a total, or None if all of them are shares; and what was rounded."""
-
-    total: float | None
-    notes: tuple[str, ...]
-
-
-def scale_of(margins: Sequence[KnownMargin]) -> Scale:
-    """Tell shares, percentages and totals apart, and refuse totals that differ."""
     notes = [note for margin in margins for note in _share_notes(margin)]
     totals = [margin for margin in margins if not _is_share(margin.total)]
     for margin in margins:
         if not margin.total > 0:
             raise TargetError(f"the margin of {margin.name} is zero everywhere; give shares or totals")
     for margin in totals:
-        if _are_parts(margin.values.values()):
+        values = list(margin.values.values())
+        if max(values) <= 1 and any(value != round(value) for value in values):  # so they must be meant as shares
             raise TargetError(
                 f"the margin of {margin.name} adds up to {margin.total:.6g}; shares must add up to 1, and totals are "
                 "numbers of people: correct or add a level, or give the totals in full"
             )
     if not totals:
-        return Scale(None, tuple(notes))
+        return None, notes
     total = totals[0].total
     if len(totals) < len(margins):
         shares = ", ".join(margin.name for margin in margins if _is_share(margin.total))
@@ -215,20 +187,14 @@ def scale_of(margins: Sequence[KnownMargin]) -> Scale:
             notes.append(
                 f"the margin of {margin.name} adds up to {margin.total:,.12g}, and was rescaled to {total:,.12g}"
             )
-    return Scale(total, tuple(notes))
-
-
-def _are_parts(values: Iterable[float]) -> bool:
-    """Whether numbers must be meant as shares: none is above 1, and not all of them are whole."""
-    listed = list(values)
-    return max(listed) <= 1 and any(value != round(value) for value in listed)
+    return total, notes
 
 
 def _is_share(total: float) -> bool:
     return any(abs(total - whole) <= _ROUNDED * whole for whole in (1.0, 100.0))
 
 
-def _share_notes(margin: KnownMargin) -> list[str]:
+def _share_notes(margin: Margin) -> list[str]:
     """Say what was made of shares that do not add up to 1."""
     total = margin.total
     if not _is_share(total) or abs(total - 1) <= _EXACT:
@@ -265,12 +231,12 @@ class MarginTarget:
         return f"{self.name} = {self.labels[level]}"
 
 
-def match_margin(known: KnownMargin, domain: Domain, table: Table) -> MarginTarget:
+def match_margin(margin: Margin, domain: Domain, table: Table) -> MarginTarget:
     """Match the levels of a margin with those of the data."""
-    attributes = [domain.attribute(name) for name in known.columns]
-    chosen = table.codes[:, [domain.index(name) for name in known.columns]].astype(np.intp)
+    attributes = [domain.attribute(name) for name in margin.columns]
+    chosen = table.codes[:, [domain.index(name) for name in margin.columns]].astype(np.intp)
     present, cells = np.unique(chosen, axis=0, return_inverse=True)
-    listed, absent = _listed(known, attributes)
+    listed, absent = _listed(margin, attributes)
     positions = {tuple(row): position for position, row in enumerate(present.tolist())}
     wanted = np.full(len(present), np.nan)
     more: list[tuple[str, float]] = [(_texts(level), value) for level, value in absent if value > 0]
@@ -280,53 +246,46 @@ def match_margin(known: KnownMargin, domain: Domain, table: Table) -> MarginTarg
         elif value > 0:
             more.append((_labels(codes, attributes), value))
     mass = tally(cells.reshape(-1), table.counts, len(present))
-    wanted, notes = _with_missing(known, attributes, present, mass, wanted, sum(value for _, value in more))
+    wanted, notes = _with_missing(margin, attributes, present, mass, wanted, sum(value for _, value in more))
     labels = [*(_labels(row, attributes) for row in present.tolist()), *(label for label, _ in more)]
     every = np.append(wanted, [value for _, value in more])
-    return MarginTarget(known.columns, tuple(labels), every / every.sum(), cells.reshape(-1), notes)
+    return MarginTarget(margin.columns, tuple(labels), every / every.sum(), cells.reshape(-1), notes)
 
 
 def _listed(
-    known: KnownMargin, attributes: Sequence[Attribute]
+    margin: Margin, attributes: Sequence[Attribute]
 ) -> tuple[dict[tuple[int, ...], float], list[tuple[Level, float]]]:
     """The value of each level that the columns have; and those with a level that they do not have."""
     listed: dict[tuple[int, ...], float] = {}
     absent: list[tuple[Level, float]] = []
-    for level, value in known.values.items():
-        codes = tuple(level_of(attribute, part) for attribute, part in zip(attributes, level, strict=True))
-        if None in codes:
+    for level, value in margin.values.items():
+        codes = [level_of(attribute, part) for attribute, part in zip(attributes, level, strict=True)]
+        code = tuple(part for part in codes if part is not None)
+        if len(code) < len(codes):
             absent.append((level, value))
-            continue
-        code = tuple(int(part) for part in codes if part is not None)
-        if code in listed:
+        elif code in listed:
             raise LevelError(
-                f"the margin of {known.name} names {_labels(code, attributes)} twice, spelt differently; give it once"
+                f"the margin of {margin.name} names {_labels(code, attributes)} twice, spelt differently; give it once"
             )
-        listed[code] = value
-    _refuse_misspelt(known, attributes, [level for level, _ in absent])
+        else:
+            listed[code] = value
+    _refuse_misspelt(margin, attributes, [level for level, _ in absent])
     return listed, absent
 
 
 def level_of(attribute: Attribute, value: Any) -> int | None:
     """Return the level of a value, or of its text: a table of margins may hold all levels as text, or as numbers."""
-    for candidate in (value, None if frames.is_missing(value) else value_text(value), _truth(attribute, value)):
-        if candidate is None and not frames.is_missing(value):
-            continue
-        try:
+    candidates = [value] if frames.is_missing(value) else [value, value_text(value)]
+    if isinstance(value, str) and not attribute.values.dtype.is_numeric():
+        truth = {"true": True, "false": False}.get(value.strip().lower())
+        candidates += [] if truth is None else [truth]
+    for candidate in candidates:
+        with contextlib.suppress(LevelError):
             return attribute.level(candidate)
-        except LevelError:
-            continue
     return None
 
 
-def _truth(attribute: Attribute, value: Any) -> bool | None:
-    """Read ``true`` or ``false`` for a column of truth values."""
-    if attribute.values.dtype.is_numeric() or not isinstance(value, str):
-        return None
-    return {"true": True, "false": False}.get(value.strip().lower())
-
-
-def _refuse_misspelt(known: KnownMargin, attributes: Sequence[Attribute], levels: Sequence[Level]) -> None:
+def _refuse_misspelt(margin: Margin, attributes: Sequence[Attribute], levels: Sequence[Level]) -> None:
     """Name levels that differ from one of the data only by case or blanks."""
     pairs = []
     for position, attribute in enumerate(attributes):
@@ -339,7 +298,7 @@ def _refuse_misspelt(known: KnownMargin, attributes: Sequence[Attribute], levels
     if distinct:
         listed = ", ".join(f"{shown(one)} is {shown(other)} in the data" for one, other in distinct[:_SHOWN])
         raise LevelError(
-            f"levels of the margin {known.name} differ from those of the data only in upper and lower case or in "
+            f"levels of the margin {margin.name} differ from those of the data only in upper and lower case or in "
             f"blanks: {listed}; spell them the same way"
         )
 
@@ -349,22 +308,18 @@ def _plain(text: str) -> str:
 
 
 def _with_missing(
-    known: KnownMargin,
-    attributes: Sequence[Attribute],
-    present: Codes,
-    mass: Reals,
-    wanted: Reals,
-    elsewhere: float,
+    margin: Margin, attributes: Sequence[Attribute], present: Codes, mass: Reals, wanted: Reals, elsewhere: float
 ) -> tuple[Reals, tuple[str, ...]]:
     """Let levels that are missing, and that the margin does not list, keep their share; refuse others."""
     unlisted = np.isnan(wanted) & (mass > 0)
-    missing = _is_missing(present, attributes)
+    absent = [-1 if attribute.missing is None else attribute.missing for attribute in attributes]
+    missing = (present == np.array(absent)).any(axis=1)
     unknown = np.flatnonzero(unlisted & ~missing)
     if len(unknown):
         listed = ", ".join(_labels(present[position].tolist(), attributes) for position in unknown[:_SHOWN])
         more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
         raise LevelError(
-            f"the margin of {known.name} does not list {listed}{more}, which rows of the data have; add what is known "
+            f"the margin of {margin.name} does not list {listed}{more}, which rows of the data have; add what is known "
             "of them (0 gives these rows no weight), or drop these rows"
         )
     kept = unlisted & missing
@@ -373,19 +328,11 @@ def _with_missing(
         return result, ()
     share = float(mass[kept].sum() / mass.sum())
     if not mass[~kept].any():
-        raise LevelError(f"no row has a value in {known.name}; leave this margin out, or fill the values in")
+        raise LevelError(f"no row has a value in {margin.name}; leave this margin out, or fill the values in")
     total = float(result.sum()) + elsewhere
     result[kept] = mass[kept] / mass.sum() * total / (1 - share)
-    note = (
-        f"{share:.2%} of the weight has no value in {known.name}; these rows keep that share, and the margin is about "
-        "the others"
-    )
-    return result, (note,)
-
-
-def _is_missing(present: Codes, attributes: Sequence[Attribute]) -> Mask:
-    absent = [-1 if attribute.missing is None else attribute.missing for attribute in attributes]
-    return np.asarray((present == np.array(absent)).any(axis=1))
+    about = "these rows keep that share, and the margin is about the others"
+    return result, (f"{share:.2%} of the weight has no value in {margin.name}; {about}",)
 
 
 def _labels(codes: Sequence[int], attributes: Sequence[Attribute]) -> str:

@@ -1,10 +1,7 @@
 """The problem: the cells of a survey, the margins they should have, bounds on the factors, and the dual of all that.
 
-The dual is h(λ) = Σ d_c Φ(u_c) − ⟨λ, t⟩, where u_c is the sum of the multipliers λ of the levels of cell c.
-
-References
-----------
-J.-C. Deville, C.-E. Särndal, "Calibration estimators in survey sampling", JASA 87 (1992).
+The dual is h(λ) = Σ d_c Φ(u_c) − ⟨λ, t⟩, where u_c is the sum of the multipliers λ of the levels of cell c (Deville and
+Särndal, "Calibration estimators in survey sampling", 1992).
 """
 
 from __future__ import annotations
@@ -144,7 +141,7 @@ class RakingPoint(SearchPoint):
 
     @property
     def curvature(self) -> Reals:
-        """The weight of each cell in the Hessian."""
+        """The weight of each cell in the Hessian; 0 where factors are cut off."""
         return np.where(self.dual.bounds.curved(self.factors), self.dual.masses * self.factors, 0.0)
 
     def times_hessian(self, vector: Reals) -> Reals:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -33,31 +33,9 @@ from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.raking.certificate import RakingCertificate, certify
 from fairmaxent.raking.factors import check_replicates, find_factors, replicate_weights
-from fairmaxent.raking.margins import KnownMargin, match_margin, read_margins, scale_of
+from fairmaxent.raking.margins import Margin, match_margin, read_margins, scale_of
 from fairmaxent.raking.problem import RakingProblem, read_bounds
 from fairmaxent.raking.survey import Survey, columns_of, read_survey
-
-
-def population_in_memory(frame: Any, weights: Reals, columns: Sequence[str], weight: str | None) -> Distribution:
-    """Give the rows of a table their raked weights; ``columns`` are those of the margins."""
-    opened = frames.open_frame(frame)
-    attributes = opened if weight is None else opened.drop(weight)
-    whole, encoded = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
-    domain, left_out = without_identifiers(whole, columns)
-    encoded = encoded.without([whole.index(name) for name in left_out])
-    blocks = _blocks(domain, columns)
-    table = Table.compress(blocks.pool(encoded.codes), blocks.levels, weights)
-    population = _weighted(domain, blocks, table)
-    return population.detailed(encoded.positions, table, weights)
-
-
-def population_in_engine(lazy: Lazy, name: str, columns: Sequence[str], weight: str | None) -> Distribution:
-    """Let the engine of a lazy frame count the rows; its column ``name`` holds the raked weights."""
-    with engine_errors(lazy):
-        attributes = lazy if weight is None else lazy.drop(weight)
-        domain, _ = without_identifiers(learn_domain(attributes, weight=name), columns)
-        blocks = _blocks(domain, columns)
-        return _weighted(domain, blocks, count_rows(attributes, domain, blocks, name))
 
 
 def _weighted(domain: Domain, blocks: Blocks, table: Table) -> Distribution:
@@ -72,18 +50,6 @@ def _blocks(domain: Domain, columns: Sequence[str]) -> Blocks:
         if not root or math.prod(domain.sizes[other] for other in (*root, index)) <= LARGEST_ROOT:
             root.append(index)
     return Blocks.rooted(domain.sizes, root)
-
-
-def arranged(frame: Any, like: Any, weight: str | None) -> Any:
-    """Put the columns of drawn rows in the order of the table; a column of weights comes back as ones."""
-    names = like.collect_schema().names() if isinstance(like, nw.LazyFrame) else like.columns
-    opened: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
-    ones = None
-    if weight is not None:
-        first = like.select(weight).head(1)
-        ones = frames.one_like((first.collect() if isinstance(first, nw.LazyFrame) else first).get_column(weight))
-    kept = [name for name in names if name in opened.columns or name == weight]
-    return frames.arrange(frame, kept, ones)
 
 
 WEIGHT_NAME = "raked_weight"
@@ -131,12 +97,15 @@ class Raking:
         cells = self._cells_of(opened)
         raw = read_weights(opened, self.survey.weight)
         design = None if raw is None else self.survey.weight_scale.scaled(raw)
-        columns = {name: self._scaled(self.factors[cells], design)} | self._replicate_columns(cells, name)
-        taken = next((column for column in columns if column in opened.columns), None)
-        if taken is not None:
-            raise ColumnError(
-                f"the table already has a column {taken!r}; choose another name with ", Option("weight_name")
-            )
+        columns = {name: self._scaled(self.factors[cells], design)}
+        if self.replicated is not None:
+            if not np.array_equal(cells, self.survey.table.inverse):
+                raise InputError(
+                    "replicate weights belong to single rows; pass the raked table, with its rows in the same order"
+                )
+            replicates = self.replicate_weights().T
+            columns |= {f"{name}_{number}": column for number, column in enumerate(replicates, 1)}
+        _refuse_taken(columns, opened.columns)
         like = opened.get_column(opened.columns[0])
         added = [frames.number_column(column, numbers, like) for column, numbers in columns.items()]
         if opened.implementation.is_pandas():
@@ -156,21 +125,37 @@ class Raking:
         count = check_count(n)
         rng = generator(self.random_state if random_state is None else random_state)
         drawn = self.distribution.sample(count, given=given, random_state=rng, iid=iid)
-        lazy = open_lazy(self.survey.frame)
+        weight, lazy = self.survey.weight, open_lazy(self.survey.frame)
         like = frames.open_frame(self.survey.frame) if lazy is None else lazy
-        return arranged(drawn, like, self.survey.weight)
+        ones = None
+        if weight is not None:
+            first = like.select(weight).head(1)
+            ones = frames.one_like((first.collect() if isinstance(first, nw.LazyFrame) else first).get_column(weight))
+        present = (*nw.from_native(drawn, eager_only=True).columns, weight)
+        return frames.arrange(drawn, [name for name in columns_of(self.survey.frame) if name in present], ones)
 
     @cached_property
     def distribution(self) -> Distribution:
         """The population that the weights describe, over all columns: exact marginals, means and draws."""
         columns, weight = self.survey.domain.names, self.survey.weight
         lazy = open_lazy(self.survey.frame)
-        if lazy is None:
-            return population_in_memory(self.survey.frame, self.weights() / self._per_row, columns, weight)
-        name = fresh_name(WEIGHT_NAME, names_of(lazy))
-        weighed = open_lazy(self._weigh_lazily(lazy, name))
-        assert weighed is not None  # what joins a lazy frame is one
-        return population_in_engine(weighed, name, columns, weight)
+        if lazy is not None:  # its engine counts the rows
+            name = fresh_name(WEIGHT_NAME, names_of(lazy))
+            weighed = open_lazy(self._weigh_lazily(lazy, name))
+            assert weighed is not None  # what joins a lazy frame is one
+            with engine_errors(weighed):
+                counted = weighed if weight is None else weighed.drop(weight)
+                domain, _ = without_identifiers(learn_domain(counted, weight=name), columns)
+                blocks = _blocks(domain, columns)
+                return _weighted(domain, blocks, count_rows(counted, domain, blocks, name))
+        opened, weights = frames.open_frame(self.survey.frame), self.weights() / self._per_row
+        attributes = opened if weight is None else opened.drop(weight)
+        whole, encoded = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
+        domain, left_out = without_identifiers(whole, columns)
+        encoded = encoded.without([whole.index(name) for name in left_out])
+        blocks = _blocks(domain, columns)
+        table = Table.compress(blocks.pool(encoded.codes), blocks.levels, weights)
+        return _weighted(domain, blocks, table).detailed(encoded.positions, table, weights)
 
     @property
     def _per_row(self) -> float:
@@ -203,31 +188,17 @@ class Raking:
             )
         return cells
 
-    def _replicate_columns(self, cells: Any, name: str) -> dict[str, Reals]:
-        if self.replicated is None:
-            return {}
-        if not np.array_equal(cells, self.survey.table.inverse):
-            raise InputError(
-                "replicate weights belong to single rows; pass the raked table, with its rows in the same order"
-            )
-        weights = self.replicate_weights()
-        return {f"{name}_{number}": column for number, column in enumerate(weights.T, 1)}
-
     def _weigh_lazily(self, lazy: Lazy, name: str) -> Any:
         survey = self.survey
         for column in (*survey.domain.names, *([] if survey.weight is None else [survey.weight])):
             check_column(lazy, column)
         if self.replicated is not None:
             raise InputError("replicate weights belong to rows in memory; collect the table first")
-        if name in names_of(lazy):
-            raise ColumnError(
-                f"the table already has a column {name!r}; choose another name with ", Option("weight_name")
-            )
-        domain = survey.domain
+        _refuse_taken([name], names_of(lazy))
         return join_weights(
             lazy,
-            domain,
-            Blocks.rooted(domain.sizes, (0,)),
+            survey.domain,
+            Blocks.rooted(survey.domain.sizes, (0,)),
             survey.table,
             self.factors * self._per_row,
             weight=survey.weight,
@@ -236,10 +207,15 @@ class Raking:
         )
 
 
+def _refuse_taken(columns: Iterable[str], names: Sequence[str]) -> None:
+    for name in columns:
+        if name in names:
+            reason = f"the table already has a column {name!r}"
+            raise ColumnError(f"{reason}; choose another name with ", Option("weight_name"))
+
+
 ALL = "all"
 Relax = str | Sequence[str | tuple[str, ...]] | None
-
-
 _LOST = 1e-12  # share of the old weights below which a level is lost in rounding
 
 
@@ -278,18 +254,17 @@ def rake(
     """
     limits = read_bounds(bounds)
     generator(random_state)  # refuses what is no seed, before any work
-    known = read_margins(margins, columns_of(frame))
-    scale, relaxed = scale_of(known), _relaxed(relax, known)
-    columns = list(dict.fromkeys(name for margin in known for name in margin.columns))
+    asked = read_margins(margins, columns_of(frame))
+    (total, rounded), relaxed = scale_of(asked), _relaxed(relax, asked)
+    columns = list(dict.fromkeys(name for margin in asked for name in margin.columns))
     survey = read_survey(frame, columns, weight=weight, domain=domain)
     check_replicates(replicates, survey)
-    targets = tuple(match_margin(margin, survey.domain, survey.table) for margin in known)
-    masses = survey.table.counts / survey.table.total
-    problem = RakingProblem(targets, masses, limits, relaxed)
+    targets = tuple(match_margin(margin, survey.domain, survey.table) for margin in asked)
+    problem = RakingProblem(targets, survey.table.counts / survey.table.total, limits, relaxed)
     _refuse_lost_levels(problem)
     factors = find_factors(problem)
-    total = float(survey.size) if scale.total is None else scale.total
-    notes = (*scale.notes, *(note for target in targets for note in target.notes))
+    total = float(survey.size) if total is None else total
+    notes = (*rounded, *(note for target in targets for note in target.notes))
     certificate = certify(problem, survey, factors.values, total, missed=factors.missed, notes=notes)
     if not replicates:
         return Raking(survey, factors.values, certificate, random_state)
@@ -300,22 +275,20 @@ def rake(
     return Raking(survey, factors.values, certificate, random_state, replicated)
 
 
-def _relaxed(relax: Relax, known: Sequence[KnownMargin]) -> frozenset[int]:
+def _relaxed(relax: Relax, asked: Sequence[Margin]) -> frozenset[int]:
     """Positions of the margins that may be missed."""
-    columns = [margin.columns for margin in known]
+    columns = [margin.columns for margin in asked]
     if relax is None or (relax == ALL and (ALL,) not in columns):
-        return frozenset(() if relax is None else range(len(known)))
+        return frozenset(() if relax is None else range(len(asked)))
     wishes = [relax] if isinstance(relax, str) else relax
     if not isinstance(wishes, list | tuple) or not all(isinstance(wish, str | list | tuple) for wish in wishes):
         raise InputError(Option("relax"), f" is {relax!r}; pass 'all', or a list of margins such as ['region']")
-    positions = []
-    for wish in wishes:
-        names = (wish,) if isinstance(wish, str) else tuple(map(str, wish))
+    named = [(wish,) if isinstance(wish, str) else tuple(map(str, wish)) for wish in wishes]
+    for names in named:
         if names not in columns:
-            hint = did_you_mean(" × ".join(names), [margin.name for margin in known])
+            hint = did_you_mean(" × ".join(names), [margin.name for margin in asked])
             raise InputError(Option("relax"), f" names {' × '.join(names)!r}, which has no margin; {hint}")
-        positions.append(columns.index(names))
-    return frozenset(positions)
+    return frozenset(map(columns.index, named))
 
 
 def _refuse_lost_levels(problem: RakingProblem) -> None:

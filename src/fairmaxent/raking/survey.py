@@ -117,15 +117,9 @@ def _read_lazy(lazy: Lazy, columns: Sequence[str], weight: str | None, domain: D
     if weight is None:
         sums[3] = sums[4] = np.ones(len(counted))
     learned, codes = _encoded(counted, columns, sums[1], domain)
-    table, lightest = _merged(codes, learned, sums)
-    native = lazy.to_native()
-    return Survey(native, learned, table, lightest, None, weight, scale)
-
-
-def _merged(codes: Codes, domain: Domain, sums: list[Reals]) -> tuple[Table, Reals]:
-    """Merge what an engine counts separately, such as the numbers of a bin, or null and NaN."""
-    merged = Table.compress(codes, domain.sizes)
+    # Merge what an engine counts separately, such as the numbers of a bin, or null and NaN.
+    merged = Table.compress(codes, learned.sizes)
     size, cell = merged.distinct, merged.inverse
-    rows, counts, squares = (tally(cell, part, size) for part in sums[:3])
-    table = Table(merged.codes, counts, rows, squares, peaks=highest(cell, sums[3], size))
-    return table, _lowest(cell, sums[4], size)
+    size_of, weight_of, squared = (tally(cell, part, size) for part in sums[:3])
+    table = Table(merged.codes, weight_of, size_of, squared, peaks=highest(cell, sums[3], size))
+    return Survey(lazy.to_native(), learned, table, _lowest(cell, sums[4], size), None, weight, scale)

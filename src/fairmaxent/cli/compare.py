@@ -6,36 +6,30 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
-from fairmaxent.cli.config import config_option
-from fairmaxent.cli.debias_result import good_outcome_notes
-from fairmaxent.cli.exit_codes import as_typed
-from fairmaxent.cli.inputs import CONFIG
-from fairmaxent.cli.next_step import next_step, options_from, outputs
+from fairmaxent.cli.next_step import given_options, next_step, outputs
 from fairmaxent.cli.options import taking
-from fairmaxent.cli.output_options import json_field
-from fairmaxent.cli.reading_options import (
+from fairmaxent.cli.output import JSON
+from fairmaxent.cli.reading import (
     DomainOptions,
     ReadingOptions,
-    data_argument,
-    domain_options,
-    reading_options,
+    table_command,
 )
-from fairmaxent.cli.request_options import AskedOptions, RoleOptions, request_options, role_options
-from fairmaxent.cli.streams import echo
-from fairmaxent.cli.text import as_json, bar, cell_text
+from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
+from fairmaxent.cli.result import good_outcome_notes
+from fairmaxent.cli.terminal import as_json, bar, echo
+from fairmaxent.cli.values import as_typed
+from fairmaxent.document.text import on_one_line
 from fairmaxent.fit.option_values import Relabel
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
-    from fairmaxent.baselines.comparison import Comparison
     from fairmaxent.baselines.cross_validation import ClassifierName, Compared
-    from fairmaxent.files.reading import TableForm
 
 # The options of 'debias' that choose a method of fairmaxent.
+_ROWS = "fairmaxent, rows"
 _CHOOSING: dict[str, list[str]] = {
-    "fairmaxent, rows": [],
+    _ROWS: [],
     "fairmaxent, weights": ["--mode", "weights"],
     "relabel, probabilities": ["--relabel", "probabilities", "--mode", "weights"],
     "relabel, predictions": ["--relabel", "predictions", "--mode", "weights"],
@@ -52,19 +46,11 @@ class CompareOptions:
         choices=("tree", "logistic"),
         help="Classifier trained on each method's rows and tested on your rows.",
     )
-    as_json: bool = json_field()
+    as_json: bool = option(False, **JSON)
 
 
-@click.command()
-@data_argument
-@role_options
-@request_options
-@taking(CompareOptions, "wanted")
-@domain_options
-@reading_options
-@config_option
-@click.pass_context
-def command(
+@table_command(role_options, request_options, taking(CompareOptions, "wanted"))
+def compare_command(
     ctx: click.Context,
     data: str,
     roles: RoleOptions,
@@ -85,6 +71,7 @@ def command(
     fairmaxent compare census.csv --outcome income --protected sex --favourable '>50K'
     """
     from fairmaxent.baselines.comparison import compared, comparison_text, methods_table, new_comparison
+    from fairmaxent.baselines.cross_validation import python_name
     from fairmaxent.data.domain import Domain
 
     asked.check(ctx, roles, always_relabels=True)
@@ -93,7 +80,7 @@ def command(
     table = reading.read(data, texts=columns_as.texts)
     roles = roles.checked(table, data)
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
-    request = replace(asked.with_columns_of(table).request(roles, domain), relabel=asked.relabelling())
+    request = replace(asked.request(roles, domain), relabel=asked.relabelling())
     results: list[Compared] = []
     try:
         with bar("comparing") as progress:
@@ -103,48 +90,38 @@ def command(
         if results and not wanted.as_json:  # what took long is not lost
             echo(methods_table(results))
         raise
+    reasons = [None if result.refused is None else result.refused.spelled(as_typed) for result in results]
     if wanted.as_json:
-        echo(as_json([_record(result) for result in results]))
+        echo(
+            as_json(
+                [
+                    {"method": result.method, "refused": reason, **(vars(result.scores) if result.scores else {})}
+                    for result, reason in zip(results, reasons, strict=True)
+                ]
+            )
+        )
         return
     comparison = new_comparison(table.frame, request, wanted.classifier, results)
-    refused = [(one.method, str(_reason(one))) for one in results if one.refused is not None]
-    notes = [f"Note: {cell_text(note)}" for note in good_outcome_notes(roles.favoured, domain.attribute(roles.outcome))]
+    refused = [(result.method, reason) for result, reason in zip(results, reasons, strict=True) if reason is not None]
+    notes = [
+        f"Note: {on_one_line(note)}" for note in good_outcome_notes(roles.favoured, domain.attribute(roles.outcome))
+    ]
     if not comparison.verdict.of_decisions:
         notes.append("Note: accuracy and decisions need scikit-learn; pip install scikit-learn")
-    parts = [
-        comparison_text(comparison, refused),
-        "\n".join(notes),
-        _next_step(ctx, data, comparison, table.form),
-    ]
-    echo("\n\n".join(part for part in parts if part))
-
-
-def _next_step(ctx: click.Context, data: str, comparison: Comparison, form: TableForm) -> str:
-    """Make the table fair by the method to choose."""
-    from fairmaxent.baselines.cross_validation import python_name
-
     method = comparison.verdict.method
-    if method is None:
-        return next_step("see what the table itself would gain", _debias(ctx, data, "fairmaxent, rows", form))
-    if method not in _CHOOSING:
-        return next_step(f"use it in Python: fairmaxent.baselines.{python_name(method)}(frame, outcome, protected)")
-    return next_step("use it on the whole table", _debias(ctx, data, method, form))
+    if method is not None and method not in _CHOOSING:
+        following = next_step(
+            f"use it in Python: fairmaxent.baselines.{python_name(method)}(frame, outcome, protected)"
+        )
+    else:
+        why = "see what the table itself would gain" if method is None else "use it on the whole table"
+        following = next_step(why, [*_debias(ctx, data, _CHOOSING[method or _ROWS]), *outputs(data, table.form)])
+    echo("\n\n".join(filter(None, [comparison_text(comparison, refused), "\n".join(notes), following])))
 
 
-def _debias(ctx: click.Context, data: str, method: str, form: TableForm) -> list[str | None]:
+def _debias(ctx: click.Context, data: str, chosen: list[str]) -> list[str | None]:
     """The same options for 'debias', with those that choose a method."""
-    chosen = _CHOOSING[method]
-    own = {field.name for field in fields(CompareOptions)}
-    unused = own if "--relabel" in chosen else own | {field.name for field in fields(Relabel)}
+    unused = {"data"} | {field.name for field in fields(CompareOptions)}
+    unused |= set() if "--relabel" in chosen else {field.name for field in fields(Relabel)}
     names = {option.name or "" for option in ctx.command.params} - unused
-    given = list(options_from(ctx, ParameterSource.COMMANDLINE, names - {"data"}))
-    config = ["--config", str(ctx.meta[CONFIG])] if CONFIG in ctx.meta else []
-    return ["fairmaxent", "debias", data, *given, *config, *chosen, *outputs(data, form)]
-
-
-def _record(result: Compared) -> dict[str, object]:
-    return {"method": result.method, "refused": _reason(result), **(vars(result.scores) if result.scores else {})}
-
-
-def _reason(result: Compared) -> str | None:
-    return None if result.refused is None else result.refused.spelled(as_typed)
+    return ["debias", data, *given_options(ctx, names), *chosen]

@@ -1,22 +1,28 @@
-"""How a file becomes a table, and its columns levels: the options that all commands with a table share."""
+"""How a file becomes a table, and its columns levels: the options that all commands with a table share.
+
+What a command reads it may not overwrite: it may be the only copy.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import fnmatch
 import os
-from collections.abc import Callable, Collection, Sequence
+import stat
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairmaxent.cli import option_types
-from fairmaxent.cli.exit_codes import as_typed
-from fairmaxent.cli.options import taking
-from fairmaxent.cli.streams import check_stdin
+from fairmaxent.cli.config import CONFIG, config_option, read_domain
+from fairmaxent.cli.options import Decorator, taking
+from fairmaxent.cli.terminal import check_stdin
+from fairmaxent.cli.values import FILE, as_typed, comma_hint
 from fairmaxent.data.limits import max_memory
-from fairmaxent.errors import ColumnError, InputError, did_you_mean
+from fairmaxent.errors import ColumnError, InputError, StorageError, did_you_mean
 from fairmaxent.files import formats
-from fairmaxent.files.parquet import scan_table
+from fairmaxent.files.parquet import is_pattern, parts_of, scan_table
 from fairmaxent.files.reading import STANDARD, Reading, TableFile
 from fairmaxent.options import option
 
@@ -66,18 +72,18 @@ class ReadingOptions(Reading):
         """Leave out the columns to drop."""
         if not self.drop:
             return table
-        dropped = columns_to_drop(self.drop, table.frame.collect_schema().names())
-        return replace(table, frame=table.frame.drop(dropped), whole=table.frame)
+        names = table.frame.collect_schema().names()
+        check_dropped(self.drop, names)
+        dropped = tuple(name for name in names if name in self.drop)
+        return replace(table, frame=table.frame.drop(dropped), whole=table.frame, dropped=dropped)
 
 
-def columns_to_drop(asked: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The columns that --drop names; refuse one that is not there."""
-    dropped = option_types.joined(asked, names)
+def check_dropped(dropped: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse a column of --drop that is not there."""
     for name in dropped:
         if name not in names:
-            hint = f"{did_you_mean(name, names)}{option_types.comma_hint(names)}"
+            hint = f"{did_you_mean(name, names)}{comma_hint(names)}"
             raise ColumnError(f"--drop names {name!r}, which is not a column; {hint}")
-    return dropped
 
 
 @dataclass(frozen=True)
@@ -86,17 +92,17 @@ class DomainOptions:
 
     HEADING = "How columns become levels"
 
-    bins: tuple[tuple[str | None, Any], ...] = option(
-        (),
+    bins: Any = option(
+        None,
         text="bins",
         label="Bins",
         help="Number of bins for numbers and dates, '8' or 'age: 8', or edges, 'age: 0, 18, 65, 120'.",
     )
-    kinds: tuple[tuple[str, Any], ...] = option(
-        (), text="kind", label="Kind", help="Read a column as another kind: 'zip: categorical'."
+    kinds: dict[str, Any] | None = option(
+        None, text="kind", label="Kind", help="Read a column as another kind: 'zip: categorical'."
     )
-    order: tuple[tuple[str, Any], ...] = option(
-        (), text="levels", label="Order of its levels", help="Order of levels: 'size: small, medium, large'."
+    order: dict[str, Any] | None = option(
+        None, text="levels", label="Order of its levels", help="Order of levels: 'size: small, medium, large'."
     )
     max_levels: int | None = option(
         None,
@@ -117,17 +123,7 @@ class DomainOptions:
     @property
     def given(self) -> dict[str, Any]:
         """The options of `Domain.infer` that were given."""
-        bins = option_types.once("bins", self.bins)
-        for_all = bins.pop(None, None)
-        if bins and for_all is not None:
-            raise InputError("--bins is given both for all columns and by column; use one of the two")
-        values = {
-            "bins": bins or for_all,
-            "kinds": option_types.once("kinds", self.kinds),
-            "order": option_types.once("order", self.order),
-            "max_levels": self.max_levels,
-        }
-        given = {name: value for name, value in values.items() if value not in (None, {})}
+        given = {name: value for name, value in vars(self).items() if value not in (None, {}) and name != "declared"}
         if given and self.declared is not None:
             option = next(iter(given)).replace("_", "-")
             raise InputError(f"--domain says how all columns are read; leave --{option} out")
@@ -136,11 +132,7 @@ class DomainOptions:
     @property
     def declaration(self) -> Declaration | None:
         """The domain that a file declares."""
-        from fairmaxent.cli.config import read_domain
-
-        if self.declared is None or self.given:  # which refuses both
-            return None
-        return read_domain(self.declared)
+        return None if self.declared is None or self.given else read_domain(self.declared)  # `given` refuses both
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -177,14 +169,16 @@ def source_of(data: str | None, columns_as: DomainOptions | None, command: str |
     front_door = FrontDoor("on the command line", as_typed)
     if data is None:
         return Source(front_door=front_door)
-    is_file = data != "-" and os.path.isfile(data)
     return Source(
         command=command,
-        file="stdin" if data == "-" else os.path.basename(data),
-        sha256=file_sha256(data) if is_file else None,
+        file="stdin" if data == STANDARD else os.path.basename(data),
+        sha256=file_sha256(data) if data != STANDARD and os.path.isfile(data) else None,
         domain=columns_as.given if columns_as else {},
         front_door=front_door,
     )
+
+
+# ---------------------------------------------------------------- on the command line
 
 
 def _within_memory(ctx: click.Context, param: click.Parameter, limit: str | None) -> None:
@@ -193,21 +187,91 @@ def _within_memory(ctx: click.Context, param: click.Parameter, limit: str | None
         ctx.with_resource(max_memory(limit))
 
 
-# ---------------------------------------------------------------- on the command line
-
-data_argument = click.argument("data", type=option_types.FILE, metavar="DATA")
-domain_options = taking(DomainOptions, "columns_as")
-memory_option = click.option(
-    "--max-memory",
-    metavar="AMOUNT",
-    expose_value=False,
-    callback=_within_memory,
-    help="Refuse what is expected to take more memory than this, e.g. 4GB; by default, than there is.",
-)
-
-
 def reading_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options of reading to a command, which gets them as ``reading``, and a limit of memory."""
-    limited = memory_option(function)
+    limited = click.option(
+        "--max-memory",
+        metavar="AMOUNT",
+        expose_value=False,
+        callback=_within_memory,
+        help="Refuse what is expected to take more memory than this, e.g. 4GB; by default, than there is.",
+    )(function)
     limited.__click_params__[-1].heading = ReadingOptions.HEADING  # type: ignore[attr-defined]
     return taking(ReadingOptions, "reading")(limited)
+
+
+def table_command(*records: Decorator, **settings: Any) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a command about a table: it gets its context, the path, other records, and how the table is read."""
+    data: Decorator = click.argument("data", type=FILE, metavar="DATA")
+    adding: list[Decorator] = [data, *records, taking(DomainOptions, "columns_as"), reading_options, config_option]
+
+    def decorate(function: Callable[..., None]) -> click.Command:
+        decorated: Callable[..., None] = click.pass_context(function)
+        for add in reversed(adding):
+            decorated = add(decorated)
+        command: click.Command = click.command(**settings)(decorated)
+        return command
+
+    return decorate
+
+
+# ---------------------------------------------------------------- what must not be overwritten, or change
+
+
+def refuse_overwriting(read: Sequence[str | None], targets: Sequence[str]) -> None:
+    """Refuse to overwrite what is read, under whatever name, and to write where the next run would read it as data."""
+    context = click.get_current_context(silent=True)
+    beside = () if context is None else (context.meta.get(CONFIG), context.params.get("declared"))  # --config, --domain
+    sources = [source for source in (*read, *beside) if source is not None]
+    inputs = {_identity(file, 0) for source in sources for file in _files_of(source)} - {None}
+    for target in targets:
+        if _identity(target, 1) in inputs:
+            raise click.UsageError(f"{target} is an input file and would be overwritten; name another file")
+        for source in sources:
+            if STANDARD not in (target, source) and would_be_read(target, source):
+                raise click.UsageError(
+                    f"{target} would be read as data by the next run, because the input is {source}; name a file "
+                    "elsewhere"
+                )
+
+
+@contextlib.contextmanager
+def unchanged(source: str) -> Iterator[None]:
+    """Refuse what was made of files that somebody changed meanwhile: they are read several times, and must not mix."""
+
+    def states() -> list[tuple[str, int, int, int]]:
+        found = [(str(file), os.stat(file)) for file in _files_of(source) if os.path.exists(file)]
+        return [(file, state.st_ino, state.st_size, state.st_mtime_ns) for file, state in found]
+
+    before = states()
+    yield
+    if states() != before:
+        raise StorageError(f"{source} was changed while it was read; run the command again")
+
+
+def _files_of(source: str) -> list[Any]:
+    """The files behind a path."""
+    parts = None if source == STANDARD else parts_of(source)
+    return [source] if parts is None else list(parts)
+
+
+def _identity(path: str | os.PathLike[str], standard: int) -> tuple[int, int] | None:
+    """Device and inode of a regular file, also if it is the standard stream; None for anything else."""
+    with contextlib.suppress(OSError, ValueError):
+        state = os.fstat(standard) if path == STANDARD else os.stat(path)
+        if stat.S_ISREG(state.st_mode):
+            return state.st_dev, state.st_ino
+    return None
+
+
+def would_be_read(target: str, source: str) -> bool:
+    """Whether a file of this name would be a part of the source."""
+    names = (os.path.realpath(target), os.path.abspath(target))
+    if os.path.isdir(source):
+        folder = os.path.realpath(source)
+        return any(os.path.commonpath([name, folder]) == folder for name in names)
+    if not is_pattern(source):
+        return False
+    pattern = os.path.abspath(source)
+    same_depth = (name for name in names if "**" in pattern or name.count(os.sep) == pattern.count(os.sep))
+    return any(fnmatch.fnmatchcase(name, pattern) for name in same_depth)

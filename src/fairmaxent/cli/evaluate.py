@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
-from fairmaxent.cli import option_types
 from fairmaxent.cli.config import config_option
-from fairmaxent.cli.exit_codes import as_typed
 from fairmaxent.cli.next_step import next_step, outputs
 from fairmaxent.cli.options import SectionedCommand, taking
-from fairmaxent.cli.output_options import json_field
-from fairmaxent.cli.reading_options import ReadingOptions, columns_to_drop, reading_options
-from fairmaxent.cli.request_options import RoleOptions
-from fairmaxent.cli.streams import echo
-from fairmaxent.cli.text import as_json, bar, step
+from fairmaxent.cli.output import JSON, SEED
+from fairmaxent.cli.reading import ReadingOptions, check_dropped, reading_options
+from fairmaxent.cli.request import RoleOptions
+from fairmaxent.cli.terminal import as_json, bar, echo
+from fairmaxent.cli.values import FILE, as_typed, written
 from fairmaxent.data.levels import value_text
+from fairmaxent.files.reading import STANDARD
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
@@ -30,9 +29,10 @@ if TYPE_CHECKING:
 class EvaluateOptions:
     """What the new rows are judged by."""
 
+    HEADING = "Options"
+
     control: str | None = option(
         None,
-        main=True,
         text="file",
         metavar="FILE",
         label="Rows of other people",
@@ -40,29 +40,23 @@ class EvaluateOptions:
     )
     outcome: str | None = option(
         None,
-        main=True,
         metavar="COLUMN",
         help="Outcome column: a model is trained on the new rows and judged on real people.",
     )
-    protected: tuple[str, ...] = option(
-        (),
-        main=True,
-        text="columns as typed",
-        help="Columns whose groups that model is judged by, e.g. sex,race; repeatable.",
+    protected: list[str] | None = option(
+        None, text="columns", help="Columns whose groups that model is judged by, e.g. sex,race; repeatable."
     )
-    favourable: tuple[object, ...] = option(
-        (), main=True, flags=("--favourable", "--favorable"), text="level", help="The good outcome; repeatable."
+    favourable: list[object] | None = option(
+        None, flags=("--favourable", "--favorable"), text="level", help="The good outcome; repeatable."
     )
     secrets: list[str] | None = option(
         None,
-        main=True,
         text="columns",
         label="Columns that an attacker wants to know",
         help="Columns that an attacker wants to know, who knows all others; repeatable. By default every column.",
     )
     attacks: int = option(
         2000,
-        main=True,
         text="whole",
         least=1,
         label="Tries of each attack",
@@ -70,34 +64,24 @@ class EvaluateOptions:
     )
     random_state: int = option(
         0,
-        main=True,
-        flags=("--seed", "--random-state"),
-        text="whole",
         least=0,
-        label="Seed",
         help="Seed of everything that is drawn.",
         page_help="The same seed gives the same result.",
+        **SEED,
     )
-    as_json: bool = json_field(main=True)
-
-    def checked(self, table: TableFile, path: str) -> RoleOptions:
-        """Check that the columns exist in the real table."""
-        if self.protected and not self.outcome:
-            raise click.UsageError("--protected compares groups by an outcome; name that with --outcome, too")
-        roles = RoleOptions(self.outcome or "", self.protected, self.favourable, groups="each", weight=None)
-        return roles.checked(table, path)
+    as_json: bool = option(False, **JSON)
 
 
 @click.command(
     cls=SectionedCommand,
     epilog="Nothing is written. The exit code is 0 whatever the verdict; --json lists what was 'flagged'.",
 )
-@click.argument("real", type=option_types.FILE, metavar="REAL")
-@click.argument("new", type=option_types.FILE, metavar="NEW")
+@click.argument("real", type=FILE, metavar="REAL")
+@click.argument("new", type=FILE, metavar="NEW")
 @taking(EvaluateOptions, "wanted")
 @reading_options
 @config_option
-def command(real: str, new: str, wanted: EvaluateOptions, reading: ReadingOptions) -> None:
+def evaluate_command(real: str, new: str, wanted: EvaluateOptions, reading: ReadingOptions) -> None:
     """Judge the rows in the file NEW, which were made from the table in the file REAL (- is stdin).
 
     Fidelity: how much the tables differ. Utility: what a model learns from the new rows. Risk: what the new rows give
@@ -111,11 +95,13 @@ def command(real: str, new: str, wanted: EvaluateOptions, reading: ReadingOption
     from fairmaxent.evaluation.text import evaluation_text
 
     paths = {"real": real, "new": new} | ({} if wanted.control is None else {"control": wanted.control})
-    if list(paths.values()).count("-") > 1:
+    if list(paths.values()).count(STANDARD) > 1:
         raise click.UsageError("only one table can be read from stdin; name files for the others")
     tables = _read(paths, reading)
-    roles = wanted.checked(tables["real"], real)
-    columns = tables["real"].frame.collect_schema().names()
+    if wanted.protected and not wanted.outcome:
+        raise click.UsageError("--protected compares groups by an outcome; name that with --outcome, too")
+    asked = RoleOptions(wanted.outcome or "", tuple(wanted.protected or ()), tuple(wanted.favourable or ()))
+    roles = asked.checked(tables["real"], real)
     with bar("evaluating") as progress:
         evaluation = evaluate(
             tables["real"].frame,
@@ -124,7 +110,7 @@ def command(real: str, new: str, wanted: EvaluateOptions, reading: ReadingOption
             outcome=roles.outcome or None,
             protected=roles.protected or None,
             favourable=roles.favoured,
-            secrets=None if wanted.secrets is None else option_types.joined(wanted.secrets, columns),
+            secrets=wanted.secrets,
             attacks=wanted.attacks,
             random_state=wanted.random_state,
             progress=progress,
@@ -132,20 +118,19 @@ def command(real: str, new: str, wanted: EvaluateOptions, reading: ReadingOption
     notes = [f"{paths[name]}: {note}" for name, table in tables.items() for note in table.notes_spelled(as_typed)]
     if wanted.as_json:
         echo(as_json({**evaluation.to_dict(), "notes": notes}))
-        return
-    echo(evaluation_text(evaluation, notes))
-    echo(f"\n{_next(evaluation, real, roles, tables['real'])}")
+    else:
+        echo(f"{evaluation_text(evaluation, notes)}\n\n{_next(evaluation, real, roles, tables['real'])}")
 
 
 def _read(paths: Mapping[str, str], reading: ReadingOptions) -> dict[str, TableFile]:
     """Read all tables in the same way; a column to drop may be in only some of them."""
-    as_they_are, tables = replace(reading, drop=None), {}
+    tables = {}
     for name, path in paths.items():
-        with step(f"reading {path}"):
-            tables[name] = as_they_are.read(path)
+        with bar(f"reading {path}"):
+            tables[name] = replace(reading, drop=None).read(path)
     names = {name: table.frame.collect_schema().names() for name, table in tables.items()}
-    known = list(dict.fromkeys(column for columns in names.values() for column in columns))
-    dropped = columns_to_drop(reading.drop or (), known)
+    dropped = reading.drop or ()
+    check_dropped(dropped, list(dict.fromkeys(column for columns in names.values() for column in columns)))
     return {
         name: replace(reading, drop=[column for column in dropped if column in names[name]]).without_dropped(table)
         for name, table in tables.items()
@@ -160,17 +145,9 @@ def _next(evaluation: Evaluation, real: str, roles: RoleOptions, table: TableFil
         why = "make rows that copy nobody, and evaluate those"
         if not roles.protected:
             return next_step(f"{why}: 'fairmaxent debias' with --base-share 1")
-        return next_step(
-            why, ["fairmaxent", "debias", real, *_asked(roles), "--base-share", "1", *outputs(real, table.form)]
-        )
+        again = ["--outcome", roles.outcome, "--protected", written(roles.protected)]
+        again += [part for level in roles.favourable for part in ("--favourable", value_text(level))]
+        return next_step(why, ["debias", real, *again, "--base-share", "1", *outputs(real, table.form)])
     if not evaluation.control_rows:
         return next_step("set rows aside before you make new ones; pass them with --control")
     return next_step("share the rows together with this evaluation (or with --json)")
-
-
-def _asked(roles: RoleOptions) -> Iterator[str]:
-    yield from ("--outcome", roles.outcome)
-    for name in roles.protected:
-        yield from ("--protected", name)
-    for level in roles.favourable:
-        yield from ("--favourable", value_text(level))

@@ -1,4 +1,4 @@
-"""The process from outside: its three standard streams, and the signals that end it.
+"""The process from outside: its streams, what is shown while it works, and the signals that end it.
 
 What is printed passes through `echo`, so that no data can steer the terminal. Being told to end is no reason to leave
 files behind: unfinished ones are removed on every signal that can be caught. Python runs handlers only in the main
@@ -9,18 +9,22 @@ interrupts the main thread, which then says so.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import signal
 import sys
 import threading
 import warnings
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any, NoReturn
 
 import click
 
+from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import StorageError
-from fairmaxent.plain_text import visible
+from fairmaxent.plain_text import json_text, visible
+from fairmaxent.progress import Progress, silent
 
 _CLOSED_STDOUT = "Error: stdout is closed, so no result could be shown; redirect it to a file, or to /dev/null\n"
 
@@ -133,3 +137,34 @@ def _leave(code: int) -> NoReturn:
             sys.stderr.write(_SHOW_CURSOR)
             sys.stderr.flush()
         os._exit(code)
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+def as_json(record: Any) -> str:
+    """Plain JSON: what is no number (infinite, NaN) is null, what has no JSON form is its text."""
+    from fairmaxent.data.levels import value_text
+
+    return json_text(record, indent=2, text=value_text)
+
+
+@contextlib.contextmanager
+def bar(text: str) -> Iterator[Progress]:
+    """Show a bar on a terminal, with the stage that is going on; a pipe or a file stays as it is."""
+    if not sys.stderr.isatty() or importlib.util.find_spec("rich") is None:
+        yield silent
+        return
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (rich.TextColumn("{task.description}", markup=False), rich.BarColumn(), rich.TimeElapsedColumn())
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        text = on_one_line(text)
+        task = shown.add_task(text, total=None)
+
+        def report(stage: str, share: float) -> None:
+            # A share of zero may last: the bar then moves without end.
+            shown.update(task, description=f"{text}: {stage}", completed=share, total=1.0 if share else None)
+
+        yield report

@@ -4,62 +4,58 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from fairmaxent.cli import option_types
-from fairmaxent.cli.options import named_like, taking
+from fairmaxent.cli.options import taking
+from fairmaxent.cli.values import NOTHING, comma_hint
+from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.domain import Domain
 from fairmaxent.errors import ColumnError, did_you_mean
 from fairmaxent.files.csv import DELIMITERS
+from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.option_values import Estimate, OutputOption, Relabel
 from fairmaxent.fit.request import Request
 from fairmaxent.options import TypedOption, typed_options
 from fairmaxent.privacy.budget import Privacy
-
-if TYPE_CHECKING:
-    from fairmaxent.data.declaration import Declaration
-    from fairmaxent.data.domain import Domain
-    from fairmaxent.files.reading import TableFile
-    from fairmaxent.progress import Progress
+from fairmaxent.progress import Progress
 
 
 @dataclass(frozen=True)
 class RoleOptions:
-    """Which columns the rates are about."""
+    """Which columns the rates are about; `inspect` proposes those that are not given."""
 
-    outcome: str  # empty if `inspect` is to propose it
-    protected: tuple[str, ...]  # as typed, until `checked` has seen the columns
+    outcome: str
+    protected: tuple[str, ...]
     favourable: tuple[object, ...]
-    groups: Any
-    weight: str | None
+    groups: Any = "each"
+    weight: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "outcome", self.outcome or "")
+        for name in ("protected", "favourable"):
+            object.__setattr__(self, name, tuple(getattr(self, name) or ()))
 
     @property
     def favoured(self) -> object:
         """The favourable levels as `debias` takes them."""
-        if len(self.favourable) > 1:
-            return list(self.favourable)
-        return self.favourable[0] if self.favourable else None
+        return list(self.favourable) if len(self.favourable) > 1 else next(iter(self.favourable), None)
 
     def checked(self, table: TableFile, path: str) -> RoleOptions:
         """Check that the columns exist, and read the favourable levels as the outcome holds them (true, numbers)."""
         schema = table.frame.collect_schema()
         names = schema.names()
-        protected = tuple(name for text in self.protected for name in option_types.columns_in(text, names))
-        for name in (self.outcome, *protected, self.weight):
+        for name in (self.outcome, *self.protected, self.weight):
             if name and name not in names:
                 if table.whole is not None and name in table.whole.collect_schema().names():
                     raise ColumnError(f"--drop names the column {name!r}, which has a role; take it out of --drop")
                 raise ColumnError(f"{path} has no column {name!r}; {_column_hint(name, names, path)}")
         if self.favourable and not self.outcome:
             raise click.UsageError("--favourable is a level of the outcome; name that with --outcome, too")
-        levels = tuple(typed_level(level, schema[self.outcome]) for level in self.favourable)
-        return replace(self, protected=protected, favourable=levels)
+        return replace(self, favourable=tuple(typed_level(level, schema[self.outcome]) for level in self.favourable))
 
 
 def typed_level(text: object, dtype: Any) -> object:
@@ -73,7 +69,7 @@ def typed_level(text: object, dtype: Any) -> object:
 
 def _column_hint(name: str, names: Sequence[str], path: str) -> str:
     """Say why a column may be missing."""
-    hint = f"{did_you_mean(name, names)}{option_types.comma_hint(names)}"
+    hint = f"{did_you_mean(name, names)}{comma_hint(names)}"
     mark = next((mark for mark in DELIMITERS if len(names) == 1 and mark in names[0]), None)
     if mark is not None:
         return f"{hint}. Its first line seems to be separated by {mark!r}: leave --delimiter out, or set it to that"
@@ -110,7 +106,7 @@ class AskedOptions:
     @property
     def relabels(self) -> bool:
         """Whether outcomes are relabelled."""
-        return bool(self.values["relabel"] != option_types.NOTHING)
+        return bool(self.values["relabel"] != NOTHING)
 
     @property
     def releases(self) -> bool:
@@ -133,9 +129,8 @@ class AskedOptions:
 
     def with_seed(self) -> AskedOptions:
         """Choose a seed if none was given, so that a report can say how to repeat the draws."""
-        if self.random_state is not None:
-            return self
-        return replace(self, values={**self.values, "random_state": secrets.randbelow(2**32)})
+        seed = secrets.randbelow(2**32) if self.random_state is None else self.random_state
+        return AskedOptions({**self.values, "random_state": seed})
 
     def check(self, ctx: click.Context, roles: RoleOptions, *, always_relabels: bool = False) -> None:
         """Refuse, before any work, options that contradict each other, or the command, if it relabels anyway."""
@@ -146,9 +141,8 @@ class AskedOptions:
         if self.values["delta"] is not None and not self.private:
             raise click.UsageError("--delta is for a private fit; add --epsilon, e.g. --epsilon 1")
         is_given = ctx.get_parameter_source("representation_rate") is not ParameterSource.DEFAULT
-        rates = self.values["representation_rate"]
-        protected = [name for text in roles.protected for name in option_types.columns_in(text, ())]
-        for column, _ in self.values["target"] if is_given and roles.groups == "each" else ():
+        rates, protected = self.values["representation_rate"], roles.protected
+        for column in self.values["target"] or () if is_given and roles.groups == "each" else ():
             rate = rates.get(column) if isinstance(rates, Mapping) else rates
             if column in protected and rate is not None:
                 others = ", ".join(f"{name}=…" for name in protected if name != column)
@@ -156,13 +150,6 @@ class AskedOptions:
                     f"--representation-rate and --target both set the size of the groups of {column!r}; leave one out"
                     f"{f', or give the rate by column: {others}' if others else ''}"
                 )
-
-    def with_columns_of(self, table: TableFile) -> AskedOptions:
-        """The same, with lists of columns as the table has them: a name that contains a comma is one name."""
-        if self.values["keep_columns"] is None:
-            return self
-        kept = option_types.joined(self.values["keep_columns"], table.frame.collect_schema().names())
-        return replace(self, values={**self.values, "keep_columns": kept})
 
     def request(
         self, roles: RoleOptions, domain: Domain | Declaration | None, progress: Progress | None = None
@@ -180,7 +167,7 @@ class AskedOptions:
             weight=roles.weight,
             domain=domain,
             progress=progress,
-            estimate=None,  # it belongs to what is written: see `cli.debias_result`
+            estimate=None,  # it belongs to what is written: see `cli.result`
             privacy=Privacy(**self._given("privacy")) if self.private else None,
             **{**values, "relabel": (self.relabelling() or self.values["relabel"]) if self.relabels else None},
         )
@@ -195,11 +182,11 @@ def _value(source: TypedOption, value: Any) -> Any:
     """What a field of the request gets for what was typed."""
     if source.info.text == "flag":
         return source.info.on if value else source.field.default
-    form = option_types.TEXTS.get(source.info.text)
-    return value if form is None else form.join(source.field.name, value)
+    return value
 
 
-_ROLES = named_like(RoleOptions, Request)
+_ROLE_NAMES = [field.name for field in fields(RoleOptions)]
+_ROLES = [source for source in typed_options(Request) if source.param in _ROLE_NAMES]
 _ASKED = [source for source in typed_options(Request) if source not in _ROLES]
 REQUEST_NAMES = [source.param for source in _ASKED]
 

@@ -1,1 +1,0 @@
-"""Commands: one file for each command of `fairmaxent`."""

@@ -1,0 +1,166 @@
+"""``fairmaxent inspect``: what a table looks like, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairmaxent.cli.config import domain_text, toml, toml_section
+from fairmaxent.cli.next_step import after_inspection
+from fairmaxent.cli.options import taking
+from fairmaxent.cli.output import FORCE, JSON
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions, refuse_overwriting, table_command
+from fairmaxent.cli.request import RoleOptions, proposed_role_options
+from fairmaxent.cli.terminal import as_json, bar, echo
+from fairmaxent.cli.values import NOTHING, as_typed
+from fairmaxent.data.domain import Domain
+from fairmaxent.document.text import on_one_line
+from fairmaxent.errors import spelled
+from fairmaxent.files.write import Staging, write_whole
+from fairmaxent.options import option
+
+if TYPE_CHECKING:
+    from fairmaxent.inspection import Inspection
+
+_CONFIG = """\
+# Options of 'fairmaxent debias', with the same names. Rates may be "none", or by column in a section:
+# [representation_rate]
+# sex = 0.9
+# A protected column has a representation_rate or a target, not both:
+# [target.sex]
+# Female = 0.6"""
+
+
+@dataclass(frozen=True)
+class InspectOptions:
+    """What is written, and how the answer is given."""
+
+    as_json: bool = option(False, **JSON)
+    write_config: str | None = option(
+        None, text="file", in_files=False, metavar="FILE", help="Write a TOML file to edit, for 'debias'."
+    )
+    write_domain: str | None = option(
+        None,
+        text="file",
+        in_files=False,
+        metavar="FILE",
+        help="Write a draft of a declared domain (TOML) to edit, for 'debias --epsilon'.",
+    )
+    force: bool = option(False, **FORCE)
+
+
+@table_command(proposed_role_options, taking(InspectOptions, "wanted"))
+def inspect_command(
+    ctx: click.Context,
+    data: str,
+    roles: RoleOptions,
+    wanted: InspectOptions,
+    columns_as: DomainOptions,
+    reading: ReadingOptions,
+) -> None:
+    """Look at the table in the file DATA (- is stdin). Changes nothing.
+
+    Lists the columns, proposes the outcome, the good outcome and the protected columns if you do not name them, shows
+    groups, rates and proxies, says what to watch out for, and prints the next command.
+
+    \b
+    fairmaxent inspect census.csv
+    fairmaxent inspect census.csv --outcome income --protected sex,race
+    """
+    from fairmaxent.inspection.findings import inspection_text
+
+    for flag, path in (("--write-config", wanted.write_config), ("--write-domain", wanted.write_domain)):
+        if path == "-":
+            raise click.UsageError(f"{flag} needs the name of a file, not -")
+    written = [path for path in (wanted.write_config, wanted.write_domain) if path is not None]
+    refuse_overwriting([data], written)
+    with Staging(written, force=wanted.force, readable=written) as staging:
+        with bar(f"reading {data}"):
+            table = reading.read(data, texts=columns_as.texts)
+            roles = roles.checked(table, data)
+        with bar("looking"):
+            domain = columns_as.domain(table.frame, roles.weight)
+            inspection = inspected(table.frame, roles, domain)
+        if wanted.write_config is not None:
+            config = _config(inspection, roles, reading, columns_as)
+            write_whole(staging.path_for(wanted.write_config), config.encode())
+        if wanted.write_domain is not None:
+            draft = domain_draft(table.frame, roles, domain)
+            write_whole(staging.path_for(wanted.write_domain), draft.encode())
+    notes = table.notes_spelled(as_typed)
+    if wanted.as_json:
+        hints = [
+            {"kind": hint.kind, "columns": hint.columns, "text": spelled(hint.parts, as_typed)}
+            for hint in inspection.hints
+        ]
+        echo(as_json({**inspection.to_dict(), "hints": hints, "reading": notes}))
+    else:
+        echo(inspection_text(inspection, as_typed, notes=notes))
+    for path in written:
+        echo(f"wrote {on_one_line(path)}", err=wanted.as_json)
+    if wanted.write_domain is not None:
+        echo(
+            f"Every level and edge in {on_one_line(wanted.write_domain)} must be public knowledge: read it, edit it, "
+            "and then remove the line 'draft = true'.",
+            err=wanted.as_json,
+        )
+    if not wanted.as_json:
+        echo(f"\n{after_inspection(ctx, data, inspection, config=wanted.write_config, form=table.form)}")
+
+
+def inspected(frame: Any, roles: RoleOptions, domain: Domain | None) -> Inspection:
+    """Look at a table with the roles that were chosen."""
+    from fairmaxent.inspection import inspect
+
+    return inspect(
+        frame,
+        roles.outcome or None,
+        roles.protected or None,
+        favourable=roles.favoured,
+        groups=roles.groups,
+        weight=roles.weight,
+        domain=domain,
+    )
+
+
+def domain_draft(frame: Any, roles: RoleOptions, domain: Domain | None) -> str:
+    """A declared domain to be edited; the columns with a role are in it even if they look like identifiers."""
+    whole = domain or Domain.infer(frame if roles.weight is None else frame.drop(roles.weight))
+    left_out = [name for name in whole.identifiers if name not in (roles.outcome, *roles.protected)]
+    return domain_text(whole.without(left_out).draft(), left_out)
+
+
+def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions, columns_as: DomainOptions) -> str:
+    """A TOML file with the options that 'debias' would use, to be edited."""
+    chosen = replace(
+        roles, outcome=inspection.outcome or "", protected=inspection.protected, favourable=inspection.favourable
+    )
+    rates = inspection.representation_rate
+    options = {
+        **vars(chosen),
+        "representation_rate": NOTHING if rates is None else rates,
+        "statistical_rate": 1.0,
+        "base": "tree",
+        "base_share": 0.2,
+        "random_state": 0,
+        **vars(reading),
+        "max_levels": columns_as.max_levels,
+        "bins": columns_as.bins,
+    }
+    kinds = {column.name: column.kind for column in inspection.columns if column.name not in inspection.identifiers}
+    sections = {name: value for name, value in options.items() if isinstance(value, Mapping)}
+    if isinstance(rates, Mapping):
+        sections["representation_rate"] = {column: NOTHING if rate is None else rate for column, rate in rates.items()}
+    plain = {name: value for name, value in options.items() if name not in sections and value not in (None, [], (), "")}
+    lines = [_CONFIG, *(f"{name} = {toml(value)}" for name, value in plain.items())]
+    if inspection.identifiers:
+        lines += [
+            "# To keep columns that look like identifiers:",
+            f"# keep_columns = {toml(inspection.identifiers)}",
+        ]
+    for name, values in {**sections, "order": columns_as.order or {}, "kinds": kinds}.items():
+        lines += toml_section(name, values)
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,233 @@
+"""``fairmaxent sample``, ``verify`` and ``report``: what can be done with a saved model."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from fairmaxent.cli import output as shared
+from fairmaxent.cli.next_step import free_name, next_step
+from fairmaxent.cli.options import taking
+from fairmaxent.cli.reading import ReadingOptions, reading_options, refuse_overwriting, source_of
+from fairmaxent.cli.request import typed_level
+from fairmaxent.cli.terminal import as_json, bar, echo
+from fairmaxent.cli.values import FILE, number_of
+from fairmaxent.document.text import on_one_line
+from fairmaxent.document.words import counted
+from fairmaxent.files.formats import FileFormat, output_format
+from fairmaxent.files.reading import STANDARD
+from fairmaxent.files.write import Staging
+from fairmaxent.options import option
+
+if TYPE_CHECKING:
+    from fairmaxent.data.attribute import Attribute
+    from fairmaxent.report.delivered import Mode
+
+model_argument = click.argument("model", type=FILE, metavar="MODEL")
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    """Which rows are drawn, and where they go."""
+
+    rows: int = option(flags=("-n", "--rows"), text="whole", least=1, required=True, help="How many rows.")
+    given: tuple[dict[str, str], ...] = option(
+        (),
+        text="pairs",
+        help="Fix columns exactly: sex=Female, or numbers in a range: age=18..65 (from 18, below 65). Repeat a column "
+        "to allow another value.",
+    )
+    output: str = option(
+        "-",
+        flags=("-o", "--output"),
+        text="file",
+        shows_default=False,
+        help="Where to write the rows; stdout by default.",
+    )
+    output_format: FileFormat | None = option(None, **shared.FORMAT)
+    iid: bool = option(False, text="flag", help="Draw rows independently instead of by quota.")
+    random_state: int | None = option(
+        None,
+        help="The same seed gives the same rows; by default they differ each time, whatever the seed of the model.",
+        **shared.SEED,
+    )
+    readable_by_others: bool = option(False, **shared.READABLE)
+    force: bool = option(False, **shared.FORCE)
+
+
+@click.command()
+@model_argument
+@taking(SampleOptions, "wanted")
+def sample_command(model: str, wanted: SampleOptions) -> None:
+    """Draw rows from MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
+
+    \b
+    fairmaxent sample model.fme -n 1000 --given sex=Female -o women.csv
+    """
+    from fairmaxent.fit.fit import load
+
+    rows, target = wanted.rows, wanted.output
+    refuse_overwriting([model], [target])
+    output_format(target, wanted.output_format)
+    with Staging([target], force=wanted.force, readable=[target] if wanted.readable_by_others else []) as staging:
+        with bar(f"reading {model}"):
+            fit = load(model)
+        joined: dict[str, list[object]] = {}
+        for column, text in (pair for pairs in wanted.given for pair in pairs.items()):
+            joined.setdefault(column, []).append(_value(text, fit.domain.attribute(column)))
+        evidence = {column: values[0] if len(values) == 1 else values for column, values in joined.items()}
+        with bar(f"drawing {counted(rows, 'row')}") as progress:
+            shared.write_drawn(
+                fit,
+                rows,
+                staging,
+                target,
+                format=wanted.output_format,
+                progress=progress,
+                given=evidence or None,
+                # Otherwise the seed of the model would draw the rows of 'debias' again.
+                random_state=secrets.randbelow(2**32) if wanted.random_state is None else wanted.random_state,
+                iid=wanted.iid,
+            )
+    if target != STANDARD:
+        for note in shared.formula_notes(fit.domain, target, wanted.output_format):
+            echo(f"Note: {on_one_line(note)}")
+        echo(f"wrote {on_one_line(target)} ({counted(rows, 'row')})")
+        command = ["report", model, "--sample", target, "-o", free_name(model, "report", ".html")]
+        echo(f"\n{next_step('write a report on these rows', command)}")
+
+
+def _value(text: str, attribute: Attribute) -> object:
+    """A level by its label, or else a boolean, number or range of numbers, as the column holds it."""
+    low, dots, high = text.partition("..")
+    if dots and attribute.kind == "numeric" and text not in attribute.labels:
+        with contextlib.suppress(ValueError):
+            return slice(*(number_of(end) if end.strip() else None for end in (low, high)))
+    return text if text in attribute.labels else typed_level(text, attribute.values.dtype)
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """How the answer is given."""
+
+    as_json: bool = option(False, **shared.JSON)
+
+
+@click.command(epilog="Exit code 0: verified. 5: damaged, forged, or not a model.")
+@model_argument
+@taking(VerifyOptions, "wanted")
+def verify_command(model: str, wanted: VerifyOptions) -> None:
+    """Check MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
+
+    Digests, types and ranges are checked, and the certificate is made again from the rows and the distribution in the
+    file. Nothing in the file is run.
+
+    \b
+    fairmaxent verify model.fme
+    """
+    from fairmaxent.fit.storage import verify
+
+    with bar(f"checking {model}"):
+        verified = verify(model)
+    if not wanted.as_json:
+        echo(str(verified))
+        command = ["sample", model, "-n", "1000", "-o", free_name(model, "rows", ".csv")]
+        echo(f"\n{next_step('draw rows from it', command)}")
+        return
+    record = {name: getattr(verified, name) for name in ("sha256", "version", "holds", "unverified")}
+    rates = {name: getattr(verified.certificate, name) for name in ("wanted", "before", "achieved")}
+    echo(as_json({"model": model, "verified": True} | record | rates))
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """What the report is about, and where it goes."""
+
+    output: str | None = option(
+        None,
+        flags=("-o", "--output"),
+        text="file",
+        help="Where to write the report: .html, .md, .json or .pdf; report.html by default, unless --pdf is given.",
+    )
+    pdf: str | None = option(None, **shared.PDF)
+    data: str | None = option(
+        None, text="file", help="The table that the model was made from, to count copies exactly."
+    )
+    sample: str | None = option(
+        None, text="file", help="The rows that were drawn or added; by default new ones are drawn."
+    )
+    mode: Mode = option("rows", choices=shared.MODES, help="What was made from the model, as in 'fairmaxent debias'.")
+    trade_off: bool = option(
+        True,
+        flags=("--trade-off/--no-trade-off",),
+        text="flag",
+        help="Fit a few more times, to show what other options would cost.",
+    )
+    evaluate: bool = option(False, **shared.EVALUATE)
+    force: bool = option(False, **shared.FORCE)
+
+    def checked(self, model: str) -> tuple[str, ...]:
+        """Refuse, before any work, what cannot go together; return the files to be written."""
+        path = "report.html" if self.output is None and self.pdf is None else self.output
+        shared.check_reports(path, self.pdf)
+        targets = tuple(path for path in (path, self.pdf) if path is not None)
+        refuse_overwriting([model, self.data, self.sample], targets)
+        if self.mode == "weights" and self.sample is not None:
+            raise click.UsageError("--mode weights draws no rows; leave --sample out")
+        if self.evaluate and self.data is None:
+            raise click.UsageError("--evaluate needs the table that the model was made from; name it with --data")
+        shared.check_evaluated(self.mode, evaluate=self.evaluate)
+        return targets
+
+
+@click.command()
+@model_argument
+@taking(ReportOptions, "wanted")
+@shared.filing_options
+@reading_options
+def report_command(model: str, wanted: ReportOptions, filing: shared.FilingOptions, reading: ReadingOptions) -> None:
+    """Write a report on MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
+
+    \b
+    fairmaxent report model.fme --data census.csv -o report.html
+    """
+    from fairmaxent.fit.fit import load
+    from fairmaxent.report import build_report
+    from fairmaxent.report.source import written_file
+    from fairmaxent.report.writer import save_report
+
+    targets = wanted.checked(model)
+    data, sample = wanted.data, wanted.sample
+    with Staging(targets, force=wanted.force, readable=targets) as staging:
+        with bar(f"reading {model}"):
+            fit = load(model)
+            drawn = None if sample is None else reading.read(sample).frame
+            # If an engine counted the rows, it also looks for copies.
+            scanned = None if data is None or fit.table.keeps_rows else reading.scan(data)
+            table = None if data is None else scanned or reading.read(data)
+        with bar("writing"):
+            files = {"Fair table": sample, "Model": model}
+            written = [written_file(what, path) for what, path in files.items() if path and os.path.isfile(path)]
+            origin = source_of(data, None, None)
+            if table is not None:
+                notes = table.notes_spelled(origin.front_door.spell)
+                origin = replace(origin, dropped=table.dropped, reading=notes)
+            report = build_report(
+                fit,
+                data=None if table is None else table.frame,
+                delivered=drawn,
+                mode=wanted.mode,
+                source=replace(origin, written=tuple(written)),
+                trade_off=wanted.trade_off,
+                evaluate=wanted.evaluate,
+                **asdict(filing),
+            )
+            for path in targets:
+                save_report(report, staging.path_for(path))
+    echo("\n".join(f"wrote {on_one_line(path)}" for path in targets))
+    echo(f"\n{next_step(f'open {targets[0]} and read its first page before you use the result')}")

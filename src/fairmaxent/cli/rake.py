@@ -1,0 +1,222 @@
+"""``fairmaxent rake``: weights for known margins."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from fairmaxent.cli.next_step import next_step, resolved
+from fairmaxent.cli.options import SectionedCommand, taking
+from fairmaxent.cli.output import SEED, FileOptions, FilingOptions, filing_options, formula_notes
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions, source_of, table_command
+from fairmaxent.cli.terminal import as_json, bar, echo
+from fairmaxent.cli.values import as_typed
+from fairmaxent.data.levels import cell_text
+from fairmaxent.document.text import table_lines
+from fairmaxent.errors import spelled
+from fairmaxent.files.reading import STANDARD
+from fairmaxent.files.write import Staging
+from fairmaxent.options import option
+
+if TYPE_CHECKING:
+    from fairmaxent.files.reading import TableFile
+    from fairmaxent.raking.certificate import RakingCertificate
+    from fairmaxent.raking.raking import Raking
+    from fairmaxent.report import Source
+
+_SHOWN = 60  # levels before the rest is counted
+
+
+@dataclass(frozen=True)
+class RakeOptions(FileOptions):
+    """What is known, how it is to be reached, and where the result is written."""
+
+    margins: tuple[str, ...] = option(
+        (),
+        main=True,
+        text="files",
+        required=True,
+        metavar="FILE",
+        help="Table of known shares or totals, in its column 'value', beside 'columns' and 'level', or beside columns "
+        "of the data; repeatable.",
+    )
+    weight: str | None = option(
+        None,
+        main=True,
+        metavar="COLUMN",
+        label="Design weights",
+        help="Column of design weights; the new weights stay close to them.",
+    )
+    bounds: tuple[float | None, float | None] | None = option(
+        None,
+        main=True,
+        text="bounds",
+        label="Limit how much a weight may change",
+        help="Smallest and largest factor by which a weight may change: 0.3,3. 'none' leaves a side open.",
+    )
+    relax: list[list[str]] | None = option(
+        None,
+        main=True,
+        text="several columns",
+        label="Come as close as possible",
+        help="If margins contradict each other, come as close as possible: 'all', or the columns of a margin that may "
+        "be missed; repeatable.",
+    )
+    replicates: int = option(
+        0,
+        main=True,
+        text="whole",
+        least=0,
+        shows_default=False,
+        label="Replicate weights",
+        help="Also write this many columns of bootstrap replicate weights, each raked to the same margins.",
+    )
+    random_state: int | None = option(
+        None,
+        main=True,
+        least=0,
+        help="The same seed gives the same replicates; chosen at random by default, and shown.",
+        page_help="The same seed gives the same result.",
+        **SEED,
+    )
+    weight_name: str = option(
+        "raked_weight",
+        label="Name of the weights",
+        help="Name of the column of weights.",
+        page_help="The name of the column of weights in the file.",
+    )
+
+    @property
+    def relaxed(self) -> str | list[tuple[str, ...]] | None:
+        """The margins that may be missed, as `rake` takes them."""
+        margins = self.relax or []
+        return "all" if ["all"] in margins else [tuple(columns) for columns in margins] or None
+
+
+@table_command(
+    taking(RakeOptions, "wanted"),
+    filing_options,
+    cls=SectionedCommand,
+    epilog="Without -o, --report and --pdf nothing is written; the margins before and after are always shown.",
+)
+def rake_command(
+    ctx: click.Context,
+    data: str,
+    wanted: RakeOptions,
+    filing: FilingOptions,
+    columns_as: DomainOptions,
+    reading: ReadingOptions,
+) -> None:
+    """Add weights to the table in the file DATA (- is stdin) that give it known margins.
+
+    Margins are shares or totals of a column, or of crossed columns. Exit code 4: they contradict each other, and the
+    message names the smallest set that does.
+
+    \b
+    fairmaxent rake survey.csv --margins known.csv --bounds 0.3,3 -o weighted.csv
+    """
+    from fairmaxent.raking.raking import rake
+
+    wanted.check_files([data, *wanted.margins])
+    if [data, *wanted.margins].count(STANDARD) > 1:
+        raise click.UsageError("only one table can be read from stdin; name files for the others")
+    if wanted.replicates and wanted.random_state is None:
+        wanted = replace(wanted, random_state=secrets.randbelow(2**32))
+    repeat = resolved(ctx, seed=wanted.random_state if wanted.replicates else None)
+    with Staging(wanted.targets, force=wanted.force, readable=wanted.readable) as staging:
+        with bar(f"reading {data}"):
+            margins = [ReadingOptions().read(path) for path in wanted.margins]
+            scanned = None if wanted.replicates else reading.scan(data)
+            source = reading.read(data, texts=columns_as.texts) if scanned is None else scanned
+            wanted = wanted.in_form(source)
+        with bar("raking"):
+            raking = rake(
+                source.frame,
+                [table.frame for table in margins],
+                weight=wanted.weight,
+                bounds=wanted.bounds,
+                relax=wanted.relaxed,
+                replicates=wanted.replicates,
+                domain=columns_as.domain(source.frame, wanted.weight),
+                random_state=wanted.random_state,
+            )
+        notes = [note for table in (source, *margins) for note in table.notes_spelled(as_typed)]
+        notes += raking.certificate.notes
+        with bar("writing"):
+            if wanted.output is not None:
+                weighed = raking.weigh(source.frame if source.whole is None else source.whole, name=wanted.weight_name)
+                notes += wanted.write(weighed, source, staging)
+                notes += formula_notes(weighed, wanted.output, wanted.output_format) if scanned is None else ()
+            if wanted.reports:
+                make_report(raking, wanted, filing, staging, source_of(data, columns_as, repeat), source)
+    if wanted.as_json:
+        echo(
+            as_json(
+                {
+                    "rows": raking.certificate.rows,
+                    "files": wanted.targets,
+                    "weight_name": wanted.weight_name,
+                    "replicates": wanted.replicates,
+                    "seed": wanted.random_state if wanted.replicates else None,
+                    "notes": notes,
+                    "certificate": raking.certificate.to_dict(),
+                }
+            )
+        )
+    else:
+        echo(_text(raking.certificate, wanted, notes), err=wanted.output == STANDARD)
+
+
+def make_report(
+    raking: Raking, wanted: RakeOptions, filing: FilingOptions, staging: Staging, origin: Source, table: TableFile
+) -> None:
+    """Write the report; the weighted table is there, so that its digest can be named."""
+    from fairmaxent.report.source import written_file
+    from fairmaxent.report.writer import write_raking_report
+
+    files = [written_file("Margins", path) for path in wanted.margins if os.path.isfile(path)]
+    if wanted.output not in (None, STANDARD):
+        files.append(written_file("Weighted table", staging.path_for(wanted.output), name=wanted.output))
+    notes = table.notes_spelled(origin.front_door.spell)
+    origin = replace(origin, written=tuple(files), dropped=table.dropped, reading=notes)
+    for path in wanted.reports:
+        write_raking_report(raking, staging.path_for(path), source=origin, **asdict(filing))
+
+
+def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str]) -> str:
+    """Levels with too few rows, the margins before and after, what the weights cost, and what was written."""
+    from fairmaxent.raking.certificate import few_rows_warnings
+
+    rows = [
+        [
+            f"{margin.name} = {level.level}",
+            *map(cell_text, (level.rows, level.before, level.wanted, level.achieved, round(level.effective_rows))),
+        ]
+        for margin in certificate.margins
+        for level in margin.levels
+    ]
+    more = [f"and {len(rows) - _SHOWN:,} more levels; --json shows them all"] if len(rows) > _SHOWN else []
+    table = table_lines(["margin", "rows", "before", "wanted", "after", "effective rows"], rows[:_SHOWN])
+    seed = [f"seed of the replicates: {wanted.random_state}"] if wanted.replicates else []
+    written = [
+        f"wrote {cell_text(target)}" + (f" ({certificate.rows:,} rows)" if target == wanted.output else "")
+        for target in wanted.targets
+        if target != STANDARD
+    ]
+    warnings = [spelled(warning, as_typed) for warning in few_rows_warnings(certificate.margins)]
+    following = f"use the column {wanted.weight_name!r} as weights in every estimate"
+    if wanted.output is None:
+        following = "write the weighted table with -o FILE, and a report with --report FILE"
+    parts = [
+        [f"Warning: {cell_text(warning)}" for warning in warnings],
+        [*table, *more],
+        [*certificate.summary(), *seed],
+        [f"Note: {cell_text(note)}" for note in notes],
+        written if wanted.targets else ["Nothing was written."],
+        [next_step(following)],
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part)

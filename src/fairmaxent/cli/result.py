@@ -1,0 +1,299 @@
+"""What ``fairmaxent debias`` made, and what it says about it: to people, and to programs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fairmaxent.cli.next_step import free_name, next_step, outputs
+from fairmaxent.cli.output import OutputOptions
+from fairmaxent.cli.values import as_typed
+from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.levels import value_text
+from fairmaxent.data.roles import Roles
+from fairmaxent.data.table import Reals
+from fairmaxent.document import Block, Paragraph, Table
+from fairmaxent.document.text import sections_text
+from fairmaxent.document.words import counted
+from fairmaxent.errors import Option, spelled
+from fairmaxent.fairness.rates import Rates, group_shares, outcome_axis, outcome_rates, worst_ratio
+from fairmaxent.files.reading import STANDARD, TableFile
+from fairmaxent.fit import statements
+from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.remarks import cost_remarks, other_remarks
+from fairmaxent.inspection.hints import leak_hints
+from fairmaxent.inspection.proposals import known_levels, propose_favourable
+from fairmaxent.report.delivered import (
+    Delivered,
+    DeliveredCosts,
+    absences,
+    costs_of,
+    data_table,
+    delivered_rates,
+    known_groups,
+)
+
+_SHOWN = 12  # notes before the rest is counted
+_FEW = 3  # outcomes that each have a line of their own, or are named
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Both rates of each grouping, and each group's rates, computed by the same functions as in the report."""
+
+    rates: Rates
+    levels: Mapping[str, Mapping[str, float | None]]  # the statistical rate of each favourable outcome, by grouping
+    groups: Mapping[tuple[str, str], float | None]  # by group and by what is measured
+
+
+def measure(fit: Fit, table: Reals | None) -> Measured:
+    """Take the rates of a table of outcome and protected columns, whose cells sum to one; None: of the fitted rows."""
+    rates = fit.certificate.before if table is None else delivered_rates(fit, table)
+    cells = data_table(fit) if table is None else table
+    measure = fit.certificate.measure
+    levels = {
+        name: {
+            _about(fit, level, axes): _number(
+                worst_ratio(
+                    outcome_rates(measure.outcomes_compared(cells, axes), axes)[level],
+                    measure.strata,
+                    if_all_zero=np.nan,
+                )
+            )
+            for level in measure.favourable_of(axes)
+        }
+        for name, axes in zip(measure.names, measure.groupings, strict=True)
+    }
+    return Measured(rates, levels, dict(_groups(fit, cells)))
+
+
+def _about(fit: Fit, level: int, axes: tuple[int, ...] = ()) -> str:
+    """Name an outcome that rates are about; of several columns, the one that a grouping is about."""
+    outcome = fit.roles.attributes[outcome_axis(axes)]
+    return f"{outcome.name} = {outcome.labels[level]}"
+
+
+def _number(rate: Any) -> float | None:
+    return None if np.isnan(rate) else float(rate)
+
+
+def _groups(fit: Fit, table: Reals) -> Iterator[tuple[tuple[str, str], float | None]]:
+    """Each group's rate of each favourable outcome, if the table or the fit has the group; None where it has no row."""
+    measure = fit.certificate.measure
+    for axes in measure.groupings:
+        rates = outcome_rates(measure.with_outcome(table, axes), axes)
+        groups = np.argwhere(known_groups(fit, axes) | (group_shares(table, axes) > 0)).tolist()
+        for level in measure.favourable_of(axes):
+            for group in groups:
+                name = fit.roles.describe_group(axes, group)
+                yield (name, _about(fit, level, axes)), _number(rates[level][tuple(group)])
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A fit, the table to write, and the rates of what is written."""
+
+    fit: Fit
+    source: TableFile
+    table: Reals  # of outcome and protected columns, whose cells sum to one
+    rows: int | None = None  # of the table that is written
+    frame: Any = None  # that table; None: it was written as it was drawn, or there is none
+    delivered: Delivered | None = None  # the new rows or weights in it; None: nothing was written
+    not_estimated: str | None = None  # why there is no estimate of a model trained on it
+    written_notes: tuple[str, ...] = ()  # what to know about the file
+
+    @cached_property
+    def before(self) -> Measured:
+        """The rates of the rows that were fitted."""
+        return measure(self.fit, None)
+
+    @cached_property
+    def after(self) -> Measured:
+        """The rates of what is written."""
+        return measure(self.fit, self.table)
+
+    @property
+    def private(self) -> bool:
+        """Whether the fit is private, so that nothing else may be said about the rows of the data."""
+        return self.fit.certificate.privacy is not None
+
+    @cached_property
+    def costs(self) -> DeliveredCosts:
+        """What the table that is written costs each group."""
+        return costs_of(self.fit, self.delivered, None if self.private else self.source.frame)
+
+    @property
+    def alerts(self) -> tuple[str, ...]:
+        """Costs beyond the line, with their remedies: the first thing that is said."""
+        return tuple(spelled(remark, as_typed) for remark in cost_remarks(self.fit.certificate))
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What else a user should know about the data, the fit and what is written."""
+        good = good_outcome_notes(self.fit.request.favourable, self.fit.roles.attributes[0])
+        missing = absences(self.fit, self.table)
+        typed = [spelled(remark, as_typed) for remark in other_remarks(self.fit.certificate)]
+        exact = () if self.private else (*self.source.notes_spelled(as_typed), *self._leaks())
+        return (*good, *missing, *exact, *typed, *filter(None, [self.not_estimated]), *self.written_notes)
+
+    @property
+    def notes_on_file(self) -> tuple[str, ...]:
+        """What reading the file of a private fit showed: exact, so it is for the user alone."""
+        return self.source.notes_spelled(as_typed) if self.private else ()
+
+    def _leaks(self) -> Iterator[str]:
+        """Columns that all but say the outcome, if the rows are in memory to look at."""
+        if self.fit.table.keeps_rows and not self.fit.request.release:  # rows to share have other levels
+            domain = self.fit.domain
+            outcome, *protected = self.fit.roles.names
+            roles = Roles.of(domain, outcome, protected)
+            for hint in leak_hints(roles, domain.encode(self.source.frame), None):
+                yield spelled(hint.parts, as_typed)
+
+
+# ---------------------------------------------------------------- for people
+
+
+def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
+    """What it costs, the rates before and after, what to know, what was written, and the next step."""
+    certificate, roles = result.fit.certificate, result.fit.roles
+    notes = list(result.notes[:_SHOWN])
+    if len(result.notes) > _SHOWN:
+        notes.append(f"and {len(result.notes) - _SHOWN} more; --json shows them all")
+    levels = certificate.measure.favourable
+    decided = f", for {_about(result.fit, levels[0])}" if len(levels) == 1 else ""
+    before, after = result.before.groups, result.after.groups
+    groups = [
+        (*key, statements.rate_text(before.get(key)), statements.rate_text(after.get(key)))
+        for key in {**before, **after}
+    ]
+    sections: list[Sequence[Block]] = [
+        _paragraphs("", _sharing(result)),
+        _paragraphs("Warning: ", result.alerts),
+        _paragraphs("Outcomes were changed for ", statements.changed_lines(certificate.costs)),
+        _costs(result, wanted),
+        [statements.rates_table(list(_rate_lines(result)), ("wanted", "before", "after"))],
+        _paragraphs("", statements.mean_lines(certificate.means, roles)),
+        [Table("Groups", ("group", "", "before", "after"), tuple(groups))],
+        statements.decision_blocks(certificate.decisions),
+        statements.estimate_blocks(certificate.estimate, decided),
+        _paragraphs("About your file, not private, so do not pass it on: ", result.notes_on_file),
+        _paragraphs("Note: ", notes),
+        _paragraphs("", _written(result, wanted)),
+    ]
+    return "\n\n".join(filter(None, [sections_text(sections), following]))
+
+
+def _paragraphs(lead: str, lines: Iterable[str]) -> list[Block]:
+    return [Paragraph(f"{lead}{line}") for line in lines]
+
+
+def _rate_lines(result: Result) -> Iterator[statements.RateLine]:
+    """The rates wanted, before and after; a line for each of a few outcomes, so that it is clear what each is about."""
+    certificate, before, after = result.fit.certificate, result.before, result.after
+    for kind, name in certificate.rates_shown:
+        what, wanted = certificate.measure.rate_name(kind, name), certificate.wanted[kind][name]
+        levels = before.levels[name] if kind == "statistical_rate" else {}
+        if 1 < len(levels) <= _FEW:
+            for level, rate in levels.items():
+                yield statements.RateLine(f"{what}, {level}", wanted, rate, after.levels[name][level])
+            continue
+        about = "" if not levels else f", {next(iter(levels))}"
+        about = f", worst of {len(levels)} outcomes" if len(levels) > _FEW else about
+        yield statements.RateLine(f"{what}{about}", wanted, before.rates[kind][name], after.rates[kind][name])
+
+
+def _costs(result: Result, wanted: OutputOptions) -> list[Block]:
+    """The outcomes before and after, each group, those that rest on least if there are many, and the worst cell."""
+    costs = result.costs
+    lines = _paragraphs("", statements.outcome_lines(costs.outcomes))
+    if costs.worst_cell is None:
+        return lines
+    last = ["most copies" if costs.counted else "expected copies"]
+    last = ["largest weight"] if wanted.mode == "weights" else last
+    last = ["largest weight", "expected copies"] if result.delivered is None else last
+    blocks = statements.cost_blocks(costs.groups, costs.worst_cell, last, "; --json shows them all")
+    return [*lines, *blocks, *_paragraphs("", statements.filled_lines(costs.filled))]
+
+
+def _sharing(result: Result) -> Iterator[str]:
+    """What a private fit promises, or how many of the rows written are copies of real ones; nothing if none is."""
+    certificate = result.fit.certificate
+    if certificate.privacy is not None:
+        yield from (line[:1].upper() + line[1:] for line in statements.privacy_lines(certificate.privacy))
+    elif certificate.copied_share and result.delivered is not None and result.delivered.mode == "rows":
+        count, copies = result.delivered.rows, statements.copies_of(redrawn=certificate.redrawn is not None)
+        yield (
+            f"About {round(certificate.copied_share * count):,} of the {counted(count, 'new row')} are copies of "
+            f"{copies.are}, and {copies.mean}; for rows to share, add --release."
+        )
+
+
+def _written(result: Result, wanted: OutputOptions) -> Iterator[str]:
+    """Say which files were written, and which rows of people a model holds."""
+    if not wanted.targets:
+        yield "Nothing was written."
+    for target in wanted.targets:
+        holds = f" (it holds {result.fit.contents})" if target == wanted.model else ""
+        rows = f" ({counted(result.rows, 'row')})" if target == wanted.output and result.rows is not None else ""
+        if target != STANDARD:
+            yield f"wrote {target}{holds}{rows}"
+
+
+def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) -> str:
+    """Write what was only shown, read the report, or use the result."""
+    if wanted.scheduler is not None:
+        return "" if wanted.targets else next_step("name a folder with -o, where the workers write the table")
+    if not wanted.targets:
+        command = [*shlex.split(repeat)[1:], *outputs(data, result.source.form)]
+        return next_step("write the table and a report", command)
+    if wanted.report is not None:
+        return next_step(f"open {wanted.report} and read its first page before you use the result")
+    if wanted.model is not None:
+        read = [] if data == STANDARD or result.private else ["--data", data]
+        command = ["report", wanted.model, *read, "--mode", wanted.mode]
+        return next_step("write a report to file", [*command, "-o", free_name(wanted.model, "report", ".html")])
+    uses = {
+        "rows": "use these rows instead of yours",
+        "weights": f"pass the column {wanted.weight_name!r} as sample weights when you train a model",
+        "top-up": "add these rows to yours",
+    }
+    return next_step(f"{uses[wanted.mode]}; for a report to file, run it again with --report report.html --force")
+
+
+def good_outcome_notes(favourable: object, outcome: Attribute) -> Iterator[str]:
+    """Say that every outcome is compared if none is named as good, and which to name."""
+    if favourable is not None:
+        return
+    what = f"no good outcome was named, so every level of {outcome.name!r} is compared"
+    proposed = propose_favourable(outcome)
+    if proposed:
+        typed = " ".join(as_typed(Option("favourable", value_text(level.value))) for level in proposed)
+        yield f"{what}; the good one is probably {value_text(proposed[0].value)!r} ({proposed[0].reason}): add {typed}"
+    elif len(known_levels(outcome)) <= _FEW:
+        choices = " or ".join(as_typed(Option("favourable", level)) for level in known_levels(outcome))
+        yield f"{what}; to name one, add {choices}"
+
+
+# ---------------------------------------------------------------- for programs
+
+
+def result_record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
+    """The same for programs; of a private fit, nothing that reading the file showed."""
+    return {
+        "mode": wanted.mode,
+        "rows": result.rows,
+        "files": wanted.targets,
+        "seed": None if wanted.mode == "weights" else result.fit.request.random_state,
+        "model_holds": None if wanted.model is None else result.fit.contents,
+        "costs": asdict(result.costs),
+        "before": result.before.rates,
+        "after": result.after.rates,
+        "notes": (*result.alerts, *result.notes),
+        "certificate": result.fit.certificate.to_dict(),
+    }
