@@ -270,3 +270,13 @@ def test_what_cannot_be_read_is_refused_alike(method):
 def test_new_rows_have_no_weights(method):
     with pytest.raises(fairmaxent.InputError, match=r"use sample\(\)"):
         method(biased()[0], "y", "z0").weights()
+
+
+@reweighing
+def test_rows_of_a_cell_are_drawn_uniformly(method):
+    frame, _ = biased(rows=60)
+    frame["row"] = np.arange(len(frame))
+    drawn = method(frame, "y", "z0").sample(40_000, random_state=4)
+    for _, cell in frame.groupby(["y", "z0"]):
+        counts = drawn["row"].value_counts().reindex(cell["row"], fill_value=0)
+        assert chisquare(counts).pvalue > 1e-3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from itertools import permutations, product
 
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 import fairmaxent
-from fairmaxent import baselines
+from fairmaxent import baselines, datasets
 from fairmaxent.baselines.calmon import Distortion
 from fairmaxent.data.roles import Roles
 
@@ -262,3 +263,29 @@ def test_too_little_distortion_names_the_knob_that_is_enough():
 def test_options_that_mean_nothing_are_refused(options):
     with pytest.raises(fairmaxent.InputError, match=next(iter(options))):
         baselines.calmon(small_table((2,), 2, seed=0), "y", "z0", **options)
+
+
+def test_taking_it_costs_no_total_variation(monkeypatch):
+    """Where change and total variation pull apart, the latter still is what it is without a cost of change."""
+    data = datasets.load("adult-small")
+    result = baselines.calmon(data.frame, data.outcome, "sex", distortion=0.2).reached
+    monkeypatch.setattr(sys.modules["fairmaxent.baselines.calmon"], "STEP_COST", 0.0)  # the name is the function, too
+    free = baselines.calmon(data.frame, data.outcome, "sex", distortion=0.2).reached
+    assert 0.001 < result.total_variation == pytest.approx(free.total_variation, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "protected", "least"),
+    [("adult-small", "sex", 0.96), ("compas-small", "sex", 0.87), ("compas-small", "race", 0.93)],
+)
+def test_on_the_papers_data_drawn_rows_are_fair(name, protected, least):
+    data = datasets.load(name)
+    result = baselines.calmon(data.frame, data.outcome, protected)
+    assert result.reached.worst_ratio == pytest.approx(1, abs=1e-6)
+    assert result.reached.largest_distortion <= 0.5 + 1e-9
+    drawn = (result.sample(10_000, random_state=seed, iid=True) for seed in range(20))
+    rates = [
+        float(fairmaxent.metrics.statistical_rate(rows, data.outcome, protected, favourable=data.favourable))
+        for rows in drawn
+    ]
+    assert np.mean(rates) >= least

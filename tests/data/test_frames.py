@@ -278,3 +278,13 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(DependencyError, match="pip install polars"):
         frame_storage.from_storage("x", record, arrays)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_factorize_agrees_with_its_brute_force_twin_on_narrow_and_wide_integers(seed):
+    rng = np.random.default_rng(seed)
+    for low, high in ((0, 5), (-300, 300), (-(2**60), 2**60)):
+        numbers = rng.integers(low, high, 10_000)
+        codes, values = factorize(column_of(pd.Series(numbers)))
+        assert values.to_list() == sorted(set(numbers.tolist()))
+        assert np.array_equal(values.to_numpy()[codes], numbers)

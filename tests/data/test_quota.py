@@ -122,3 +122,12 @@ def test_cycles_are_numbered_alike_by_both_ways():
         assert np.array_equal(cycle, _long_cycles(following))
         assert np.array_equal(cycle[following], cycle)
         assert len({frozenset(np.flatnonzero(cycle == one).tolist()) for one in cycle}) == cycle.max(initial=-1) + 1
+
+
+def test_every_rounding_of_a_small_table_occurs_as_often_as_coins_say():
+    """With 1/2 in each of four cells, one of two roundings is taken, each with probability 1/2."""
+    drawn = quotas(np.full((2, 2), 0.25), 2, 4000, np.random.default_rng(0))
+    first = (drawn == np.eye(2)).all(axis=(1, 2))
+    second = (drawn == 1 - np.eye(2)).all(axis=(1, 2))
+    assert (first | second).all()
+    assert first.mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(4000))

@@ -19,12 +19,13 @@ from click.testing import CliRunner
 import fairmaxent
 from clifiles import ROLES as TYPED
 from clifiles import biased_table
-from fairmaxent import InputError, debias
+from fairmaxent import InputError, debias, maxent
 from fairmaxent.cli import debias as command
 from fairmaxent.cli.group import group
 from fairmaxent.data.table import Table
 from fairmaxent.engines import cluster_tasks as workers
 from fairmaxent.engines.cluster_partitions import PartitionedRows, Partitions
+from fairmaxent.engines.cluster_tasks import results
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.solvers import Newton, Status, ThinnedNewton
@@ -425,3 +426,31 @@ def test_a_missing_library_a_missing_file_and_no_workers(cluster, folder, monkey
     assert "has no workers; start some: dask worker tcp://" in typed("--scheduler", there).stderr
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert "this needs distributed, which is not installed" in typed("--scheduler", there).stderr
+
+
+@pytest.mark.slow
+def test_a_fit_whose_rows_are_thinned_is_the_fit_in_memory(cluster, monkeypatch):
+    table = frame().drop(columns="w")
+    options = SHIFT | {"base": "product"}
+    here = debias(table, **ROLES, **options)
+    monkeypatch.setattr(maxent, "_VISITS", 1)
+    monkeypatch.setattr(maxent, "_ROWS_PER_FEATURE", 4)
+    there = debias(parted(table), **ROLES, **options)
+    assert (here.certificate.method, there.certificate.method) == ("newton", "thinned-newton")
+    np.testing.assert_allclose(there.optimum.solution.multipliers, here.optimum.solution.multipliers, atol=1e-7)
+    np.testing.assert_allclose(there.distribution.root_table, here.distribution.root_table, atol=1e-10)
+    found, wanted = (fit.distribution.marginal(["a", "b", "n"]).probability for fit in (there, here))
+    np.testing.assert_allclose(found, wanted, atol=1e-9)
+
+
+def test_a_partition_that_kills_its_workers_is_named():
+    """What Dask says when several workers died over one task."""
+
+    class Failing:
+        status = "running"
+
+        def gather(self, _):
+            raise distributed.KilledWorker("a task", None, 3)
+
+    with pytest.raises(InputError, match=r"split the frame into more partitions \(frame\.repartition\)"):
+        results(Failing(), [])

@@ -329,3 +329,18 @@ def test_algorithm_1_sets_the_representation_rate_and_equal_outcomes(tau):
     assert representation_rate(result, (1,)) == pytest.approx(tau)
     assert statistical_rate(result, (1,), [0, 1, 2]) == pytest.approx(1.0)
     np.testing.assert_allclose(result.sum(axis=1), table.sum(axis=1) / table.sum())
+
+
+def test_relabelling_levels_relabels_the_answer():
+    table = np.random.default_rng(4).dirichlet(np.full(18, 0.8)).reshape(2, 3, 3)
+    forward = fair(table, each(table), 0.9, 0.8, (0, 1)).table
+    backward = fair(table[::-1, ::-1], each(table), 0.9, 0.8, (0, 1)).table
+    np.testing.assert_allclose(backward[::-1, ::-1], forward, rtol=1e-9)
+    swapped = fair(table.swapaxes(1, 2), each(table), 0.9, 0.8, (0, 1)).table
+    np.testing.assert_allclose(swapped.swapaxes(1, 2), forward, rtol=1e-9)
+
+
+def test_no_demand_changes_nothing():
+    table = np.random.default_rng(5).dirichlet(np.full(12, 0.8)).reshape(2, 2, 3)
+    result = fair(table, each(table), None, None, (1,))
+    np.testing.assert_allclose(result.table, table, rtol=1e-14)

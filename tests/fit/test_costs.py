@@ -307,3 +307,19 @@ def test_of_cells_that_count_equally_much_the_first_is_the_worst(seed, tmp_path)
     assert fit.certificate.costs.worst_cell.name == f"y = {heaviest['y']}, z = {heaviest['z']}, s = {heaviest['s']}"
     fit.save(tmp_path / "model.fme")
     assert load(tmp_path / "model.fme").certificate.costs.worst_cell == fit.certificate.costs.worst_cell
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "design weights"])
+@pytest.mark.parametrize("case", CASES)
+def test_the_worst_cell_is_the_one_in_which_a_person_counts_most(case, weighted):
+    frame = frame_of(5, weighted=weighted)
+    fit = fitted(frame, **CASES[case])
+    laid_out = fit.weigh(frame, name="fair")
+    cells = {name_of(["y", "z0", "z1"], cell): part["fair"] for cell, part in laid_out.groupby(["y", "z0", "z1"])}
+    worst = fit.certificate.costs.worst_cell
+    assert cells[worst.name].max() == pytest.approx(max(part.max() for part in cells.values()), rel=1e-6)
+    assert worst.largest_weight == pytest.approx(cells[worst.name].max(), rel=1e-6)
+    assert worst.effective_rows == pytest.approx(kish(cells[worst.name]), rel=1e-6)
+    assert worst.after == pytest.approx(cells[worst.name].sum() / len(frame), abs=1e-7)
+    in_data = (frame["y"] + frame["z0"] + frame["z1"]).value_counts()
+    assert worst.rows == in_data["".join(part.split(" = ")[1] for part in worst.name.split(", "))]

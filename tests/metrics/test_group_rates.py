@@ -12,6 +12,8 @@ import pytest
 import fairmaxent
 from fairmaxent import metrics
 from fairmaxent.errors import InputError, LevelError, WeightError
+from fairmaxent.metrics.effective_counts import EffectiveCounts
+from fairmaxent.metrics.intervals import share_interval
 
 # In most tests, missing values are a group of their own.
 representation_rate = partial(metrics.representation_rate, missing="compare")
@@ -289,3 +291,16 @@ def test_true_is_not_one_where_a_column_has_both(favourable, expected):
     assert float(metrics.statistical_rate(frame, "y", "z", favourable=favourable)) == expected
     fit = fairmaxent.debias(frame, "y", "z", favourable=favourable, estimate=None, random_state=0)
     assert fit.certificate.before["statistical_rate"]["z"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.99])
+def test_the_interval_of_a_group_is_that_of_its_share(confidence):
+    sizes, seen = {"a": 3, "b": 9, "c": 40}, {"a": 1, "b": 8, "c": 13}
+    columns = {
+        "z": [group for group, size in sizes.items() for _ in range(size)],
+        "y": [place < seen[group] for group, size in sizes.items() for place in range(size)],
+    }
+    groups = statistical_rate(pl.DataFrame(columns), "y", "z", favourable=True, confidence=confidence).groups
+    rows = np.array(list(sizes.values()), dtype=float)
+    low, high = share_interval(EffectiveCounts.of_rates(np.array(list(seen.values())) / rows, rows), confidence)
+    np.testing.assert_allclose([group.interval for group in groups], np.stack([low, high], axis=-1), atol=1e-9)

@@ -14,7 +14,7 @@ from fairmaxent.privacy import measurements
 from fairmaxent.privacy.budget import Privacy, Spent
 from fairmaxent.privacy.measurements import NoisyCounter, NoisyTable
 from fairmaxent.privacy.model import learn_private_model
-from fairmaxent.privacy.repair import column_counts, on_simplex, pair_counts, root_counts, shrunk, three_way
+from fairmaxent.privacy.repair import agreeing, column_counts, on_simplex, pair_counts, root_counts, shrunk, three_way
 from quiet import DOMAIN, Seeded, Silence, people
 
 SIZES = (2, 3, 2)
@@ -224,3 +224,11 @@ def test_edges_form_a_tree_and_forced_ones_are_in_it():
     parents = measurements.parents_of(chosen, 5)
     assert parents.count(0) == 1
     assert {tuple(sorted((block, parent))) for block, parent in enumerate(parents, 1) if parent} == {*chosen}
+
+
+def test_agreeing_tables_keep_their_odds():
+    table = np.array([[1.0, 2.0], [3.0, 4.0]])
+    fitted = agreeing(table, np.array([6.0, 4.0]), np.array([5.0, 5.0]))
+    np.testing.assert_allclose(fitted.sum(1), [6, 4], rtol=1e-8)
+    np.testing.assert_allclose(fitted.sum(0), [5, 5], rtol=1e-8)
+    assert fitted[0, 0] * fitted[1, 1] / (fitted[0, 1] * fitted[1, 0]) == pytest.approx(4 / 6)
