@@ -88,7 +88,7 @@ CASES = [
     Case(
         "debias good.csv --outcome income --protected sex,race --representation-rate sex=1,race=0.9 --target sex:~keep",
         2,
-        ("--representation-rate", "--target", "'sex'", "race=…"),
+        ("--representation-rate", "--target", "'sex'"),
     ),
     Case(f"debias good.csv {OUT} --config both.toml", 2, ("--representation-rate", "--target", "'sex'")),
     Case(f"compare good.csv {R} --weight weight", 2, ("--weight",)),
@@ -105,7 +105,7 @@ CASES = [
     Case(f"debias nameless.csv {OUT} --columns age,sex", 3, ("3 columns and 2 names",)),
     Case(f"debias good.csv {OUT} --drop jop", 3, ("did you mean 'job'",)),
     Case(f"debias good.csv {OUT} --drop sex", 3, ("'sex'", "--drop", "a role")),
-    Case(f"debias good.csv {OUT} --delimiter ;", 3, ("no column 'income'", "separated by ','", "--delimiter")),
+    Case(f"debias good.csv {OUT} --delimiter ;", 3, ("no column 'income'",)),
     Case(f"debias good.csv {OUT} --weight job", 3, ("not numbers",)),
     Case(f"debias good.csv {OUT} --favourable 50K", 3, ("'50K'", "did you mean")),
     Case(
