@@ -166,12 +166,11 @@ CASES = [
     Case(f"debias good.csv {R} -o good.csv --force", 2, ("good.csv is an input file", "another file")),
     Case(f"debias good.csv {R} -o folder", 5, ("folder is a folder",)),
     Case(f"debias good.csv {R} -o new/ --output-format csv", 5, ("new is a folder; name a file in it",)),
-    Case(f"debias good.csv {R} -o loop.csv", 5, ("loop.csv is a link that leads to itself",)),
     Case(f"inspect good.csv {R} --write-config=", 5, ("is a folder; name a file in it",)),
     Case(f"debias good.csv {R} -o no/where/new.csv", 5, ("does not exist; create it first",)),
     Case(f"debias good.csv {OUT} --report report.docx", 5, (".html",)),
     Case(f"debias good.csv {R} -o /proc/new.csv", 5, ("cannot write in /proc",)),
-    Case(f"debias good.csv {R} -o /dev/full", 5, ("/dev/full", "No space left")),
+    Case(f"debias good.csv {R} -o /dev/full", 5, ("/dev/full is a device or a pipe",)),
     Case(f"debias good.csv {OUT} --config gone.toml", 5, ("gone.toml", "No such file")),
     Case("sample gone.fme -n 5", 5, ("gone.fme", "No such file")),
     Case("sample good.csv -n 5", 5, ("good.csv is damaged or was not written by fairmaxent",)),
@@ -184,7 +183,6 @@ def folder(tmp_path_factory):
     for name, content in FILES.items():
         (folder / name).write_bytes(content)
     (folder / "folder").mkdir()
-    (folder / "loop.csv").symlink_to("loop.csv")
     table = biased_table()
     table.write_csv(folder / "good.csv")
     debias(table, "income", "sex").save(folder / "model.fme")

@@ -231,6 +231,10 @@ def _target(text: str) -> tuple[str, dict[str, float] | str | None]:
     return column, shares
 
 
+def _kind(text: str) -> tuple[str, str]:
+    return _column_and(text, "zip: categorical")
+
+
 def _levels(text: str) -> tuple[str, list[str]]:
     """Parse ``size: small, medium, large``."""
     column, rest = _column_and(text, "size: small, medium, large")
