@@ -395,9 +395,7 @@ TEXTS = {
     ),
     "pairs": Value("PAIRS", _pairs, _PAIRS, "columns with a value each", join=list, take=_listed, texts=_each),
     "bins": Value("BINS", _bins, _BINS, "a whole number, or a list of edges", join=_join_bins, texts=_texts_by_column),
-    "kind": Value(
-        "KIND", lambda text: _column_and(text, "zip: categorical"), {str: str}, "the name of a kind", **_by_column
-    ),
+    "kind": Value("KIND", _kind, {str: str}, "the name of a kind", **_by_column),
     "levels": Value("LEVELS", _levels, {str: [_LEVEL]}, "a list of levels", **_by_column),
     "sheet": Value("SHEET", str, (str, int), "the name or number of a sheet", texts=lambda sheet: [str(sheet)]),
     "level": Value(
