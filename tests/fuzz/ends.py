@@ -54,19 +54,12 @@ def mutated(content, rng):
     """Bits flipped, pieces lost, repeated or put in, the end cut off."""
     raw = bytearray(content)
     for _ in range(int(rng.integers(1, 5))):
-        at = int(rng.integers(len(raw) + 1))
-        match int(rng.integers(6)):
-            case 0 | 1:
-                if at < len(raw):
-                    raw[at] ^= 1 << int(rng.integers(8))
-            case 2:
-                raw[at:at] = PIECES[int(rng.integers(len(PIECES)))]
-            case 3:
-                del raw[at : at + int(rng.integers(1, 100))]
-            case 4:
-                raw[at:at] = raw[at : at + int(rng.integers(1, 100))]
-            case _:
-                del raw[at:]
+        at, end = int(rng.integers(len(raw) + 1)), int(rng.integers(1, 100))
+        piece, how = bytes(raw[at : at + end]), int(rng.integers(6))
+        flipped = bytes([piece[0] ^ (1 << int(rng.integers(8)))]) + piece[1:] if piece else b""
+        added = PIECES[int(rng.integers(len(PIECES)))] + piece
+        raw[at : at + end] = (flipped, flipped, added, b"", piece + piece, b"")[how]
+        del raw[at if how == 5 else len(raw) :]
     return bytes(raw)
 
 

@@ -169,53 +169,37 @@ def places(value):
 
 
 def change_record(record, rng):
-    """Remove, copy, repeat, swap or change one value."""
-    parent, key = picked(list(places(record)), rng)
-    other_parent, other = picked(list(places(record)), rng)
-    value = parent[key]
-    match int(rng.integers(8)):
-        case 0:
-            del parent[key]
-        case 1:
-            parent[key] = copy.deepcopy(other_parent[other])
-        case 2 if isinstance(parent, list):
-            parent.insert(key, copy.deepcopy(value))
-        case 3 if isinstance(parent, list):
-            at = int(rng.integers(len(parent)))
-            parent[key], parent[at] = parent[at], value
-        case _ if isinstance(value, bool | None | list | dict) or rng.random() < 0.4:
-            parent[key] = copy.deepcopy(picked(STRANGE, rng))
-        case _ if isinstance(value, int):
-            parent[key] = value + int(rng.integers(-3, 4))
-        case _ if isinstance(value, float):
-            parent[key] = float(value * rng.choice([-1, 0.5, 0.9, 1.1, 2, 1e9, 1e-9]) + rng.choice([0, 0, 1e-3, 1]))
-        case _:
-            parent[key] = value[: int(rng.integers(len(value) + 1))] + str(rng.choice(["", "x", "1", "\x1b[31m"]))
+    """Remove, copy, repeat or change one value."""
+    (parent, key), (other, its_key) = (picked(list(places(record)), rng) for _ in range(2))
+    value, how = parent[key], int(rng.integers(8))
+    if how == 0:
+        del parent[key]
+    elif how == 1:
+        parent[key] = copy.deepcopy(other[its_key])
+    elif how == 2 and isinstance(parent, list):
+        parent.insert(key, copy.deepcopy(value))
+    elif how < 5 or isinstance(value, bool | None | list | dict):
+        parent[key] = copy.deepcopy(picked(STRANGE, rng))
+    elif isinstance(value, str):
+        parent[key] = value[: int(rng.integers(len(value) + 1))] + str(rng.choice(["", "x", "1", "\x1b[31m"]))
+    else:
+        changed = value * rng.choice([-1, 0.5, 0.9, 1, 1, 1.1, 2, 1e9, 1e-9]) + rng.choice([0, 0, 1e-3, 1, -1])
+        parent[key] = type(value)(changed) if np.isfinite(changed) else changed
 
 
 def changed_array(array, rng):
     """Shorter, longer, of another type, turned, emptied, in another order, or with one to three other numbers."""
-    rows = np.atleast_1d(array)
-    changes = (
-        lambda: rows[:-1],
-        lambda: np.append(rows, rows[-1:], axis=0),
-        lambda: array.astype(rng.choice(["f8", "f4", "i8", "u1", "u2", "i4", "?"])),
-        lambda: rows[::-1],
-        lambda: array.T,
-        lambda: np.zeros_like(array),
-        lambda: rows[rng.permutation(len(rows))],
+    rows, how = np.atleast_1d(array), int(rng.integers(12))
+    others = (
+        *(rows[:-1], np.append(rows, rows[-1:], axis=0), rows[::-1], rows[rng.permutation(len(rows))]),
+        *(array.T, np.zeros_like(array), array.astype(rng.choice(["f8", "f4", "i8", "u1", "u2", "i4", "?"]))),
     )
-    how = int(rng.integers(12))
-    if how < len(changes) or not array.size:
-        return changes[how % len(changes)]()
-    order = "F" if array.flags.f_contiguous else "C"
-    flat = array.flatten(order)
-    for at in rng.integers(flat.size, size=int(rng.integers(1, 4))):
-        old = flat[at]
-        if flat.dtype.kind in "biu":
-            limits = np.iinfo(flat.dtype) if flat.dtype.kind != "b" else np.iinfo("u1")
-            others = [limits.min, limits.max, int(old) ^ 1, int(picked(flat, rng))]
-        else:
-            others = [np.nan, np.inf, -np.inf, -1.0, 0.0, 1.0, 1e300, 1e-300, float(old) * 1.5, float(old) + 1e-3]
-        flat[at] = np.array(picked(others, rng)).astype(flat.dtype)
-    return flat.reshape(array.shape, order=order)
+    if how < len(others) or not array.size:
+        return others[how % len(others)]
+    changed = array.copy(order="K")
+    for _ in range(int(rng.integers(1, 4))):
+        at = tuple(int(rng.integers(size)) for size in array.shape)
+        old = float(array[at])
+        numbers = [np.nan, np.inf, -np.inf, -1, 0, 1, 255, 2.0**63, 1e300, 1e-300, old * 1.5, old + 1e-3, old + 1]
+        changed[at] = np.array(picked([*numbers, picked(array.ravel(), rng)], rng)).astype(array.dtype)
+    return changed

@@ -164,16 +164,6 @@ def test_within_the_line_there_is_no_warning_but_the_costs_are_on_the_first_page
         assert text.index("asked for are met") < text.index("Effective rows") < text.index("Appendix")
 
 
-def test_names_in_warnings_and_changes_are_escaped():
-    hostile = "<script>alert(1)</script>"
-    frame = few_people(hostile)
-    fit = debias(frame, "y", "race", representation_rate=1.0, relabel=RELABEL, random_state=0)
-    report = build_report(fit, data=frame, trade_off=False)
-    assert hostile in report.alerts[0]
-    assert "<script" not in html_report(report)
-    assert "<script" not in markdown_report(report)
-
-
 def test_a_relabelled_report_says_on_its_first_page_whose_outcomes_were_changed():
     frame = frame_of(7)
     fit = fitted(frame, relabel=RELABEL)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -52,12 +51,6 @@ def test_every_form_has_the_verdict_and_the_tables(report):
         assert "Do not rely on this distance" in text
 
 
-def test_nothing_is_said_unless_asked():
-    report = build_report(fitted(), data=TABLE, trade_off=False)
-    assert report.evaluation is None
-    assert "give away" not in markdown_report(report) + html_report(report)
-
-
 def test_weights_and_identifiers_are_no_columns_to_compare():
     rng = np.random.default_rng(0)
     table = TABLE.to_pandas().assign(
@@ -78,14 +71,6 @@ def test_why_nothing_was_judged(tmp_path):
     lazy = pl.scan_parquet(tmp_path / "t.parquet")
     found = build_report(fitted(lazy), data=lazy, trade_off=False, evaluate=True)
     assert "not in memory" in found.evaluation.skipped
-
-
-def test_a_cell_that_only_the_fifth_has_is_no_failure():
-    """A group of one person is in one of the parts only."""
-    lone = pd.concat([TABLE.to_pandas(), pd.DataFrame([{**TABLE.row(0, named=True), "sex": "other"}])])
-    lone = lone.reset_index(drop=True)
-    found = build_report(fitted(lone), data=lone, trade_off=False, evaluate=True).evaluation
-    assert (found.evaluation is None) == (found.skipped is not None)
 
 
 def test_what_cannot_be_asked_for():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
 
@@ -113,44 +112,6 @@ def page():
     return html_report(build_report(fit, data=frame))
 
 
-class Outline(HTMLParser):
-    """Headings in their order, tables with their labels and the scopes of their heads."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.headings, self.tables, self.scopes, self.cells = [], [], [], []
-        self.stacked = False
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        if re.fullmatch(r"h[1-6]", tag):
-            self.headings.append(int(tag[1]))
-        elif tag == "table":
-            self.tables.append(given.get("aria-label"))
-            self.stacked = given.get("class") == "grid"
-        elif tag == "th":
-            self.scopes.append(given.get("scope"))
-        elif tag == "td" and self.stacked:
-            self.cells.append(given.get("data-label"))
-
-
-def test_headings_descend_one_level_at_a_time(page):
-    levels = Outline(page).headings
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(after - before <= 1 for before, after in pairwise(levels))
-    assert max(levels) == 4
-
-
-def test_tables_have_labels_and_heads_have_scopes(page):
-    outline = Outline(page)
-    assert all(outline.tables)
-    assert set(outline.scopes) == {"col", "row"}
-    assert outline.cells
-    assert all(outline.cells)  # on a phone, each number has its head beside it
-
-
 def test_a_sixteenth_looks_the_same_everywhere():
     frame = pd.DataFrame({"sex": ["f"] * 2 + ["m"] * 30, "y": ["a", "b"] * 16, "x": list("pqrs") * 8})
     fit = fairmaxent.debias(pd.concat([frame] * 20), "y", "sex", favourable="a", random_state=0)
@@ -164,3 +125,18 @@ def test_no_rate_is_without_what_it_is_about(page):
     assert "How equally common hired = yes is in the groups of sex (statistical rate)" in first
     assert "hired = yes, by sex" in re.search(r"<h1>(.*?)</h1>", page)[1]
     assert "Statistical rate of sex, hired = yes" in page
+
+
+def test_headings_descend_one_level_at_a_time(page):
+    levels = [int(level) for level in re.findall(r"<h([1-6])\b", page)]
+    assert levels[0] == levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert max(levels) == 4
+
+
+def test_tables_have_labels_and_heads_have_scopes(page):
+    assert all('aria-label="' in tag for tag in re.findall(r"<table[^>]*>", page))
+    assert all(re.search('scope="(col|row)"', tag) for tag in re.findall(r"<th\b[^>]*>", page))
+    cells = re.findall(r'<td role="cell"[^>]*>', page)  # on a phone, each number has its head beside it
+    assert cells
+    assert all(re.search('data-label="."', re.sub(r'="[^"]+"', '="."', cell)) for cell in cells)

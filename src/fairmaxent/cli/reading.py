@@ -72,8 +72,10 @@ class ReadingOptions(Reading):
         """Leave out the columns to drop."""
         if not self.drop:
             return table
-        check_dropped(self.drop, table.frame.collect_schema().names())
-        return replace(table, frame=table.frame.drop(self.drop), whole=table.frame)
+        names = table.frame.collect_schema().names()
+        check_dropped(self.drop, names)
+        dropped = tuple(name for name in names if name in self.drop)
+        return replace(table, frame=table.frame.drop(dropped), whole=table.frame, dropped=dropped)
 
 
 def check_dropped(dropped: Sequence[str], names: Sequence[str]) -> None:

@@ -271,9 +271,8 @@ def from_storage(name: str, record: Record, arrays: Mapping[str, NDArray[Any]], 
     if library == "pandas":
         native = _pandas_restore(record, arrays, rows).to_frame(name)
     elif library == "polars":
-        native = _alone(namespace.read_ipc_stream(io.BytesIO(_stream(arrays, rows))), "columns").rename(
-            {"values": name}
-        )
+        table = namespace.read_ipc_stream(io.BytesIO(_checked(arrays, rows)))
+        native = _alone(table, "columns").rename({"values": name})
     else:
         native = namespace.table({name: _pyarrow_restore(arrays, rows)})
     frame: nw.DataFrame[Any] = nw.from_native(native, eager_only=True)
@@ -289,7 +288,7 @@ def _pyarrow_stream(native: Any) -> Arrays:
     return {"stream": np.frombuffer(sink.getvalue(), dtype=np.uint8)}
 
 
-def _stream(arrays: Mapping[str, NDArray[Any]], rows: int | None) -> bytes:
+def _checked(arrays: Mapping[str, NDArray[Any]], rows: int | None) -> bytes:
     """The bytes of an Arrow stream, after a look at what it declares."""
     content = arrays["stream"].tobytes()
     check_stream(content, rows)
@@ -297,7 +296,7 @@ def _stream(arrays: Mapping[str, NDArray[Any]], rows: int | None) -> bytes:
 
 
 def _pyarrow_restore(arrays: Mapping[str, NDArray[Any]], rows: int | None) -> Any:
-    table = frames.load_library("pyarrow").ipc.open_stream(_stream(arrays, rows)).read_all()
+    table = frames.load_library("pyarrow").ipc.open_stream(_checked(arrays, rows)).read_all()
     table.validate(full=True)
     return _alone(table, "column_names").column("values")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import glob
 import io
 import itertools
@@ -143,13 +144,11 @@ def scan_table(path: str | os.PathLike[str]) -> Any | None:
 
 def _is_parquet(path: Path) -> bool:
     """Whether its first bytes are those of Parquet; a pipe would lose them, so only regular files are opened."""
-    try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return file.read(4) == b"PAR1"
-    except (OSError, ValueError):  # reported when the file is read
-        return False
+    with contextlib.suppress(OSError, ValueError):  # reported when the file is read
+        if path.is_file():
+            with path.open("rb") as file:
+                return file.read(4) == b"PAR1"
+    return False
 
 
 def as_lazy(batches: Iterable[Any]) -> Any:

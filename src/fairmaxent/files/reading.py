@@ -151,15 +151,8 @@ class TableFile:
     frame: Any  # a polars DataFrame, or a LazyFrame if it is not in memory
     remarks: tuple[Remark, ...] = ()
     whole: Any = None  # the same table with the columns that were left out; None: no column was
+    dropped: tuple[str, ...] = ()  # the columns that were left out
     form: TableForm = TableForm("parquet")  # how it is written, so that a result can be written like it
-
-    @property
-    def dropped(self) -> tuple[str, ...]:
-        """The columns that were left out."""
-        if self.whole is None:
-            return ()
-        kept = self.frame.collect_schema().names()
-        return tuple(name for name in self.whole.collect_schema().names() if name not in kept)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ class Relabel:
         0.5,
         text="number",
         label="Decision threshold",
-        only_if={"relabel": (...,)},
+        only_if={"relabel": ("given",)},
         slider=(0.05, 0.95, 0.01),
         help="With --relabel: the probability of the favourable outcome from which a model decides for it; 0.5 by "
         "default.",

@@ -1,7 +1,6 @@
 """The evaluation of drawn rows in a report: what they give away, what a model learns from them, how faithful they are.
 
-Attacks need people who were not in the table. So a fifth of the rows is set aside, the fit is made again from the rest,
-and the rows drawn from it are judged, with the fifth as control rows.
+Attacks need people who were not in the table: a fifth is set aside as control rows, and the rest is fitted again.
 """
 
 from __future__ import annotations

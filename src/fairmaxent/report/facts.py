@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 from dataclasses import dataclass, fields
 from datetime import datetime
+from importlib.metadata import version
 from typing import Any
 
 from fairmaxent.data.domain import shareable
@@ -232,6 +232,7 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
     delivered = deliver(fit, request.delivered, mode=mode, iid=iid, seed=request.seed)
     source = Source() if request.source is None else request.source
     door, columns, missing = source.front_door, shares.marginals(fit), certificate.not_estimated
+    libraries = sorted({"fairmaxent", "numpy", "narwhals", "scipy", fit.domain.library})
     return Report(
         filing=filing,
         outcome=", ".join(fit.roles.outcome_names),
@@ -268,7 +269,7 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         not_estimated=None if missing is None or not missing.why else door.said(missing.why),
         promise=None if certificate.privacy is None else promise(certificate.privacy),
         call=call(fit, delivered, source),
-        versions=_versions(fit),
+        versions={"python": platform.python_version()} | {name: version(name) for name in libraries},
     )
 
 
@@ -296,9 +297,3 @@ def _advice(certificate: Certificate, door: FrontDoor) -> str | None:
         return None
     remedy = door.said(remedy_remark(estimate, unfair[0]))
     return f"Its decisions for {unfair[0]} are expected to be less fair than wanted{remedy}."
-
-
-def _versions(fit: Fit) -> dict[str, str]:
-    """Versions of what took part."""
-    libraries = sorted({"fairmaxent", "numpy", "narwhals", "scipy", fit.domain.library})
-    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in libraries}

@@ -8,13 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.data.table import Reals
-from fairmaxent.fairness.rates import (
-    group_shares,
-    outcome_axis,
-    outcome_rates,
-    representation_pair,
-    statistical_pair,
-)
+from fairmaxent.fairness.rates import group_shares, outcome_axis, outcome_rates, representation_pair, statistical_pair
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes, group_label
 from fairmaxent.fit.option_values import read_target
@@ -104,7 +98,9 @@ def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
     before = data_table(fit)
     groups = () if certificate.costs is None else certificate.costs.groups
     costly = {group.grouping for group in groups if group.beyond_line}
-    rounded = _is_rounded(fit, delivered)
+    # Whether every combination of outcome and groups has its fair number of rows, up to one.
+    rows = delivered.rows + (fit.table.size if delivered.mode == "top-up" else 0)
+    off = float(np.abs(delivered.table - certificate.table).max()) * rows
     axes_of = dict(zip(measure.names, measure.groupings, strict=True))
     for kind, name in certificate.rates_shown:
         axes, wanted, rate = axes_of[name], certificate.wanted[kind][name], rates[kind][name]
@@ -132,7 +128,7 @@ def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
             met_exactly=met[0] if asked else None,
             met=all(met) if asked else None,
             gap=0.0 if met[1] else gap,
-            rounded=rounded,
+            rounded=delivered.mode != "weights" and off < 1,
             costly=name in costly,
         )
 
@@ -149,12 +145,6 @@ def _target_shares(fit: Fit, axes: tuple[int, ...], before: Reals) -> Reals | No
     name, index = fit.roles.names[axes[0]], fit.roles.root[axes[0]]
     named = read_target(fit.roles, {name: (fit.request.target or {})[name]})[index]
     return group_shares(before, axes) if named is None else named
-
-
-def _is_rounded(fit: Fit, delivered: Delivered) -> bool:
-    """Whether every combination of outcome and groups has its fair number of rows, up to one."""
-    rows = delivered.rows + (fit.table.size if delivered.mode == "top-up" else 0)
-    return delivered.mode != "weights" and bool(np.abs(delivered.table - fit.certificate.table).max() * rows < 1)
 
 
 def _worst(fit: Fit, kind: str, axes: tuple[int, ...], table: Reals) -> str:

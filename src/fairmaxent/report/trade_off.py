@@ -51,10 +51,7 @@ class TradeOff:
 
 
 def trade_off(fit: Fit, *, progress: Progress = silent, spell: Callable[[Option], str] = str) -> TradeOff:
-    """Fit again with a handful of other options; ``progress`` is called before each fit.
-
-    ``spell`` spells the options in the reason why a fit is not possible.
-    """
+    """Fit again with a handful of other options; ``spell`` spells those in the reason why a fit is not possible."""
     if not isinstance(fit.request, Request):
         return TradeOff((), "the fit is one of the paper's configurations, which have other options")
     size, width = fit.distinct_rows.codes.size, fit.roles.blocks.width

@@ -1,4 +1,4 @@
-"""What a report says of a model trained on the result, and of relabelled rows."""
+"""What a report says of a model trained on the result, of relabelled rows, and of the decisions they are for."""
 
 import html
 import json
@@ -9,11 +9,11 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from fairmaxent import InputError, debias
+from fairmaxent import InputError, Relabel, debias
 from fairmaxent.fit.estimate import Remedy
-from fairmaxent.fit.statements import Expected, expected_lines
 from fairmaxent.report import build_report
 from fairmaxent.report.delivered import weighted_table
+from fairmaxent.report.trade_off import trade_off
 from fairmaxent.report.writer import html_report, json_report, markdown_report
 from tables import random_frame
 
@@ -72,13 +72,6 @@ def test_every_form_has_every_number(report, relabelled):
     assert json.loads(json_report(report))["certificate"]["estimate"]["after"]["auc"] == known.after.auc
 
 
-def test_a_line_stands_for_each_grouping(relabelled):
-    names = [line.label for line in expected_lines(relabelled.certificate.estimate)]
-    assert names[:2] == ["Accuracy", "AUC"]
-    assert len(names) == 2 + 5 * 2
-    assert "Equalised odds, z1" in names
-
-
 def test_how_it_was_estimated_is_said(relabelled):
     def said(**changes):
         fit = estimating(relabelled, replace(relabelled.certificate.estimate, **changes))
@@ -112,21 +105,6 @@ def test_every_remedy_is_advised_as_python_spells_it(remedy, relabelled):
     assert report.advice in html.unescape(html_report(report))
 
 
-def test_a_dash_where_nothing_can_be_compared(relabelled):
-    fit = with_warning(relabelled, None)
-    assert Expected(None, None).text(3) == "–"
-    assert Expected(0.5, None).text(3) == "0.500"
-    assert Expected(0.5, (0.4, 0.6)).text(3) == "0.500 (0.40 to 0.60)"
-    assert "| – |" in markdown_report(build_report(fit, mode="weights", trade_off=False))
-
-
-def test_without_an_estimate_it_says_how_to_get_one(table):
-    report = build_report(debias(table, "y", "z0", random_state=0), trade_off=False)
-    for text in (html_report(report), markdown_report(report)):
-        assert "was not estimated for this fit" in text
-        assert "To estimate it, fit again with estimate='rows'." in html.unescape(text)
-
-
 # ---------------------------------------------------------------- relabelled rows
 
 
@@ -158,3 +136,43 @@ def test_what_was_asked_and_how_to_repeat_it(report, table, relabelled):
     exec(report.call, scope)
     assert scope["weighted"].equals(relabelled.weigh(table))
     assert scope["fit"].certificate.estimate == relabelled.certificate.estimate
+
+
+# ---------------------------------------------------------------- decisions that outcomes were relabelled for
+
+
+@pytest.fixture(scope="module")
+def fit():
+    table = random_frame(np.random.default_rng(5), (2,), 2, rows=300)
+    plan = Relabel(parity="predictions", labeller="tree", student="tree", threshold=0.4)
+    return debias(table, "y", "z0", favourable="o1", relabel=plan)
+
+
+def texts(fit):
+    report = build_report(fit, mode="weights", trade_off=False)
+    return [" ".join(write(report).replace("<b>", "").split()) for write in (html_report, markdown_report)]
+
+
+def test_every_form_has_each_rate_and_share_with_its_interval(fit):
+    known = fit.certificate.decisions
+    for text in texts(fit):
+        assert "rooted tree with decisions at a probability of 0.4 or more" in text
+        for number in (known.rates[0].rate, known.rates[0].low, *(share.share for share in known.shares)):
+            assert f"{number:.3f}" in text
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_it_says_whether_the_table_is_fair_too(fit, kept):
+    known = replace(fit.certificate.decisions, keeps_means=kept, blind=not kept)
+    changed = replace(fit, certificate=replace(fit.certificate, decisions=known))
+    for text in texts(changed):
+        assert ("equally common in all groups as well" in text) == kept
+        assert ("had to stay less equal than the decisions are" in text) != kept
+        assert ("which does not see the protected columns" in text) != kept
+
+
+def test_the_trade_off_tries_out_no_student_again(fit, monkeypatch):
+    monkeypatch.setattr("fairmaxent.fit.relabel.close_loop", None)
+    points = trade_off(fit).points
+    assert {point.varied for point in points} == {"base_share"}
+    assert all(point.problem is None for point in points)
