@@ -30,7 +30,7 @@ from fairmaxent.errors import DependencyError, StorageError, shown
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.files.write import write_whole
 from fairmaxent.fit.certificate import Certificate, certify
-from fairmaxent.fit.distribution import Distribution, moment_scores
+from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.estimate import NotEstimated
 from fairmaxent.fit.facts import Told
 from fairmaxent.fit.option_values import PaperRequest
@@ -170,7 +170,7 @@ def _restored(stored: _Model) -> Solved:
         weighted, make = problem.paper_weights(request), attribute_features
     else:
         weighted, make = reweigh(labelled.counted, target[problem.blocks.slices[0]]), cell_features
-    features = make(problem.blocks, moment_scores(domain, problem.chosen), target)
+    features = make(problem.blocks, problem.moment_scores, target)
     sound(stored.solution.multipliers, "f", (features.count,))
     rows = row_prior(problem.blocks, weighted)
     share = float(request.base_share if isinstance(request, Request) else request.C)
