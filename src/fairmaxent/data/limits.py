@@ -183,8 +183,8 @@ def check_stream(content: bytes) -> None:
         at += body
         if body < 0 or at > len(content):
             raise ValueError("it declares more bytes than it has")
+        batch = _table(metadata, message, _HEADER)
         if kind in (_DICTIONARY, _RECORDS):
-            batch = _table(metadata, message, _HEADER)
             batch = _table(metadata, batch, _DATA) if kind == _DICTIONARY else batch
             length = _number(metadata, batch, (_LENGTH, "<q"))
             total += length
