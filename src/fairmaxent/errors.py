@@ -54,6 +54,9 @@ class Option:
         return self.name if self.value is ... else f"{self.name}={self.value!r}"
 
 
+# How much of the prior comes from the base, which fills what no row has: the way out of many refusals.
+BASE_SHARE = Option("base_share")
+
 # Options that Python has somewhere else than in `debias`, and the outputs, which are methods there.
 _ELSEWHERE = {
     "bins": "Domain.infer(bins=…)",

@@ -70,7 +70,7 @@ def fit(
     methods: dict[str, Callable[[], Solver]] = {
         "newton": Newton,
         "newton-cg": NewtonCG,
-        "box-newton": partial(BoxNewton, base_share=share),
+        "box-newton": partial(BoxNewton, C=share),
     }
     method = methods[solver]() if isinstance(solver, str) else solver
     opened = frames.open_frame(frame)

@@ -118,7 +118,7 @@ def test_the_marginal_is_that_of_the_weighted_rows(method, groups, outcomes):
 def test_the_prior_is_its_definition(groups, outcomes, base_share):
     """q(α) = C/|Ω| + (1 − C)·n_α·t(y, z)/(N·P(y, z)) at every point, with t = P(y)/k."""
     frame, columns = biased(groups, outcomes, seed=5)
-    result = baselines.prior(frame, "y", columns, base_share=base_share)
+    result = baselines.prior(frame, "y", columns, C=base_share)
     domain = result.distribution.domain
     grid = domain.decode(points(domain.sizes), rng=np.random.default_rng(0))
     rows = frame.assign(
@@ -135,10 +135,10 @@ def test_the_prior_is_its_definition(groups, outcomes, base_share):
 
 def test_for_two_groups_the_prior_is_the_papers():
     frame, _ = biased(outcomes=3, seed=6)
-    result = baselines.prior(frame, "y", "z0", base_share=0.4)
+    result = baselines.prior(frame, "y", "z0", C=0.4)
     fit = paper.fit(frame, outcome="y", protected="z0", C=0.4, prior="w", tau=1.0)
     np.testing.assert_allclose(dense(result.distribution.prior), dense(fit.optimum.dual.prior), atol=1e-15)
-    only_rows = baselines.prior(frame, "y", "z0", base_share=0.0).distribution.root_table
+    only_rows = baselines.prior(frame, "y", "z0", C=0.0).distribution.root_table
     np.testing.assert_allclose(only_rows, algorithm_1(pd.crosstab(frame["y"], frame["z0"]).to_numpy(float), 1.0))
 
 
@@ -230,7 +230,7 @@ def test_unseen_groups_take_no_part_unless_they_are_asked_for():
     domain, frame = fairmaxent.Domain.infer(whole), whole[whole["sex"] != "x"]
     for method in METHODS[:-2]:
         np.testing.assert_allclose(method(frame, "y", "sex", domain=domain).weights(), 1.0)
-    assert baselines.prior(frame, "y", "sex", domain=domain, base_share=0.0).marginal("sex")[
+    assert baselines.prior(frame, "y", "sex", domain=domain, C=0.0).marginal("sex")[
         "probability"
     ].tolist() == pytest.approx([0.5, 0.5, 0.0])
     with pytest.raises(fairmaxent.InfeasibleError, match="sex = x, which has no rows"):

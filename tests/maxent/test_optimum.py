@@ -86,7 +86,7 @@ def test_box_newton_agrees(kind, mode):
     """Algorithm 5 takes steps of at most 1/8ne², so the problems are small and close to the prior."""
     for seed in range(3):
         prior, features, levels = _problem(2000 + seed, kind, mode, attributes=3, largest=2, tilt=0.3)
-        optimum = maximise_entropy(prior, features, levels, describe=str, solver=BoxNewton(base_share=0.5))
+        optimum = maximise_entropy(prior, features, levels, describe=str, solver=BoxNewton(C=0.5))
         _check_optimum(optimum.dual.prior, features, levels, optimum.solution)
 
 

@@ -414,7 +414,7 @@ def test_theorem_d_1_box_newton_reaches_the_optimum_within_its_iterations():
         n = len(problem.theta)
         R, T = radius_and_limit(n, problem.C, epsilon)
         dual = Recorded.of(problem.dual)
-        solution = BoxNewton(base_share=problem.C, epsilon=epsilon).solve(dual)
+        solution = BoxNewton(C=problem.C, epsilon=epsilon).solve(dual)
         p = iterative_scaling(problem.q, n, problem.theta)
         assert solution.value <= -(p @ np.log(p / problem.q)) + 3 * epsilon
         np.testing.assert_allclose(solution.multipliers, Newton().solve(problem.dual).multipliers, atol=1e-7)
@@ -427,7 +427,7 @@ def test_algorithm_5_takes_the_same_steps_as_its_pseudocode():
     for seed in range(4):
         problem = random_problem(3000 + seed, d=3, margin=0.35)
         dual = Recorded.of(problem.dual)
-        BoxNewton(base_share=problem.C, epsilon=1e-3).solve(dual)
+        BoxNewton(C=problem.C, epsilon=1e-3).solve(dual)
         theirs = list(transcribed_algorithm_5(problem, 1e-3, len(dual.iterates) - 1))
         np.testing.assert_allclose(problem.signs * np.array(dual.iterates), theirs, atol=1e-9)
 

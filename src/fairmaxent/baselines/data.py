@@ -247,16 +247,16 @@ def prior(
     outcome: str,
     protected: Names,
     *,
-    base_share: float = 0.5,
+    C: float = 0.5,
     domain: Domain | None = None,
     random_state: int | None = None,
 ) -> NewRows:
     """Return the prior q_C^w = C·u + (1 − C)·w: u uniform over the domain, w the weights of Algorithm 1 at τ = 1.
 
-    ``base_share`` is C. With k joint groups that have rows, w has the table t(y, z) = P(y)/k; with two groups this is
+    With k joint groups that have rows, w has the table t(y, z) = P(y)/k; with two groups this is
     Algorithm 1.
     """
-    share = check_share("base_share", base_share)
+    share = check_share("C", C)
     data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
     wanted = np.outer(data.outcome_shares, read_shares(data, None))
     data.refuse_empty_cells(wanted)

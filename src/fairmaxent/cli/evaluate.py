@@ -16,6 +16,7 @@ from fairmaxent.cli.reading import ReadingOptions, check_dropped, reading_option
 from fairmaxent.cli.request import RoleOptions
 from fairmaxent.cli.terminal import as_json, bar, echo
 from fairmaxent.cli.values import FILE, as_typed
+from fairmaxent.errors import BASE_SHARE
 from fairmaxent.files.reading import STANDARD
 from fairmaxent.options import option
 
@@ -141,7 +142,8 @@ def _next(evaluation: Evaluation) -> str:
     if evaluation.flagged and "copies" not in evaluation.flagged:
         return "round or drop columns with rare values, make new rows and evaluate those"
     if evaluation.flagged:
-        return "make rows that copy nobody, and evaluate those: 'fairmaxent debias' with --base-share 1"
+        wanted = as_typed(replace(BASE_SHARE, value=1))
+        return f"make rows that copy nobody, and evaluate those: 'fairmaxent debias' with {wanted}"
     if not evaluation.control_rows:
         return "set rows aside before you make new ones; pass them with --control"
     return "share the rows together with this evaluation (or with --json)"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.table import Mask, Reals
-from fairmaxent.errors import ForbiddenError, InfeasibleError, Option
+from fairmaxent.errors import BASE_SHARE, ForbiddenError, InfeasibleError, Option
 from fairmaxent.fairness.projection import LEAST_ROOM, Conditions, fewest_cells, most_cells, room
 from fairmaxent.fairness.rates import Grouping, group_table
 
@@ -246,7 +246,7 @@ def supported(
         raise InfeasibleError(
             "the wanted shares and rates need rows in combinations that have none: "
             f"{_list(np.flatnonzero(needed & ~seen), describe)}; set ",
-            Option("base_share"),
+            BASE_SHARE,
             " > 0 to fill them, merge levels, ",
             *(("lower the rate, or use ", Option("groups", "each")) if joint else ("or lower the rate",)),
         )

@@ -30,7 +30,7 @@ from fairmaxent.data.table import (
     match_rows,
     tally,
 )
-from fairmaxent.errors import ColumnError, EvidenceError, InputError, Option
+from fairmaxent.errors import BASE_SHARE, ColumnError, EvidenceError, InputError
 from fairmaxent.fit.problem import Problem
 from fairmaxent.maxent.features import Features, cell_features
 from fairmaxent.maxent.optimum import Optimum
@@ -299,7 +299,7 @@ class Distribution:
             raise EvidenceError(
                 f"given {shown}: this has probability zero under the model, so nothing can be drawn. Relax the "
                 "evidence; with ",
-                Option("base_share"),
+                BASE_SHARE,
                 " > 0 every combination that is not forbidden is possible.",
             )
         return narrowed

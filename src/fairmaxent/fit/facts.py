@@ -20,7 +20,6 @@ from fairmaxent.fit.estimate import Deferred, Estimated, ModelEstimate, NotEstim
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Decisions
-from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.priors.mixture import Mixture
@@ -269,7 +268,7 @@ def rate_bound(solved: Solved, achieved: Reals) -> tuple[float, float]:
     rates.
     """
     request, dual, measure = solved.request, solved.optimum.dual, solved.problem.measure
-    tau, base_share = None, float(request.base_share if isinstance(request, Request) else request.C)
+    tau = None
     if isinstance(request, PaperRequest) and request.prior == "w" and request.theta in ("b", "w"):
         tau = request.tau
     base = dual.prior.parts[0] if isinstance(dual.prior, Mixture) else dual.prior
@@ -293,7 +292,7 @@ def rate_bound(solved: Solved, achieved: Reals) -> tuple[float, float]:
             spread = np.full((len(joint), *seen.shape), np.nan)
             spread[:, seen] = joint
             ratio = min(worst_ratio(row, measure.strata) for row in spread)
-        bounds.append(theorem_4_5(ratio, base_mass=base_share * float(base_joint.min()), delta=delta))
+        bounds.append(theorem_4_5(ratio, base_mass=request.C * float(base_joint.min()), delta=delta))
         deltas.append(delta)
     if not bounds:
         return 1.0, 0.0

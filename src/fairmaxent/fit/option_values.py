@@ -385,6 +385,6 @@ def base_words(request: Any) -> Iterator[str]:
     yield "Otherwise the result is as close to the data as possible."
     if request.privacy is None:
         yield (
-            f"A share of {request.base_share:.3g} comes from the base {request.base!r}, "
+            f"A share of {request.C:.3g} comes from the base {request.base!r}, "
             f"{BASES[request.base].sentence}; it makes combinations possible that no row has."
         )

@@ -131,7 +131,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
     relabelled = relabelled_if_asked(problem, request, data, learned, progress)
     fair, labelled, soft = relabelled.fair, relabelled.problem, relabelled.labelling.soft
     progress("base", 0.0)
-    roles, blocks, share, root = data.roles, problem.blocks, float(request.base_share), fair.table.ravel()
+    roles, blocks, share, root = data.roles, problem.blocks, request.C, fair.table.ravel()
     weighted = reweigh(labelled.counted, root)
     private = data if isinstance(data, PrivateReading) else None
     if private is None or private.tree is None or soft is not None:

@@ -16,7 +16,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Blocks, Counted, Mask, Positions, Reals, tally
-from fairmaxent.errors import ForbiddenError, InputError, LevelError, Option, TargetError
+from fairmaxent.errors import BASE_SHARE, ForbiddenError, InputError, LevelError, Option, TargetError
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.rates import Grouping, Measure, group_table
 from fairmaxent.fairness.strata import Stratified, group_counts
@@ -58,11 +58,11 @@ class CellValues:
                 f" needs the exact numbers of {outcome.name!r}, which are only at hand for a table in memory with ",
                 Option("detail", "rows"),
             )
-        if request.base_share == 1:
+        if request.C == 1:
             raise InputError(
                 asked,
                 f" needs the exact numbers of {outcome.name!r}, but no row is drawn with those of a real one with ",
-                Option("base_share", 1),
+                replace(BASE_SHARE, value=1),
                 "; use a lower share",
             )
         others = [index for index in read_target(roles, request.target) if index not in roles.root]
@@ -140,7 +140,7 @@ class Problem:
             free_outcomes=tuple(name for name, wanted in (request.target or {}).items() if wanted == FREE),
             values=values,
             relabels=relabels,
-            may_fill=relabels or request.base_share > 0,
+            may_fill=relabels or request.C > 0,
         )
 
     def paper_weights(self, request: PaperRequest) -> Counted:

@@ -340,6 +340,11 @@ class Request:
         return read_columns("also", self.also or [])
 
     @property
+    def C(self) -> float:  # noqa: N802
+        """The paper's C: the share of the base."""
+        return float(self.base_share)
+
+    @property
     def within_names(self) -> list[str]:
         """The columns within whose strata groups are compared."""
         return list(read_within(self.within))

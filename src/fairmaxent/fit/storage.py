@@ -23,7 +23,7 @@ from fairmaxent.data.columns import Arrays, Record
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import WeightScale
 from fairmaxent.data.limits import masses, sound
-from fairmaxent.data.roles import Roles, read_columns
+from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Blocks, Mask, Positions, Reals, Table, match_rows, row_keys
 from fairmaxent.engines.rows import row_prior
 from fairmaxent.errors import DependencyError, StorageError, shown
@@ -156,8 +156,8 @@ def _restored(stored: _Model) -> Solved:
         roles = Roles.of(domain, request.outcome, [request.protected])
     else:
         roles = Roles.of(domain, request.outcome, request.protected_names, request.within_names, request.also_names)
-        kept = set(read_columns("keep_columns", request.keep_columns or []))
-        require("the request keeps columns that the model does not have", kept <= set(stored.columns))
+        missing = set(request.kept_names) - set(stored.columns)
+        require("the request keeps columns that the model does not have", not missing)
     named = [*domain.names, *([] if request.weight is None else [request.weight])]
     require("columns and their descriptions do not fit together", sorted(stored.columns) == sorted(named))
     _check_table(stored, roles.blocks)
@@ -173,7 +173,7 @@ def _restored(stored: _Model) -> Solved:
     features = make(problem.blocks, problem.moment_scores, target)
     sound(stored.solution.multipliers, "f", (features.count,))
     rows = row_prior(problem.blocks, weighted)
-    share = float(request.base_share if isinstance(request, Request) else request.C)
+    share = request.C
     prior: Prior = rows
     if share:
         base = BASES[getattr(request, "base", "uniform")].unpack(problem.blocks, stored.base)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.table import Reals
-from fairmaxent.errors import InfeasibleError, Option, SolverError
+from fairmaxent.errors import BASE_SHARE, InfeasibleError, SolverError
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import Features
 from fairmaxent.maxent.priors.protocol import Prior
@@ -91,7 +91,7 @@ def _refuse_unreachable_levels(dual: Dual, levels: Reals, describe: Describe) ->
         raise InfeasibleError(
             f"the target asks for {describe(int(missing[0]))} with probability {levels[missing[0]]:.3g}, but no "
             "possible row has it. Change the target or the forbidden combinations, or let a base reach it with ",
-            Option("base_share"),
+            BASE_SHARE,
             " > 0.",
         )
 
@@ -145,7 +145,7 @@ def _infeasible_rows(values: Reals, features: Features, levels: Reals, describe:
     return InfeasibleError(
         f"no weighting of the rows meets all targets at once; the nearest one misses "
         f"{describe(features.level_of(worst))} by {abs(change[worst]):.3g}. Use ",
-        Option("base_share"),
+        BASE_SHARE,
         " > 0, which adds rows that are not in the data, or change the target.",
     )
 

@@ -353,21 +353,21 @@ class BoxNewton:
     iterations; we stop as soon as the gradient shows that nothing is left to gain.
     """
 
-    base_share: float  # the paper's C
+    C: float  # the share of the base
     epsilon: float = 1e-6
     tolerance: float = 1e-10
 
     def __post_init__(self) -> None:
-        if not 0 < self.base_share <= 1:
+        if not 0 < self.C <= 1:
             raise InputError(
-                f"BoxNewton needs base_share in (0, 1], got {self.base_share}: its bounds R and T grow without limit "
+                f"BoxNewton needs C in (0, 1], got {self.C}: its bounds R and T grow without limit "
                 "as C goes to 0. Use Newton for C = 0."
             )
 
     def solve(self, dual: Dual) -> Solution:
         """Minimise from λ = 0."""
         size = max(1, dual.size)
-        logarithm = log(1 / (self.base_share * self.epsilon))
+        logarithm = log(1 / (self.C * self.epsilon))
         radius = 8 * size * logarithm
         limit = int(16 * size * radius * logarithm)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fairmaxent.document import Block, Code, Document, Listing, Note, Paragraph, Section, Table
 from fairmaxent.document.words import percent
-from fairmaxent.errors import Option
+from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fit.estimate import ModelEstimate
 from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.statements import cost_blocks, decisions_table, expected_lines, rate_text
@@ -221,7 +221,7 @@ def _copies(report: Report) -> Blocks:
     parts = (
         "This is a count, not a guarantee. The fair distribution is learned from real rows and contains them, so "
         "drawn rows can repeat real ones, especially if ",
-        Option("base_share"),
+        BASE_SHARE,
         " is small. This fit is not differentially private. Treat drawn rows the way you would treat the data. A "
         "copy of a common row reveals little; a copy of a row that occurs only once may reveal something about a "
         "person.",

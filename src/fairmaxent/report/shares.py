@@ -11,7 +11,7 @@ from fairmaxent.data.table import Reals, tally
 from fairmaxent.document import Block, Heading, Paragraph, Picture, Table
 from fairmaxent.document.html import heat_map
 from fairmaxent.document.words import counted, percent, rounded
-from fairmaxent.errors import Option
+from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fairness.rates import group_shares, group_table, outcome_axis, outcome_rates
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_label
@@ -305,7 +305,7 @@ def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:
         "How strongly two columns are related, measured by Cramér's V: 0 means independent, 1 means that one "
         "determines the other. The outcome should no longer be related to the protected columns; the rest should look "
         "the same on both sides. The larger ",
-        Option("base_share"),
+        BASE_SHARE,
         " is, the more the weak relations fade: the base 'tree' keeps only the strongest, the others none.",
         f" {pairs.left_out} columns that are least related to the outcome and the groups, or that have more than 1,000 "
         "levels, are left out."

@@ -10,7 +10,7 @@ from typing import Literal
 from fairmaxent.document import Block, Paragraph, Picture, Table
 from fairmaxent.document.html import curve
 from fairmaxent.document.words import percent
-from fairmaxent.errors import FairMaxEntError, Option
+from fairmaxent.errors import BASE_SHARE, FairMaxEntError, Option
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import RateOption
 from fairmaxent.fit.pipeline import refit
@@ -110,7 +110,7 @@ def trade_off_blocks(trade_off: TradeOff, door: FrontDoor) -> Iterator[Block]:
         return
     parts = (
         "The same request with other shares of the base (",
-        Option("base_share"),
+        BASE_SHARE,
         "), which makes combinations possible that no row has, and with other rates instead of the ones asked for. "
         "Distance is KL(data‖fair): the information in nats (1 nat is 1.44 bits) that is lost on average when the fair "
         "distribution replaces the data; 0 means none. Effective rows is the number of equally weighted rows that "
@@ -118,7 +118,7 @@ def trade_off_blocks(trade_off: TradeOff, door: FrontDoor) -> Iterator[Block]:
         "combinations is the probability that a drawn row has a combination of levels that is in the data.",
     )
     yield Paragraph(f"{door.said(parts)} The open point of a picture is this fit.")
-    varied = {"base_share": door.spell(Option("base_share")), "rates": "rates asked for"}
+    varied = {"base_share": door.spell(BASE_SHARE), "rates": "rates asked for"}
     for option, across in varied.items():
         fitted = [point for point in trade_off.points if point.varied == option and point.problem is None]
         this_fit = next((point.value for point in fitted if point.is_this_fit), None)
