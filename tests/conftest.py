@@ -186,3 +186,14 @@ def page(chromium):
     yield page
     assert page.foreign == [] or all(url.startswith("data:") for url in page.foreign)
     context.close()
+
+
+@pytest.fixture
+def people_app(page, tmp_path):
+    """The page with a table of people, and its first result."""
+    from appserver import answered, enter, people_file, running
+
+    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        yield client

@@ -55,7 +55,7 @@ class OptionInfo:
     choice_help: Mapping[str, str] = dataclasses.field(default_factory=dict)  # what a choice does
     slider: tuple[float, ...] | None = None  # its ends, its step, and where it begins if it has no default
     only_if: Mapping[str, tuple[object, ...]] = dataclasses.field(default_factory=dict)
-    """Values that others must have so that it means anything: None is not given, and ... anything that is."""
+    """Values that others must have so that it means anything: None is not given, and "given" anything that is."""
 
 
 @dataclass(frozen=True)

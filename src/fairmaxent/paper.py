@@ -20,7 +20,7 @@ from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_ch
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.fairness.weights import algorithm_1, reweigh
 from fairmaxent.fit.certificate import certify
-from fairmaxent.fit.distribution import Distribution, level_means, moment_scores
+from fairmaxent.fit.distribution import Distribution, level_means
 from fairmaxent.fit.facts import Told
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import PaperRequest, check_share
@@ -101,7 +101,7 @@ def fit(
     base = build_base("uniform", blocks, table, weighted, root=fair.ravel())
     optimum = maximise_entropy(
         Mixture.of((share, 1 - share), (base, Rows.of(blocks, weighted.collect()))),
-        attribute_features(blocks, moment_scores(domain, problem.chosen), levels),
+        attribute_features(blocks, problem.moment_scores, levels),
         levels,
         describe=roles.describe_level,
         solver=method,

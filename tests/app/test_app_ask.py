@@ -1,6 +1,5 @@
 """What Ask asks for: impossible wishes, group sizes, public values and privacy."""
 
-import numpy as np
 import polars
 import pytest
 
@@ -82,14 +81,6 @@ def test_what_is_impossible_is_said_in_the_words_of_the_page(client):
     )
     assert status == 422
     assert "“New combinations” is -1" in answer["error"]
-
-
-def test_group_sizes_are_kept_unless_asked(client):
-    frame = people().with_columns(sex=polars.Series(np.tile(["f", "m"], 300)))  # balanced, so nothing speaks against it
-    state, _ = opened(client, frame=frame)
-    assert "representation_rate" not in state["options"]
-    answer = client.fit(state)
-    assert {one["kind"]: one["wanted"] for one in answer["see"]["rates"]}["representation_rate"] is None
 
 
 def test_an_older_result_is_not_taken_for_a_newer_wish(client):

@@ -56,15 +56,7 @@ def test_a_job_can_be_stopped():
 
     job = jobs.start("take", slow)
     assert started.wait(30)
-    assert vars(job) | {"number": 1} == {
-        "number": 1,
-        "kind": "take",
-        "stage": "one",
-        "share": 0.25,
-        "state": "running",
-        "result": None,
-        "error": None,
-    }
+    assert (job.kind, job.stage, job.share, job.state) == ("take", "one", 0.25, "running")
     job.stop()
     go.set()
     assert ended.wait(30)

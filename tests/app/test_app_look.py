@@ -1,14 +1,12 @@
 """What Look shows: the table as it was read, its groups, gaps and shares."""
 
 import json
-import shlex
 
 import numpy as np
 import polars
 import pytest
 
 from appserver import OPTIONS, downloaded, opened, people
-from fairmaxent.cli.group import group as commands
 
 
 def test_a_table_is_looked_at_and_roles_are_proposed(client):
@@ -51,15 +49,6 @@ def test_missing_values_are_counted_by_group(client, groups):
                 assert group["missing"]["most"] == pytest.approx(counts[worst] / len(mine))
 
 
-def test_the_shares_of_every_column_are_known(client):
-    state, _ = opened(client)
-    columns = {column["name"]: column for column in state["look"]["columns"]}
-    counts = people()["region"].value_counts(normalize=True).sort("region")
-    assert columns["region"]["shares"] == [[level, pytest.approx(share)] for level, share in counts.iter_rows()]
-    assert sum(share for _, share in columns["age"]["shares"]) == pytest.approx(1)
-    assert [level for level, _ in columns["age"]["shares"]] == columns["age"]["choices"]
-
-
 def test_a_file_is_read_as_asked(client, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = people().iter_rows()
@@ -86,11 +75,6 @@ def test_a_file_is_read_as_asked(client, tmp_path, monkeypatch):
     assert columns["region"]["missing"] == len(people().filter(polars.col("region") == "w"))
     answer = client.fit(state, **OPTIONS, representation_rate=None)
     body = next(body for _, _, body in downloaded(client, client.work("take")["result"]["files"]).values())
-    with pytest.raises(SystemExit) as ended:
-        commands.main(shlex.split(answer["command"])[1:], "fairmaxent")
-    assert ended.value.code == 0
-    assert (tmp_path / "odd-fair.csv").read_bytes() == body
-    (tmp_path / "odd-fair.csv").unlink()
     exec(compile(answer["python"], "snippet", "exec"), {})
     assert (tmp_path / "odd-fair.csv").read_bytes() == body
 
@@ -155,10 +139,3 @@ def test_markup_stays_text(client):
     assert "<script>alert(1)</script>" in groups  # JSON, which the page writes as text
     _, headers, _ = client.send("GET", "/api/state")
     assert {name.lower(): value for name, value in headers.items()}["content-type"] == "application/json"
-
-
-def test_a_parquet_file_that_is_damaged_behind_its_footer_is_no_bug(client):
-    _, content = opened(client, "people.parquet")
-    status, answer = client.upload("damaged.parquet", content[:20] + bytes(20) + content[40:])
-    assert status == 422
-    assert "Cannot read damaged.parquet" in answer["error"]

@@ -1,13 +1,11 @@
 """The command itself: it listens on this computer only, and leaves nothing behind however it ends."""
 
 import contextlib
-import json
 import os
 import re
 import signal
 import socket
 import urllib.request
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -114,41 +112,3 @@ def test_a_port_that_is_taken_or_a_file_that_is_not_there_is_said_in_a_line(app,
         assert done.returncode in (3, 5)
         assert text in problems.decode()
         assert problems.count(b"\n") == 1
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells the memory of another process")
-def test_hundreds_of_replaced_fits_leave_its_memory_flat(app):
-    process, address, _ = app
-    opener, _ = entered(address)
-    base = address.split("/?")[0]
-
-    def post(path, values):
-        request = urllib.request.Request(
-            f"{base}{path}", json.dumps(values).encode(), headers={"Origin": base}, method="POST"
-        )
-        with opener.open(request, timeout=120) as answer:
-            return json.load(answer)
-
-    state = post("/api/demo", {"name": "compas"})
-
-    def fit(number):
-        rate = 0.5 + 0.005 * (number % 100)
-        options = {**state["options"], "statistical_rate": rate}
-        return post("/api/fit", {"table": state["table"]["number"], "options": options})
-
-    def many(count):
-        with ThreadPoolExecutor(10) as pool:
-            answers = list(pool.map(fit, range(count)))
-        return sum("superseded" in answer for answer in answers)
-
-    def megabytes():
-        pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGESIZE") / 1e6
-
-    many(50)
-    before = megabytes()
-    assert many(250) >= 200
-    assert megabytes() - before < 40
-    assert "answer" in fit(1)
-    assert len(os.listdir(f"/proc/{process.pid}/task")) < 80

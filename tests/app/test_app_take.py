@@ -17,6 +17,8 @@ from fairmaxent.report.browser import find_browser
 DOMAIN = """levels.sex = ["f", "m"]
 levels.region = ["n", "s", "w"]
 levels.hired = ["no", "yes"]
+levels.promoted = ["no", "yes"]
+levels.level = [1, 2, 3]
 edges.age = [18, 30, 45, 60]
 """
 CASES = {
@@ -33,9 +35,7 @@ CASES = {
         "drop": ["age"],
     },
     "joint": {"protected": ["sex", "region"], "groups": "joint", "representation_rate": None},
-    "within": {"within": {"region": None}, "representation_rate": None},
     "within some levels": {"within": {"region": ["n", "s"]}, "representation_rate": None},
-    "forbidden": {"forbid": [{"sex": "f", "region": "w"}], "representation_rate": None, "keep_columns": []},
     "numbers redrawn": {"detail": "bins", "representation_rate": None},
     "columns read differently": {
         "bins": {"age": [18, 30, 45, 60]},
@@ -44,30 +44,15 @@ CASES = {
         "max_levels": 30,
         "representation_rate": None,
     },
-    "fewer bins": {"bins": 4, "representation_rate": None, "weight": "level"},
-    "shares of another column": {
-        "target": {"region": {"n": 0.2, "s": 0.3, "w": 0.5}, "hired": None},
-        "representation_rate": None,
-    },
-    "several outcomes": {"also": {"promoted": ["yes"]}, "representation_rate": None, "favourable": ["yes"]},
-    "another outcome, all levels": {"also": {"promoted": None}, "representation_rate": None, "favourable": []},
     "equal means": {"outcome": "age", "favourable": [], "equal_means": True, "representation_rate": None},
-    "named weights": {"mode": "weights", "weight_name": "w", "weight": "level", "representation_rate": None},
     "judged in the report": {"evaluate": True, "representation_rate": None},
     "public values": {
         "release": True,
-        "domain": """levels.sex = ["f", "m"]
-levels.region = ["n", "s", "w"]
-levels.hired = ["no", "yes"]
-levels.promoted = ["no", "yes"]
-levels.level = [1, 2, 3]
-edges.age = [18, 30, 45, 60]
-""",
+        "domain": DOMAIN,
         "representation_rate": None,
     },
     "shares": {"target": {"sex": {"f": 0.6, "m": 0.4}}, "representation_rate": None, "compare_missing": True},
     "free outcome": {"target": {"hired": "free"}, "representation_rate": 1.0, "iid": True, "rows": 80},
-    "filed": {"title": "Pay & “parity”", "author": "A. Author", "purpose": "to see", "representation_rate": None},
     "many at once": {
         "bins": {"age": [18, 30, 45, 60]},
         "kinds": {"level": "categorical"},
@@ -95,18 +80,7 @@ def asked_for(tokens):
 
 
 # Parquet is read where it is, so what is made from it takes another way; the options are the same.
-SCANNED = (
-    "rows",
-    "weights",
-    "top-up",
-    "relabelled",
-    "to share",
-    "columns read differently",
-    "fewer bins",
-    "public values",
-)
-
-
+SCANNED = ("rows", "weights", "top-up", "relabelled", "to share", "columns read differently", "public values")
 QUICK = (("weights", ".csv"), ("two columns", ".csv"), ("many at once", ".csv"), ("rows", ".parquet"))
 
 
@@ -154,23 +128,6 @@ def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix
     assert (tmp_path / table).read_bytes() == files[table]
 
 
-def test_files_are_named_by_what_they_are(client):
-    for mode, name in {"rows": "fair", "weights": "fair-weights", "top-up": "fair-added"}.items():
-        state, _ = opened(client)
-        answer = client.fit(state, mode=mode)
-        assert client.work("take")["result"]["files"][0]["name"] == f"people-{name}.csv"
-        assert f"-o people-{name}.csv" in answer["command"]
-
-
-def test_an_estimate_is_in_the_command(client):
-    state, _ = opened(client)
-    client.fit(state, student="logistic")
-    answer = client.work("estimate")["result"]["answer"]
-    assert answer["see"]["estimate"]["lines"][0]["name"] == "Accuracy"
-    assert "--student logistic" in answer["command"]
-    assert "estimate=fairmaxent.Estimate(student='logistic')" in answer["python"]
-
-
 def test_a_download_is_never_a_page(client):
     state, _ = opened(client)
     client.fit(state, representation_rate=None)
@@ -199,16 +156,6 @@ def test_the_report_is_also_a_pdf(client, tmp_path):
     assert job["state"] == "done", job
     _, _, body = downloaded(client, job["result"]["files"])["people-report.pdf"]
     assert body.startswith(b"%PDF")
-
-
-def test_without_a_browser_there_is_no_pdf(client, monkeypatch):
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr("fairmaxent.report.browser._PATHS", ())
-    state, _ = opened(client)
-    client.fit(state, representation_rate=None, pdf=True)
-    job = client.work("take")
-    assert job["state"] == "failed"
-    assert "Chrom" in job["error"]
 
 
 def test_a_name_that_cannot_be_typed_still_has_its_python(client):

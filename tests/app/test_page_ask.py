@@ -5,138 +5,127 @@ import pytest
 
 from appserver import answered, asked, enter, people_file, running, shot, unfold
 
-
-@pytest.mark.slow
-def test_every_control_asks_what_it_says(page, tmp_path):
-    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
-        enter(page, client)
-        answered(page)
-        page.get_by_label("Ask for equal group sizes of sex").uncheck()
-        asked(page, representation_rate=None)
-        page.get_by_label("Ask for equal group sizes of sex").check()
-        asked(page, representation_rate=1)
-        page.get_by_label("Largest weight: on or off").check()
-        asked(page, largest_weight=10)
-        page.get_by_label("Largest weight: on or off").uncheck()
-        unfold(page)
-        ask, take = page.locator("#ask"), page.locator("#take")
-        ask.get_by_role("group", name="Compare only within").get_by_label("region").check()
-        asked(page, within={"region": None})
-        ask.get_by_role("group", name="Only where region is").get_by_label("s", exact=True).check()
-        asked(page, within={"region": ["s"]})
-        ask.get_by_role("group", name="Compare only within").get_by_label("region").uncheck()
-        asked(page, within={})
-        ask.get_by_role("group", name="More outcomes").get_by_label("region").check()
-        ask.get_by_role("group", name="Good outcome of region is").get_by_label("n", exact=True).check()
-        asked(page, also={"region": ["n"]})
-        ask.get_by_role("group", name="More outcomes").get_by_label("region").uncheck()
-        ask.get_by_label("Column 1", exact=True).select_option("sex")
-        ask.get_by_label("Level of column 1").select_option("f")
-        ask.get_by_label("Column 2", exact=True).select_option("region")
-        ask.get_by_label("Level of column 2").select_option("s")
-        ask.get_by_role("button", name="Add this combination").click()
-        asked(page, forbid=[{"sex": "f", "region": "s"}])
-        ask.get_by_role("button", name="Allow sex = f, region = s").click()
-        asked(page, forbid=[], also={})
-        ask.get_by_label("Compare missing values").check()
-        ask.get_by_label("New combinations come from").select_option("product")
-        ask.get_by_label("Numbers in new rows").select_option("bins")
-        ask.get_by_label("Seed").fill("7")
-        ask.get_by_label("Seed").press("Tab")
-        asked(page, compare_missing=True, base="product", random_state=7, detail="bins")
-        take.get_by_label("How many rows").fill("50")
-        take.get_by_label("How many rows").press("Tab")
-        take.get_by_label("Draw rows independently").check()
-        take.get_by_label("Judge the rows in the report").check()
-        take.get_by_label("Author").fill("A. Author")
-        take.get_by_label("Author").press("Tab")
-        take.get_by_label("Also as PDF").check()
-        asked(page, rows=50, iid=True, evaluate=True, author="A. Author", pdf=True)
-        take.get_by_label("Also as PDF").uncheck()
-        take.get_by_label("What to take").select_option("weights")
-        take.get_by_label("Name of the weights").fill("w")
-        take.get_by_label("Name of the weights").press("Tab")
-        asked(page, mode="weights", weight_name="w")
-        ask.get_by_label("Design weights").select_option("age")
-        asked(page, weight="age")
-        ask.get_by_label("Design weights").select_option("")
-        page.locator("#look").get_by_label("region", exact=True).check()
-        asked(page, protected=["sex", "region"], weight=None)
-        page.get_by_label("Compare", exact=True).select_option("joint")
-        asked(page, groups="joint")
-        page.locator("#look").get_by_label("yes", exact=True).uncheck()
-        asked(page, favourable=[])
-        answered(page)
-        assert page.locator("#problem").is_hidden()
-        unfold(page)
-        shown = page.locator("#answer").inner_text()
-        page.reload()
-        answered(page)
-        unfold(page)
-        assert page.locator("#answer").inner_text() == shown  # nothing is lost
-        assert page.get_by_label("Seed").first.input_value() == "7"
-        assert page.problems == []
+pytestmark = pytest.mark.slow
 
 
-@pytest.mark.slow
-def test_what_is_being_typed_outlives_drawing(page, tmp_path):
-    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
-        enter(page, client)
-        answered(page)
-        page.locator("#take summary", has_text="The report").click()
-        author = page.locator("#take").get_by_label("Author")
-        author.press_sequentially("Ada")
-        author.evaluate("(field) => { field.dataset.old = 'yes'; }")
-        page.locator("#ask").get_by_label("Compare missing values").evaluate("(box) => box.click()")  # draws all again
-        page.wait_for_selector("[data-old]", state="detached")
-        assert author.input_value() == "Ada"
-        page.keyboard.press("Tab")
-        asked(page, author="Ada", compare_missing=True)
+def test_every_control_asks_what_it_says(page, people_app):
+    page.get_by_label("Ask for equal group sizes of sex").uncheck()
+    asked(page, representation_rate=None)
+    page.get_by_label("Ask for equal group sizes of sex").check()
+    asked(page, representation_rate=1)
+    page.get_by_label("Largest weight: on or off").check()
+    asked(page, largest_weight=10)
+    page.get_by_label("Largest weight: on or off").uncheck()
+    unfold(page)
+    ask, take = page.locator("#ask"), page.locator("#take")
+    ask.get_by_role("group", name="Compare only within").get_by_label("region").check()
+    asked(page, within={"region": None})
+    ask.get_by_role("group", name="Only where region is").get_by_label("s", exact=True).check()
+    asked(page, within={"region": ["s"]})
+    ask.get_by_role("group", name="Compare only within").get_by_label("region").uncheck()
+    asked(page, within={})
+    ask.get_by_role("group", name="More outcomes").get_by_label("region").check()
+    ask.get_by_role("group", name="Good outcome of region is").get_by_label("n", exact=True).check()
+    asked(page, also={"region": ["n"]})
+    ask.get_by_role("group", name="More outcomes").get_by_label("region").uncheck()
+    ask.get_by_label("Column 1", exact=True).select_option("sex")
+    ask.get_by_label("Level of column 1").select_option("f")
+    ask.get_by_label("Column 2", exact=True).select_option("region")
+    ask.get_by_label("Level of column 2").select_option("s")
+    ask.get_by_role("button", name="Add this combination").click()
+    asked(page, forbid=[{"sex": "f", "region": "s"}])
+    ask.get_by_role("button", name="Allow sex = f, region = s").click()
+    asked(page, forbid=[], also={})
+    ask.get_by_label("Compare missing values").check()
+    ask.get_by_label("New combinations come from").select_option("product")
+    ask.get_by_label("Numbers in new rows").select_option("bins")
+    ask.get_by_label("Seed").fill("7")
+    ask.get_by_label("Seed").press("Tab")
+    asked(page, compare_missing=True, base="product", random_state=7, detail="bins")
+    take.get_by_label("How many rows").fill("50")
+    take.get_by_label("How many rows").press("Tab")
+    take.get_by_label("Draw rows independently").check()
+    take.get_by_label("Judge the rows in the report").check()
+    take.get_by_label("Author").fill("A. Author")
+    take.get_by_label("Author").press("Tab")
+    take.get_by_label("Also as PDF").check()
+    asked(page, rows=50, iid=True, evaluate=True, author="A. Author", pdf=True)
+    take.get_by_label("Also as PDF").uncheck()
+    take.get_by_label("What to take").select_option("weights")
+    take.get_by_label("Name of the weights").fill("w")
+    take.get_by_label("Name of the weights").press("Tab")
+    asked(page, mode="weights", weight_name="w")
+    ask.get_by_label("Design weights").select_option("age")
+    asked(page, weight="age")
+    ask.get_by_label("Design weights").select_option("")
+    page.locator("#look").get_by_label("region", exact=True).check()
+    asked(page, protected=["sex", "region"], weight=None)
+    page.get_by_label("Compare", exact=True).select_option("joint")
+    asked(page, groups="joint")
+    page.locator("#look").get_by_label("yes", exact=True).uncheck()
+    asked(page, favourable=[])
+    answered(page)
+    assert page.locator("#problem").is_hidden()
+    unfold(page)
+    shown = page.locator("#answer").inner_text()
+    page.reload()
+    answered(page)
+    unfold(page)
+    assert page.locator("#answer").inner_text() == shown  # nothing is lost
+    assert page.get_by_label("Seed").first.input_value() == "7"
+    assert page.problems == []
 
 
-@pytest.mark.slow
-def test_shares_are_dragged_and_moved_by_keys(page, tmp_path):
-    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
-        enter(page, client)
-        answered(page)
-        page.locator("#ask summary", has_text="Wanted shares").click()
-        page.get_by_label("Choose the shares of").select_option("region")
-        bar = page.get_by_role("slider", name="Share of region = n")
-        bar.wait_for()
-        others = page.get_by_role("slider", name="Share of region = s")
-        bar.scroll_into_view_if_needed()
-        box = bar.bounding_box()
-        page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + box["height"] / 2)
-        page.mouse.down()
-        page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + box["height"] / 2, steps=5)
-        page.mouse.up()
-        assert float(bar.input_value()) == pytest.approx(60, abs=2)
-        fields = [page.get_by_label(f"Share of region = {one}, in percent") for one in ("n", "s", "missing")]
-        assert sum(float(field.input_value()) for field in fields) == pytest.approx(100)
-        others.focus()
-        for key in ("Home", "ArrowRight", "ArrowUp", "PageUp", "ArrowDown"):
-            page.keyboard.press(key)
-        assert others.input_value() == "11"
-        answered(page)
-        target = client.get("/api/state")[1]["answer"]["scenario"]["target"]["region"]
-        assert target.keys() == {"n", "s", "missing"}
-        assert target["s"] == 0.11
-        assert sum(target.values()) == pytest.approx(1)
-        page.get_by_label("The shares of region are", exact=True).select_option("keep")
-        asked(page, target={"region": None})
-        page.get_by_role("button", name="Remove the shares of region").click()
-        asked(page, target=None)
-        page.get_by_label("Choose the shares of").select_option("hired")
-        page.get_by_label("The shares of hired are", exact=True).select_option("free")
-        asked(page, target={"hired": "free"})
-        page.get_by_label("Choose the shares of").select_option("sex")
-        page.get_by_role("slider", name="Share of sex = f").press("ArrowRight")
-        page.locator("[aria-label='Ask for equal group sizes of sex']:disabled").wait_for()
-        assert page.locator("#problem").is_hidden()
-        assert page.problems == []
+def test_what_is_being_typed_outlives_drawing(page, people_app):
+    page.locator("#take summary", has_text="The report").click()
+    author = page.locator("#take").get_by_label("Author")
+    author.press_sequentially("Ada")
+    author.evaluate("(field) => { field.dataset.old = 'yes'; }")
+    page.locator("#ask").get_by_label("Compare missing values").evaluate("(box) => box.click()")  # draws all again
+    page.wait_for_selector("[data-old]", state="detached")
+    assert author.input_value() == "Ada"
+    page.keyboard.press("Tab")
+    asked(page, author="Ada", compare_missing=True)
 
 
-@pytest.mark.slow
+def test_shares_are_dragged_and_moved_by_keys(page, people_app):
+    page.locator("#ask summary", has_text="Wanted shares").click()
+    page.get_by_label("Choose the shares of").select_option("region")
+    bar = page.get_by_role("slider", name="Share of region = n")
+    bar.wait_for()
+    others = page.get_by_role("slider", name="Share of region = s")
+    bar.scroll_into_view_if_needed()
+    box = bar.bounding_box()
+    page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + box["height"] / 2, steps=5)
+    page.mouse.up()
+    assert float(bar.input_value()) == pytest.approx(60, abs=2)
+    fields = [page.get_by_label(f"Share of region = {one}, in percent") for one in ("n", "s", "missing")]
+    assert sum(float(field.input_value()) for field in fields) == pytest.approx(100)
+    others.focus()
+    for key in ("Home", "ArrowRight", "ArrowUp", "PageUp", "ArrowDown"):
+        page.keyboard.press(key)
+    assert others.input_value() == "11"
+    answered(page)
+    target = people_app.get("/api/state")[1]["answer"]["scenario"]["target"]["region"]
+    assert target.keys() == {"n", "s", "missing"}
+    assert target["s"] == 0.11
+    assert sum(target.values()) == pytest.approx(1)
+    page.get_by_label("The shares of region are", exact=True).select_option("keep")
+    asked(page, target={"region": None})
+    page.get_by_role("button", name="Remove the shares of region").click()
+    asked(page, target=None)
+    page.get_by_label("Choose the shares of").select_option("hired")
+    page.get_by_label("The shares of hired are", exact=True).select_option("free")
+    asked(page, target={"hired": "free"})
+    page.get_by_label("Choose the shares of").select_option("sex")
+    page.get_by_role("slider", name="Share of sex = f").press("ArrowRight")
+    page.locator("[aria-label='Ask for equal group sizes of sex']:disabled").wait_for()
+    assert page.locator("#problem").is_hidden()
+    assert page.problems == []
+
+
 def test_shares_that_were_set_stay_while_the_others_follow(page, tmp_path):
     branch = np.random.default_rng(6).choice(["a", "b", "c", "d"], 400, p=[0.4, 0.3, 0.2, 0.1])
     with running(tmp_path, data=people_file(tmp_path / "people.csv", branch=branch)) as client:
@@ -173,7 +162,6 @@ def test_shares_that_were_set_stay_while_the_others_follow(page, tmp_path):
         assert page.problems == []
 
 
-@pytest.mark.slow
 def test_a_private_result_waits_for_its_button(page, tmp_path):
     pytest.importorskip("opendp")
     with running(tmp_path, data=people_file(tmp_path / "people.csv", rows=2000)) as client:
@@ -199,66 +187,22 @@ def test_a_private_result_waits_for_its_button(page, tmp_path):
         assert all("422" in problem for problem in page.problems)  # before the button was pressed
 
 
-@pytest.mark.slow
-def test_choosing_a_column_changes_nothing_before_a_bar_is_moved(page, tmp_path):
-    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
-        enter(page, client)
-        answered(page)
-        page.get_by_label("Ask for equal group sizes of sex").check()
-        asked(page, representation_rate=1)
-        answered(page)
-        page.get_by_role("button", name="Make the files").click()
-        page.wait_for_selector("#files a")
-        before = client.get("/api/state")[1]
-        page.locator("#ask summary", has_text="Wanted shares").click()
-        for column in ("region", "sex"):
-            page.get_by_label("Choose the shares of").select_option(column)
-            assert page.get_by_label(f"The shares of {column} are", exact=True).input_value() == "none"
-        share = page.get_by_label("Share of sex = f, in percent")
-        assert float(share.input_value()) == pytest.approx(
-            100 * before["look"]["columns"][0]["shares"][0][1], abs=0.051
-        )
-        page.wait_for_timeout(500)
-        state = client.get("/api/state")[1]
-        assert {name: state[name] for name in ("options", "answer", "files")} == {
-            name: before[name] for name in ("options", "answer", "files")
-        }
-        assert page.locator("#files a").count() > 0
-
-        page.get_by_role("slider", name="Share of sex = f").press("ArrowRight")
-        asked(page, representation_rate=None)
-        page.wait_for_function(
-            "() => document.querySelector('[aria-label=\"Ask for equal group sizes of sex\"]').disabled"
-        )
-        assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Share of sex = f"
-        assert page.get_by_label("The shares of sex are", exact=True).input_value() == "shares"
-        assert list(client.get("/api/state")[1]["options"]["target"]) == ["sex"]  # nothing of the region
-        page.get_by_role("button", name="Remove the shares of region").click()
-        page.get_by_label("Choose the shares of").select_option("region")
-        page.get_by_label("The shares of region are", exact=True).select_option("keep")
-        asked(page, target={"sex": client.get("/api/state")[1]["options"]["target"]["sex"], "region": None})
-        page.get_by_label("The shares of region are", exact=True).select_option("shares")
-        shares = dict(before["look"]["columns"][1]["shares"])  # to the last digit, as nothing was moved
-        asked(page, target={"sex": client.get("/api/state")[1]["options"]["target"]["sex"], "region": shares})
-        assert page.problems == []
-
-
-@pytest.mark.slow
-def test_all_of_ask_is_seen_at_once(page, tmp_path):
-    page.set_viewport_size({"width": 1280, "height": 800})
-    with running(tmp_path) as client:
-        enter(page, client)
-        page.get_by_role("button", name="Income in the US census").click()
-        answered(page)
-        page.evaluate("document.getElementById('live').scrollIntoView()")
-        assert len(client.get("/api/state")[1]["options"]["protected"]) == 2
-        assert page.evaluate("ask.scrollHeight <= ask.clientHeight")
-        for words in ("Wanted shares", "Compare only like with like", "How rows change", "Advanced"):
-            box = page.locator("#ask").get_by_text(words, exact=True).bounding_box()
-            assert 0 <= box["y"] <= box["y"] + box["height"] <= 800
-        unfold(page)
-        scrolled = (
-            "[...ask.querySelectorAll('*')].filter((one) => one.scrollHeight > one.clientHeight + 1 && "
-            "getComputedStyle(one).overflowY === 'auto').map((one) => one.className)"
-        )
-        assert page.evaluate(scrolled) == []  # nothing scrolls inside of what scrolls
+def test_choosing_a_column_changes_nothing_before_a_bar_is_moved(page, people_app):
+    page.get_by_label("Ask for equal group sizes of sex").check()
+    asked(page, representation_rate=1)
+    before = people_app.get("/api/state")[1]
+    page.locator("#ask summary", has_text="Wanted shares").click()
+    for column in ("region", "sex"):
+        page.get_by_label("Choose the shares of").select_option(column)
+        assert page.get_by_label(f"The shares of {column} are", exact=True).input_value() == "none"
+    page.wait_for_timeout(500)
+    assert people_app.get("/api/state")[1]["options"] == before["options"]
+    page.get_by_role("slider", name="Share of sex = f").press("ArrowRight")
+    asked(page, representation_rate=None)
+    page.locator("[aria-label='Ask for equal group sizes of sex']:disabled").wait_for()
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Share of sex = f"
+    assert list(people_app.get("/api/state")[1]["options"]["target"]) == ["sex"]  # nothing of the region
+    page.get_by_label("The shares of region are", exact=True).select_option("shares")
+    sex = people_app.get("/api/state")[1]["options"]["target"]["sex"]
+    asked(page, target={"sex": sex, "region": dict(before["look"]["columns"][1]["shares"])})  # to the last digit
+    assert page.problems == []

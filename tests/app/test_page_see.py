@@ -9,8 +9,9 @@ import pytest
 
 from appserver import answered, asked, enter, people_file, running, shot, unfold
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
     rng = np.random.default_rng(9)
     town = np.array([f"town {number}" for number in rng.integers(0, 50, 400)])
@@ -60,36 +61,31 @@ def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
         assert page.problems == []
 
 
-@pytest.mark.slow
-def test_an_older_result_is_marked_and_cannot_be_taken(page, tmp_path):
-    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
-        enter(page, client)
-        answered(page)
-        page.locator("#ask summary", has_text="Wanted shares").click()
-        page.get_by_label("Choose the shares of").select_option("sex")
-        page.get_by_role("slider", name="Share of sex = f").press("Home")
+def test_an_older_result_is_marked_and_cannot_be_taken(page, people_app):
+    page.locator("#ask summary", has_text="Wanted shares").click()
+    page.get_by_label("Choose the shares of").select_option("sex")
+    page.get_by_role("slider", name="Share of sex = f").press("Home")
+    page.wait_for_selector("#problem:not([hidden])")
+    shot(page, "outdated")
+    for _ in range(2):  # also after a reload
+        for name in ("Make the files", "Pin this scenario", "Show the trade-off"):
+            assert page.get_by_role("button", name=name).is_disabled()
+        assert page.locator("#problem").inner_text() in page.locator("#outdated").inner_text()
+        assert page.locator("#command").inner_text() == ""
+        page.reload()
         page.wait_for_selector("#problem:not([hidden])")
-        shot(page, "outdated")
-        for _ in range(2):  # also after a reload
-            for name in ("Make the files", "Pin this scenario", "Show the trade-off"):
-                assert page.get_by_role("button", name=name).is_disabled()
-            assert page.locator("#problem").inner_text() in page.locator("#outdated").inner_text()
-            assert page.locator("#command").inner_text() == ""
-            page.reload()
-            page.wait_for_selector("#problem:not([hidden])")
-        page.locator("#take").get_by_label("How many rows").fill("50")
-        page.get_by_role("slider", name="Share of sex = f").press("End")
-        page.get_by_role("slider", name="Share of sex = f").press("PageDown")
-        page.wait_for_selector("#outdated", state="hidden")
-        page.locator("#take").get_by_label("How many rows").fill("60")
-        page.get_by_role("button", name="Make the files").click()  # which is also what ends the typing
-        page.wait_for_selector("#files a")
-        with page.expect_download() as event:
-            page.locator("#files a").first.click()
-        assert len(polars.read_csv(event.value.path())) == 60
+    page.locator("#take").get_by_label("How many rows").fill("50")
+    page.get_by_role("slider", name="Share of sex = f").press("End")
+    page.get_by_role("slider", name="Share of sex = f").press("PageDown")
+    page.wait_for_selector("#outdated", state="hidden")
+    page.locator("#take").get_by_label("How many rows").fill("60")
+    page.get_by_role("button", name="Make the files").click()  # which is also what ends the typing
+    page.wait_for_selector("#files a")
+    with page.expect_download() as event:
+        page.locator("#files a").first.click()
+    assert len(polars.read_csv(event.value.path())) == 60
 
 
-@pytest.mark.slow
 def test_a_slow_fit_is_waited_for_and_an_estimate_outlives_a_reload(page, tmp_path, monkeypatch):
     from fairmaxent.app import session
 
@@ -116,7 +112,6 @@ def test_a_slow_fit_is_waited_for_and_an_estimate_outlives_a_reload(page, tmp_pa
         assert page.problems == []
 
 
-@pytest.mark.slow
 def test_ask_and_see_stand_side_by_side_as_in_the_documentation(page, tmp_path):
     with running(tmp_path) as client:
         enter(page, client)
@@ -140,51 +135,47 @@ def test_ask_and_see_stand_side_by_side_as_in_the_documentation(page, tmp_path):
         assert page.problems == []
 
 
-@pytest.mark.slow
-def test_a_pin_is_named_and_put_back_whole(page, tmp_path):
-    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
-        enter(page, client)
-        answered(page)
-        unfold(page)
-        page.get_by_label("Largest weight: on or off").check()
-        page.locator("#ask").get_by_role("group", name="Compare only within").get_by_label("region").check()
-        page.locator("#take").get_by_label("How many rows").fill("120")
-        page.locator("#take").get_by_label("How many rows").press("Tab")
-        asked(page, largest_weight=10, within={"region": None}, rows=120)
-        answered(page)
-        page.get_by_role("button", name="Pin this scenario").click()
-        name = page.get_by_label("Name of Pin 1")
-        name.fill("within <b>regions</b>")
-        name.press("Enter")
-        page.get_by_role("button", name="Restore within <b>regions</b>").wait_for()
-        pinned = client.get("/api/state")[1]["pins"][0]["answer"]
+def test_a_pin_is_named_and_put_back_whole(page, people_app):
+    unfold(page)
+    page.get_by_label("Largest weight: on or off").check()
+    page.locator("#ask").get_by_role("group", name="Compare only within").get_by_label("region").check()
+    page.locator("#take").get_by_label("How many rows").fill("120")
+    page.locator("#take").get_by_label("How many rows").press("Tab")
+    asked(page, largest_weight=10, within={"region": None}, rows=120)
+    answered(page)
+    page.get_by_role("button", name="Pin this scenario").click()
+    name = page.get_by_label("Name of Pin 1")
+    name.fill("within <b>regions</b>")
+    name.press("Enter")
+    page.get_by_role("button", name="Restore within <b>regions</b>").wait_for()
+    pinned = people_app.get("/api/state")[1]["pins"][0]["answer"]
 
-        page.locator("#look").get_by_label("region", exact=True).check()  # which can then be no stratum
-        page.get_by_label("Largest weight: on or off").uncheck()
-        page.locator("#ask").get_by_label("Compare missing values").check()
-        asked(page, protected=["sex", "region"], largest_weight=None, compare_missing=True)
-        answered(page)
-        cells = page.locator("#pins tbody tr")
-        lines = {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in cells.all()}
-        assert lines["Equal outcomes: sex within region"][1] == "–"
-        assert lines["Compare only within"] == ["region", "–"]
-        shot(page, "pins")
+    page.locator("#look").get_by_label("region", exact=True).check()  # which can then be no stratum
+    page.get_by_label("Largest weight: on or off").uncheck()
+    page.locator("#ask").get_by_label("Compare missing values").check()
+    asked(page, protected=["sex", "region"], largest_weight=None, compare_missing=True)
+    answered(page)
+    cells = page.locator("#pins tbody tr")
+    lines = {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in cells.all()}
+    assert lines["Equal outcomes: sex within region"][1] == "–"
+    assert lines["Compare only within"] == ["region", "–"]
+    shot(page, "pins")
 
-        page.evaluate("for (const one of ask.querySelectorAll('details')) one.open = false")
-        page.get_by_role("button", name="Restore within").click()
-        asked(page, **pinned["scenario"])
-        answered(page)
-        state = client.get("/api/state")[1]
-        assert state["options"] == pinned["scenario"]  # and nothing that was asked for since
-        assert state["answer"]["see"] == pinned["see"]
-        assert page.get_by_label("Largest weight: on or off").is_checked()
-        assert page.get_by_role("group", name="Compare only within").get_by_label("region").is_checked()
-        assert not page.locator("#ask").get_by_label("Compare missing values").is_checked()
-        assert page.locator("#take").get_by_label("How many rows").input_value() == "120"
-        page.wait_for_function("() => !document.querySelector('#look').innerText.includes('Groups of region')")
-        page.reload()
-        answered(page)
-        assert page.get_by_label("Name of within").input_value() == "within <b>regions</b>"
-        page.get_by_role("button", name="Remove within").click()
-        page.wait_for_selector("#pins table", state="detached")
-        assert page.problems == []
+    page.evaluate("for (const one of ask.querySelectorAll('details')) one.open = false")
+    page.get_by_role("button", name="Restore within").click()
+    asked(page, **pinned["scenario"])
+    answered(page)
+    state = people_app.get("/api/state")[1]
+    assert state["options"] == pinned["scenario"]  # and nothing that was asked for since
+    assert state["answer"]["see"] == pinned["see"]
+    assert page.get_by_label("Largest weight: on or off").is_checked()
+    assert page.get_by_role("group", name="Compare only within").get_by_label("region").is_checked()
+    assert not page.locator("#ask").get_by_label("Compare missing values").is_checked()
+    assert page.locator("#take").get_by_label("How many rows").input_value() == "120"
+    page.wait_for_function("() => !document.querySelector('#look').innerText.includes('Groups of region')")
+    page.reload()
+    answered(page)
+    assert page.get_by_label("Name of within").input_value() == "within <b>regions</b>"
+    page.get_by_role("button", name="Remove within").click()
+    page.wait_for_selector("#pins table", state="detached")
+    assert page.problems == []

@@ -5,10 +5,11 @@ import pytest
 
 from appserver import answered, asked, check, enter, people_file, running, shot, unfold
 
+pytestmark = pytest.mark.slow
+
 WIDTHS = {"desk": 1280, "phone": 430}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_axe_finds_nothing_and_nothing_is_cut(page, tmp_path, width, dark):
@@ -45,7 +46,6 @@ def test_axe_finds_nothing_and_nothing_is_cut(page, tmp_path, width, dark):
         check(page, f"all-{width}-{'dark' if dark else 'light'}")
 
 
-@pytest.mark.slow
 def test_markup_in_names_and_values_is_inert(page, tmp_path):
     evil = "<img src=x onerror=\"document.title='owned'\">"
     levels = ("<script>document.title='owned'</script>", "</td><svg onload=document.title='owned'>")
@@ -69,7 +69,6 @@ def test_markup_in_names_and_values_is_inert(page, tmp_path):
         assert page.problems == []
 
 
-@pytest.mark.slow
 def test_a_second_tab_a_broken_file_and_a_stopped_server_are_explained(page, tmp_path):
     with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
         enter(page, client)
@@ -96,7 +95,6 @@ def test_a_second_tab_a_broken_file_and_a_stopped_server_are_explained(page, tmp
     assert "no longer running" in page.locator("#problem").inner_text()
 
 
-@pytest.mark.slow
 def test_columns_may_be_called_like_parts_of_every_object(page, tmp_path):
     levels = np.random.default_rng(7).choice(["constructor", "toString", "__proto__"], 400)
     table = people_file(tmp_path / "people.csv", column="constructor", toString=levels, __proto__=levels[::-1])

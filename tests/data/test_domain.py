@@ -15,7 +15,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.errors import ColumnError, InputError, LevelError
 from fairmaxent.fit.records import pack, unpack
-from mixed import BINNED, LUMPED, ROWS, TABLES, cells, generator, infer_and_encode, raw_columns, same_tables, schema
+from mixed import BINNED, LUMPED, TABLES, cells, generator, infer_and_encode, raw_columns, same_tables, schema
 
 # ---------------------------------------------------------------- there and back
 
@@ -91,15 +91,6 @@ def test_a_domain_encodes_the_same_data_of_another_library_in_any_column_order(t
     assert np.array_equal(
         domain.encode(again.select(list(reversed(domain.names))) if other != "pandas" else again), codes
     )
-
-
-def test_codes_are_small_unsigned_and_in_fortran_order(table):
-    domain, codes = infer_and_encode(table)
-    assert codes.dtype == np.uint8
-    assert codes.flags.f_contiguous
-    assert codes.shape == (ROWS, len(domain.names))
-    wide = infer_and_encode(pl.DataFrame({"x": [str(i) for i in range(300)]}), max_levels=300)[1]
-    assert wide.dtype == np.uint16
 
 
 value = st.one_of(st.none(), st.sampled_from(["a", "b", "é", "other", "missing", "1", ""]))

@@ -221,13 +221,6 @@ def test_a_time_is_the_same_number_alone_and_in_a_column_of_any_library(moment):
         assert frames.to_numbers(column_of(native)).tolist() == [number]
 
 
-def test_number_of_reads_numpy_times_and_refuses_what_is_no_number():
-    assert frames.number_of(np.datetime64("1970-01-02")) == 86_400
-    assert frames.number_of(np.timedelta64(1500, "ms")) == 1.5
-    assert frames.number_of(np.float32(0.5)) == 0.5
-    assert frames.number_of(True) is frames.number_of("1") is None
-
-
 @pytest.mark.parametrize("value", [None, np.nan, np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT")])
 def test_every_kind_of_nothing_is_missing(value):
     assert frames.is_missing(value)

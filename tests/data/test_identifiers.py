@@ -151,13 +151,3 @@ def test_numbers_of_people_who_come_often_are_identifiers_by_name(name):
 @pytest.mark.parametrize("name", NOT_NUMBERED)
 def test_columns_about_phones_and_cards_describe_people(name):
     assert Domain.infer(pd.DataFrame({name: visits(NOT_NUMBERED[name])})).identifiers == ()
-
-
-def test_a_domain_without_some_columns_has_no_notes_on_them():
-    domain = Domain.infer(pd.DataFrame({"x": [f"p{row}" for row in range(ROWS)], "same": "one", "age": range(ROWS)}))
-    assert any("'x'" in note for note in domain.notes)
-    left = domain.without(["x"])
-    assert left.names == ("same", "age")
-    assert left.identifiers == ("age",)
-    assert [note for note in left.notes if "'x'" in note] == []
-    assert any("'same'" in note for note in left.notes)

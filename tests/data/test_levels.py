@@ -22,23 +22,6 @@ def test_kinds_follow_the_dtypes(table):
     }
 
 
-def test_levels_of_small_columns(table):
-    domain = Domain.infer(table)
-    assert domain.attribute("few").labels == ("0", "1", "2", "3", "missing")
-    assert domain.attribute("rank").labels == ("low", "mid", "high", "missing")
-    assert domain.attribute("group").labels == ("missing", "x", "y", "missing (2)")
-    assert domain.attribute("group").missing == 3
-    assert domain.attribute("member").labels == ("False", "True")
-    assert domain.attribute("member").missing is None
-    assert domain.attribute("born").labels[0] == "2000-01-01"
-
-
-def test_truth_values_with_gaps_in_a_pandas_object_column_are_boolean():
-    attribute = Domain.infer(pd.DataFrame({"x": pd.Series([True, None, False], dtype=object)})).attribute("x")
-    assert attribute.kind == "boolean"
-    assert np.array_equal(attribute.scores(), [0, 1, np.nan], equal_nan=True)
-
-
 def test_a_value_as_heavy_as_a_bin_is_alone_in_its_bin(table):
     gain = Domain.infer(table).attribute("gain")
     assert gain.labels[0] == "0"
@@ -120,13 +103,6 @@ def test_rare_values_are_lumped_by_frequency_then_canonical_order_with_a_note():
     assert attribute.level("e") == attribute.level("other") == 2
     drawn = domain.decode(np.full((6_000, 1), 2, dtype=np.uint8), rng=generator())["w"].to_list()
     assert [drawn.count(word) / 6_000 for word in "cae"] == pytest.approx([0.5, 0.25, 0.25], abs=0.03)
-
-
-def test_integers_may_be_read_as_categories_and_are_lumped_too():
-    numbers = pl.DataFrame({"code": [*range(100), *range(10)]})
-    domain = Domain.infer(numbers, kinds={"code": "categorical"}, max_levels=11)
-    assert domain.attribute("code").labels == (*map(str, range(10)), "other")
-    assert domain.attribute("code").level(77) == 10
 
 
 def test_a_declared_order_fixes_the_levels():

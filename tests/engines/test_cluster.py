@@ -25,7 +25,6 @@ from fairmaxent.cli.group import group
 from fairmaxent.data.table import Table
 from fairmaxent.engines import cluster_tasks as workers
 from fairmaxent.engines.cluster_partitions import PartitionedRows, Partitions
-from fairmaxent.maxent import optimum as maxent
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.solvers import Newton, Status, ThinnedNewton
@@ -184,21 +183,6 @@ def test_newton_on_thinned_partitions_ends_where_newton_in_memory_does(both, ske
     assert solution.value == pytest.approx(exact.value, abs=1e-10)
     assert there.thinned(250).prior.rows == 250
     assert there.thinned(10**6) is there
-
-
-@pytest.mark.slow
-def test_a_fit_whose_rows_are_thinned_is_the_fit_in_memory(cluster, monkeypatch):
-    table = frame().drop(columns="w")
-    options = SHIFT | {"base": "product"}
-    here = debias(table, **ROLES, **options)
-    monkeypatch.setattr(maxent, "_VISITS", 1)
-    monkeypatch.setattr(maxent, "_ROWS_PER_FEATURE", 4)
-    there = debias(parted(table), **ROLES, **options)
-    assert (here.certificate.method, there.certificate.method) == ("newton", "thinned-newton")
-    np.testing.assert_allclose(there.optimum.solution.multipliers, here.optimum.solution.multipliers, atol=1e-7)
-    np.testing.assert_allclose(there.distribution.root_table, here.distribution.root_table, atol=1e-10)
-    found, wanted = (fit.distribution.marginal(["a", "b", "n"]).probability for fit in (there, here))
-    np.testing.assert_allclose(found, wanted, atol=1e-9)
 
 
 # ---------------------------------------------------------------- a killed worker

@@ -301,12 +301,3 @@ def test_tables_without_rows_columns_or_files():
     Path("gone.parquet").unlink()
     with pytest.raises(StorageError, match="polars could not read"):
         debias(scanned, "income", "sex")
-
-
-@pytest.mark.parametrize("name", ["frame", "lazy"])
-def test_progress_is_told(name):
-    frame = table() if name == "frame" else table().lazy()
-    calls = []
-    debias(frame, "income", "sex", progress=lambda stage, share: calls.append((stage, share)))
-    assert list(dict.fromkeys(stage for stage, _ in calls)) == ["read", "count", "base", "solve"]
-    assert all(0 <= share <= 1 for _, share in calls)

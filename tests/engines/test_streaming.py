@@ -66,20 +66,6 @@ def test_each_batch_is_by_quota_itself(fit):
         assert np.abs(np.bincount(levels, minlength=len(share)) - share * 100).max() < 2
 
 
-def test_one_batch_is_the_sample_itself(fit):
-    assert next(fit.sample_batches(300, random_state=5)).equals(fit.sample(300, random_state=5))
-    assert next(fit.sample_batches(300, random_state=5, iid=True)).equals(fit.sample(300, random_state=5, iid=True))
-
-
-def test_batches_given_a_column_and_independent_ones(fit):
-    rows = pl.concat(fit.sample_batches(500, size=90, given={"sex": "Female"}))
-    assert rows["sex"].unique().to_list() == ["Female"]
-    drawn = pl.concat(fit.sample_batches(40_000, size=9000, iid=True))
-    expected = fit.distribution.marginal(KEYS).sort(KEYS)["probability"].to_numpy()
-    found = counted(drawn)["len"].to_numpy() / 40_000
-    assert 0 < np.abs(found - expected).max() < 0.02
-
-
 # ---------------------------------------------------------------- files
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from fairmaxent.fairness.rates import (
     group_shares,
-    group_table,
     outcome_rates,
     rates_of_many,
     representation_pair,
@@ -38,15 +37,6 @@ def test_definitions_2_1_and_2_2(grouping):
     for group in groups:
         assert group_shares(TABLE, grouping)[group] == pytest.approx(mass[group] / TABLE.sum())
         np.testing.assert_allclose(outcome_rates(TABLE, grouping)[(slice(None), *group)], rates[group])
-
-
-def test_counts_and_probabilities_have_the_same_rates():
-    assert statistical_rate(TABLE * 1000, (1, 2), [1]) == pytest.approx(statistical_rate(TABLE, (1, 2), [1]))
-
-
-def test_groups_follow_the_order_of_the_grouping():
-    np.testing.assert_array_equal(group_table(TABLE, (2, 1)), TABLE.swapaxes(1, 2))
-    np.testing.assert_allclose(group_table(TABLE, ()), TABLE.sum(axis=(1, 2)))
 
 
 def test_groups_without_mass_are_left_out_and_shown():

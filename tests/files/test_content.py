@@ -16,7 +16,7 @@ from fairmaxent.data.limits import FREELY_INFLATED, max_memory
 from fairmaxent.errors import LimitError, StorageError
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import scan_table
-from fairmaxent.files.reading import Reading, read_content
+from fairmaxent.files.reading import Reading
 from fairmaxent.files.write import write_table
 
 CSV = biased_table().write_csv().encode()
@@ -125,14 +125,6 @@ def test_a_damaged_file_is_no_bug(name, content, put):
     assert result.exit_code == 5, result.stderr
     assert "damaged" in result.stderr or "cannot read" in result.stderr
     assert result.stderr.count("\n") == 1
-
-
-def test_several_gzip_members_and_zeros_after_them(put):
-    lines = CSV.splitlines(keepends=True)
-    content = b"".join(gzip.compress(line) for line in lines) + bytes(512)
-    assert read_content(put(content, "table.csv.gz")) == CSV
-    large = os.urandom(3 << 20)  # larger than a piece
-    assert read_content(put(gzip.compress(large) + gzip.compress(CSV), "large.gz")) == large + CSV
 
 
 # ---------------------------------------------------------------- limits

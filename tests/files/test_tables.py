@@ -266,15 +266,6 @@ def test_a_column_that_a_file_cannot_hold_is_named(value, suffix, tmp_path, capf
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize(
-    ("value", "suffix"),
-    [(BYTES, "parquet"), (BYTES, "arrow"), (SPAN, "parquet"), (SPAN, "arrow"), (SPAN, "jsonl"), (b"text", "xlsx")],
-)
-def test_a_column_that_a_file_can_hold_is_written(value, suffix, tmp_path):
-    write_table(pl.DataFrame({"x": [value]}), tmp_path / f"odd.{suffix}")
-    assert len(read_table(tmp_path / f"odd.{suffix}").frame) == 1
-
-
 @pytest.mark.parametrize("compression", [None, "zstd", "lz4"])
 def test_an_arrow_stream_is_read_as_a_file_is(compression, tmp_path):
     texts = pa.array(["x", "y", None, "z"] * 100)

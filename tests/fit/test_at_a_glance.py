@@ -95,13 +95,6 @@ def test_missing_values_have_a_row_but_no_interval(frame):
     assert summary["rows"].sum() == len(holes)
 
 
-def test_the_fits_of_files_and_of_the_paper_have_a_summary_too(fit, frame, tmp_path):
-    fit.save(tmp_path / "model.fme")
-    pd.testing.assert_frame_equal(fairmaxent.load(tmp_path / "model.fme").summary(), fit.summary())
-    coded = frame[["y", "z0", "x0"]]
-    assert len(fairmaxent.paper.fit(coded, outcome="y", protected="z0").summary()) == 4  # two groups, two outcomes
-
-
 # ---------------------------------------------------------------- what people see
 
 
@@ -131,6 +124,9 @@ def test_a_rate_that_was_not_reached_is_marked(frame):
     short = debias(frame, "y", ["z0", "z1"], favourable="o1", largest_weight=1.01)
     assert "✗ short" in short._repr_html_()
     assert "✗ short" in repr(short)
+    estimated = debias(frame, "y", "z0", favourable="o1", estimate=fairmaxent.Estimate(student="tree"))
+    line = next(line for line in repr(estimated).splitlines() if "a model's decisions for z0, estimated" in line)
+    assert f"{estimated.certificate.estimate.after.by_predictions['z0']:.4f}" in line
 
 
 def test_names_from_data_are_never_markup(frame):
@@ -158,13 +154,6 @@ def test_nothing_is_trained_just_to_show_a_fit(frame, monkeypatch):
         str(fit.certificate)
 
 
-def test_an_estimate_that_was_asked_for_is_shown(frame):
-    fit = debias(frame, "y", "z0", favourable="o1", estimate=fairmaxent.Estimate(student="tree"))
-    assert "a model's decisions for z0, estimated" in repr(fit)
-    shown = next(line for line in repr(fit).splitlines() if "estimated" in line)
-    assert f"{fit.certificate.estimate.after.by_predictions['z0']:.4f}" in shown
-
-
 # ---------------------------------------------------------------- plot
 
 
@@ -190,15 +179,6 @@ def test_a_plot_shows_before_after_and_what_was_asked_for(fit, what, name):
     assert ("95 % interval before" in labels) == (what == "rates")
 
 
-def test_a_plot_goes_on_the_axes_given(fit):
-    from matplotlib import pyplot
-
-    _, (first, second) = pyplot.subplots(2)
-    assert fit.plot(ax=first) is first
-    assert fit.plot("shares", ax=second) is second
-    assert len(pyplot.get_fignums()) == 1
-
-
 def test_equal_groups_have_a_line_and_nothing_asked_no_band(frame):
     assert "asked for" not in _labels(debias(frame, "y", "z0", favourable="o1").plot("shares"))
     assert "asked for" in _labels(debias(frame, "y", "z0", favourable="o1").plot())
@@ -221,15 +201,16 @@ def test_of_many_groups_those_that_change_most_are_drawn(monkeypatch):
     assert "4 groups with smaller changes are not shown" in axes.get_title()
 
 
-def test_without_matplotlib_the_message_says_what_to_install(fit, monkeypatch):
+def test_a_plot_needs_matplotlib_and_goes_on_the_axes_given(fit, monkeypatch):
+    from matplotlib import pyplot
+
+    first = pyplot.figure().add_subplot()
+    assert fit.plot(ax=first) is first
+    with pytest.raises(fairmaxent.InputError, match="what is 'rate'; did you mean 'rates'"):
+        fit.plot("rate")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(fairmaxent.errors.DependencyError, match="pip install matplotlib"):
         fit.plot()
-
-
-def test_another_word_for_what_is_refused(fit):
-    with pytest.raises(fairmaxent.InputError, match="what is 'rate'; did you mean 'rates'"):
-        fit.plot("rate")
 
 
 # ---------------------------------------------------------------- report

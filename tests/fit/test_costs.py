@@ -79,22 +79,18 @@ def test_every_cost_is_what_a_group_by_on_the_weights_gives(case, weighted):
             assert cost.after == pytest.approx(part.sum() / len(frame), abs=1e-7)
             assert cost.effective_rows == pytest.approx(kish(part), rel=1e-6)
             assert cost.largest_weight == pytest.approx(part.max(), rel=1e-6)
-
-
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "design weights"])
-@pytest.mark.parametrize("case", CASES)
-def test_the_worst_cell_is_the_one_in_which_a_person_counts_most(case, weighted):
-    frame = frame_of(5, weighted=weighted)
-    fit = fitted(frame, **CASES[case])
     laid_out = fit.weigh(frame, name="fair")
     cells = {name_of(["y", "z0", "z1"], cell): part["fair"] for cell, part in laid_out.groupby(["y", "z0", "z1"])}
-    worst = fit.certificate.costs.worst_cell
-    assert cells[worst.name].max() == pytest.approx(max(part.max() for part in cells.values()), rel=1e-6)
+    worst = costs.worst_cell
+    assert worst.largest_weight == pytest.approx(max(part.max() for part in cells.values()), rel=1e-6)
     assert worst.largest_weight == pytest.approx(cells[worst.name].max(), rel=1e-6)
     assert worst.effective_rows == pytest.approx(kish(cells[worst.name]), rel=1e-6)
     assert worst.after == pytest.approx(cells[worst.name].sum() / len(frame), abs=1e-7)
     in_data = (frame["y"] + frame["z0"] + frame["z1"]).value_counts()
     assert worst.rows == in_data["".join(part.split(" = ")[1] for part in worst.name.split(", "))]
+    if case == "base alone":
+        assert all(cost.most_copies == 0 for cost in (*costs.groups, worst))
+    assert bool(costs.changed) == ("changed" in str(fit.certificate)) == case.startswith("relabelled")
 
 
 @pytest.mark.parametrize("case", ["weights by cell", "uniform base", "a rule", "relabelled and resized"])
@@ -124,11 +120,6 @@ def test_without_a_base_rows_drawn_by_quota_have_the_expected_copies_up_to_one()
         counted = copies.groupby(cost.grouping).max()[cost.name.split(" = ")[1]]
         assert cost.most_copies == pytest.approx(cost.largest_weight)
         assert abs(counted - cost.most_copies) <= 1
-
-
-def test_with_the_base_alone_no_row_is_copied():
-    costs = fitted(frame_of(3, weighted=False), representation_rate=1.0, base_share=1.0).certificate.costs
-    assert all(cost.most_copies == 0 for cost in (*costs.groups, costs.worst_cell))
 
 
 @pytest.mark.parametrize("name", ["adult", "compas", "german"])
@@ -183,17 +174,6 @@ def test_a_largest_design_weight_that_was_not_kept_is_bounded():
     assert (bound <= table.counts * (1 + 1e-12)).mean() > 0.5
 
 
-@pytest.mark.parametrize("case", ["weights by cell", "relabelled"])
-def test_costs_are_stored_and_are_plain_values(case, tmp_path):
-    fit = fitted(frame_of(9, weighted=True), **CASES[case])
-    fit.save(tmp_path / "fit.fme")
-    again = load(tmp_path / "fit.fme")
-    assert again.certificate.costs == fit.certificate.costs
-    assert str(again.certificate) == str(fit.certificate)
-    record = fit.certificate.to_dict()["costs"]
-    assert [group["name"] for group in record["groups"]] == [group.name for group in fit.certificate.costs.groups]
-
-
 # ---------------------------------------------------------------- changed outcomes
 
 
@@ -214,12 +194,6 @@ def test_changed_outcomes_are_those_of_the_delivered_weights(case, weighted):
         assert change.changed > 0
     line = f"outcomes changed for {fit.certificate.costs.changed[0].group}: of "
     assert line in str(fit.certificate)
-
-
-def test_rows_that_keep_their_outcome_are_not_said_to_change():
-    certificate = fitted(frame_of(10, weighted=False), representation_rate=1.0).certificate
-    assert certificate.costs.changed == ()
-    assert "changed" not in str(certificate)
 
 
 # ---------------------------------------------------------------- beyond the line
@@ -251,27 +225,19 @@ def test_three_people_who_become_a_fifth_are_the_first_thing_said():
     assert order == sorted(order)
 
 
-def test_a_remedy_keeps_what_was_asked_for_the_other_columns():
-    certificate = debias(
-        three_people(), "y", ["sex", "race"], representation_rate={"sex": 0.9, "race": 1.0}
-    ).certificate
-    assert "representation_rate={'sex': 0.9, 'race': None}" in certificate.warnings[0]
-    joint = debias(three_people(), "y", ["sex", "race"], groups="joint", representation_rate=1.0).certificate
-    assert "leave the group at its size with representation_rate=None, " in joint.warnings[0]
+SHARES = {"White": 0.4, "Black": 0.2, "Asian": 0.1, "Native": 0.1, "Other": 0.2}
+REMEDIES = {
+    "representation_rate={'sex': 0.9, 'race': None}": {"representation_rate": {"sex": 0.9, "race": 1.0}},
+    "leave the group at its size with representation_rate=None, ": {"groups": "joint", "representation_rate": 1.0},
+    "ask for a smaller share of the group in target, merge it": {"protected": "race", "target": {"race": SHARES}},
+    "rests on 3 rows. To do better, merge it with another group, or collect more rows.": {"representation_rate": None},
+}
 
 
-def test_a_small_group_that_does_not_grow_is_said_without_a_rate_to_change():
-    certificate = debias(three_people(), "y", "race", representation_rate=None).certificate
-    assert certificate.warnings[0] == (
-        "race = Other: all that the result says about this group rests on 3 rows. To do better, merge it with another "
-        "group, or collect more rows."
-    )
-
-
-def test_a_share_that_was_named_is_what_to_change():
-    shares = {"White": 0.4, "Black": 0.2, "Asian": 0.1, "Native": 0.1, "Other": 0.2}
-    certificate = debias(three_people(), "y", "race", target={"race": shares}).certificate
-    assert "ask for a smaller share of the group in target, merge it" in certificate.warnings[0]
+@pytest.mark.parametrize("remedy", REMEDIES)
+def test_a_remedy_fits_what_was_asked_for(remedy):
+    options = {"protected": ["sex", "race"], "estimate": None, **REMEDIES[remedy]}
+    assert remedy in debias(three_people(), "y", **options).certificate.warnings[0]
 
 
 def test_a_group_that_nobody_is_in():
@@ -306,6 +272,7 @@ def test_few_missing_values_that_are_not_compared_are_no_warning():
     kept = debias(frame, "y", "z0", representation_rate=1.0).certificate
     assert any(cost.rows == 10 and not cost.compared for cost in kept.costs.groups)
     assert not list(cost_remarks(kept))
+    assert not str(kept).startswith("warning")
     compared = debias(frame, "y", "z0", representation_rate=1.0, missing="compare").certificate
     assert " rests on 10 rows (0.5% of the data)" in compared.warnings[0]
 
@@ -329,15 +296,7 @@ def test_one_person_in_two_groups_is_warned_of_once_and_many_groups_are_counted(
     assert f"and {len(certificate.costs.groups) - 12} more groups" in str(certificate)
 
 
-def test_within_the_line_nothing_is_warned_of():
-    frame = frame_of(11, weighted=False, rows=2000)
-    certificate = debias(frame, "y", "z0", representation_rate=1.0).certificate
-    assert all(cost.effective_rows >= FEWEST_ROWS and cost.times <= MOST_TIMES for cost in certificate.costs.groups)
-    assert not list(cost_remarks(certificate))
-    assert not str(certificate).startswith("warning")
-
-
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_of_cells_that_count_equally_much_the_first_is_the_worst(seed, tmp_path):
     """Their weights differ in the last digits, and otherwise when the model is loaded."""
     rng = np.random.default_rng(seed)

@@ -13,7 +13,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import fairmaxent
 from fairmaxent import Domain, FairMaxEntError, InfeasibleError, InputError, debias, paper
 from fairmaxent.errors import (
     ColumnError,
@@ -23,7 +22,6 @@ from fairmaxent.errors import (
     RateError,
     TargetError,
     WeightError,
-    did_you_mean,
 )
 
 LIBRARIES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
@@ -424,18 +422,13 @@ def test_bad_input_is_refused_clearly_and_leaves_no_trace(name, library, tmp_pat
 
 TWINS = pd.DataFrame([[1, 2], [3, 4]], columns=["sex", "sex"])
 NOT_TABLES = {
-    "no rows, pandas": (pd.DataFrame({"income": [], "sex": []}), InputError, "no rows; pass at least one"),
     "no rows, polars": (pl.DataFrame({"income": [], "sex": []}), InputError, "no rows; pass at least one"),
-    "no rows, pyarrow": (pa.table({"income": [], "sex": []}), InputError, "no rows; pass at least one"),
-    "no columns, pandas": (pd.DataFrame(), InputError, "no columns; pass at least one"),
     "no columns, polars": (pl.DataFrame(), InputError, "no columns; pass at least one"),
-    "no columns, pyarrow": (pa.table({}), InputError, "no columns; pass at least one"),
     "equal names, pandas": (TWINS, ColumnError, "more than once: 'sex'; rename"),
     "equal names, pyarrow": (pa.table([[1], [2]], names=["sex", "sex"]), ColumnError, "more than once: 'sex'; rename"),
     "numbers as names": (pd.DataFrame([[1, 2]]), ColumnError, "must be text, but these are not: 0, 1; rename"),
     "dict": (COLUMNS, InputError, "dict is not a table; pass a pandas DataFrame"),
     "array": (np.zeros((2, 2)), InputError, "ndarray is not a table; pass a pandas DataFrame"),
-    "series": (pd.Series([1, 2]), InputError, "Series is not a table; pass a pandas DataFrame"),
     "None": (None, InputError, "NoneType is not a table; pass a pandas DataFrame"),
 }
 
@@ -452,20 +445,3 @@ def test_what_is_no_usable_table_is_refused(frame, error, says, call):
 def test_only_debias_takes_lazy_frames(call):
     with pytest.raises(InputError, match=r"\.collect\(\)"):
         call(pl.LazyFrame(COLUMNS))
-
-
-def test_forbidding_a_whole_group_that_has_rows_is_refused():
-    with pytest.raises(ForbiddenError, match=r"sex = Male.*drop the rule"):
-        asking(forbid=[{"sex": "Male"}])(pd.DataFrame(COLUMNS))
-
-
-def test_every_error_has_the_one_root():
-    errors = [error for name, error in vars(fairmaxent.errors).items() if name.endswith("Error")]
-    assert len(errors) > 5
-    assert all(issubclass(error, FairMaxEntError) for error in errors)
-
-
-def test_the_hint_names_the_nearest_or_lists_a_few():
-    assert did_you_mean("Femal", ["Male", "Female"]) == "did you mean 'Female'?"
-    assert did_you_mean(3, [1, 2]) == "known: '1', '2'"
-    assert did_you_mean("x", [f"level {i}" for i in range(20)]).endswith("'level 11' and 8 more")

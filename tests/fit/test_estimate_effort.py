@@ -18,13 +18,6 @@ def work(rows, *, columns=12, outcomes=2, output="rows", student=None, **options
     )
 
 
-def test_who_asks_gets_everybody_up_to_a_limit():
-    for rows in (100, 5_000, 40_000):
-        assert work(rows).effort_asked_for().people == rows
-    assert work(10**7).effort_asked_for().people == MOST_PEOPLE
-    assert work(10**7, relabel="predictions").effort_asked_for().judged == FOLDS
-
-
 def test_small_tables_are_split_more_than_once():
     rounds = [work(rows).effort_asked_for().rounds for rows in (300, 30_000)]
     assert rounds[0] > rounds[1] == 1
@@ -49,13 +42,6 @@ def test_by_default_the_tables_of_the_benchmarks_are_estimated():
         assert plain.people >= min(rows, 10_000)
         assert work(rows, columns=columns, relabel="probabilities").effort_by_default() is not None
         assert work(rows, columns=columns, relabel="predictions").effort_by_default() is not None
-
-
-def test_small_relabelled_tables_are_fitted_again():
-    """Labels that have seen everybody tell a student the outcomes of those it decides about."""
-    for parity in ("probabilities", "predictions"):
-        assert work(1_000, relabel=parity).effort_by_default().refits
-        assert work(1_000, relabel=parity).effort_asked_for().refits
 
 
 def test_people_are_saved_before_folds():

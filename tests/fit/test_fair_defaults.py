@@ -6,7 +6,6 @@ import pytest
 
 import fairmaxent
 from fairmaxent.errors import InputError, LevelError, TargetError
-from realdata import adult
 
 
 def people(rows=600, seed=0, missing=0.0):
@@ -33,18 +32,6 @@ def test_the_outcome_keeps_its_share(protected, representation):
     assert share(frame, "hired", "yes", weights) == pytest.approx((frame["hired"] == "yes").mean(), abs=1e-10)
     for shift in fit.certificate.outcome_shares:
         assert shift.after == pytest.approx(shift.before, abs=1e-10)
-
-
-@pytest.mark.parametrize("protected", [["sex"], ["race"], ["sex", "race"]])
-def test_adult_keeps_its_outcome_share_and_group_sizes(protected):
-    frame = adult().iloc[::4].reset_index(drop=True)
-    fit = fairmaxent.debias(frame, "income", protected)
-    weights = fit.weights()
-    rich = frame["income"].value_counts().index[1]
-    assert share(frame, "income", rich, weights) == pytest.approx((frame["income"] == rich).mean(), abs=1e-10)
-    for column in protected:
-        for group in frame[column].unique():
-            assert share(frame, column, group, weights) == pytest.approx((frame[column] == group).mean(), abs=1e-10)
 
 
 def test_a_free_outcome_is_closer_to_the_data_and_rarer():
@@ -94,14 +81,6 @@ def test_missing_values_are_not_said_to_keep_a_share_that_was_changed():
     assert said[0].startswith("missing values of 'hired' (6.7% of the rows) keep their share and are not compared")
     share = frame["sex"].isna().mean()
     assert said[1].startswith(f"missing values of 'sex' are 10.0% of the result instead of {share:.1%} of the rows")
-
-
-def test_missing_groups_are_compared_if_asked():
-    frame = people(missing=0.02)
-    fit = fairmaxent.debias(frame, "hired", "sex", representation_rate=1.0, missing="compare")
-    unknown = frame["sex"].isna().to_numpy()
-    assert fit.weights()[unknown].sum() / len(frame) == pytest.approx(1 / 3, abs=1e-9)
-    assert fit.certificate.kept_missing == ()
 
 
 def test_rows_without_an_outcome_keep_their_weight():

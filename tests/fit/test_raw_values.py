@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
 import fairmaxent
-from fairmaxent.cli.group import group
 from fairmaxent.data.draws import Choice
 
 DRAWS = 4000
@@ -94,12 +92,6 @@ def test_the_expectation_is_the_mean_of_what_is_drawn(detail, relabel):
     given = {"income": "high", "wealth": fit.domain.attribute("wealth").labels[3]}
     drawn = fit.sample(50_000, random_state=4, given=given)["wealth"]
     assert fit.distribution.expectation("wealth", given=given) == pytest.approx(drawn.mean(), abs=5 * drawn.sem())
-
-
-def test_rates_and_levels_do_not_depend_on_detail(table):
-    rows, bins = (fitted(table, base_share=0.5, detail=detail) for detail in ("rows", "bins"))
-    np.testing.assert_array_equal(rows.distribution.root_table, bins.distribution.root_table)
-    assert rows.certificate.achieved == bins.certificate.achieved
 
 
 @pytest.mark.parametrize("iid", [False, True])
@@ -230,19 +222,6 @@ def test_a_file_with_numbers_outside_their_level_is_refused(table, tmp_path):
             archive.writestr(member, content)
     with pytest.raises(fairmaxent.errors.StorageError, match="damaged"):
         fairmaxent.load(tmp_path / "model.fme")
-
-
-def test_the_command_line_and_the_estimator_take_it_too(table, tmp_path):
-    expected = fitted(table, base_share=0.2, detail="bins").sample(50)
-    table.to_csv(tmp_path / "table.csv", index=False)
-    arguments = ["debias", str(tmp_path / "table.csv"), "--outcome", "income", "--protected", "sex", "--seed", "1"]
-    arguments += ["--rows", "50", "--detail", "bins", "-o", str(tmp_path / "fair.csv")]
-    done = CliRunner().invoke(group, arguments)
-    assert done.exit_code == 0, done.output
-    assert pd.read_csv(tmp_path / "fair.csv").equals(expected)
-    sampler = fairmaxent.FairMaxEnt("sex", detail="bins", rows=50, random_state=1)
-    X, y = sampler.fit_resample(table.drop(columns="income"), table["income"])
-    assert X.assign(income=y).equals(expected)
 
 
 def test_copies_whose_numbers_were_redrawn_on_request_are_not_called_rows_of_the_data(table, tmp_path):

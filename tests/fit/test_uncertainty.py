@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -166,26 +168,10 @@ def test_the_seed_decides(tmp_path):
     first = fit.uncertainty(replicates=50)
     assert first == fit.uncertainty(replicates=50, random_state=7)
     assert first != fit.uncertainty(replicates=50, random_state=8)
+    assert str(first).splitlines()[-1] == "95 % intervals from 50 bootstrap replicates of the fit"
+    assert first.to_dict()["after"]["statistical_rate"]["z"].keys() == {"value", "low", "high"}
     fit.save(tmp_path / "fit.fme")
     assert fairmaxent.load(tmp_path / "fit.fme").uncertainty(replicates=50) == first
-
-
-def test_a_lazy_table_has_the_same_intervals():
-    polars = pytest.importorskip("polars")
-    frame = drawn(6)
-    lazy = debias(polars.from_pandas(frame).lazy(), "y", "z")
-    assert lazy.uncertainty(replicates=50, random_state=0).after.cells.keys() == {
-        f"y = {y}, z = {z}" for y in "01" for z in "0123"
-    }
-
-
-def test_text_and_record():
-    result = debias(drawn(7), "y", "z").uncertainty(replicates=50, random_state=0)
-    lines = str(result).splitlines()
-    assert lines[-1] == "95 % intervals from 50 bootstrap replicates of the fit"
-    assert lines[1].startswith("y = 0")
-    assert str(Span(0.5, 0.25, 0.75)) == "0.5000 (0.2500 to 0.7500)"
-    assert result.to_dict()["after"]["statistical_rate"]["z"].keys() == {"value", "low", "high"}
 
 
 def test_replicates_without_a_fair_table_are_counted(monkeypatch):
@@ -202,40 +188,26 @@ def test_replicates_without_a_fair_table_are_counted(monkeypatch):
     result = fit.uncertainty(replicates=50, random_state=0)
     assert (result.replicates, result.infeasible) == (45, 5)
     assert "5 more replicates are left out" in str(result)
+    with pytest.raises(InfeasibleError, match="4 of 40 replicates"):
+        fit.uncertainty(replicates=40, random_state=0)
 
 
-def test_a_fit_that_hardly_any_replicate_has_is_refused(monkeypatch):
-    fit = debias(drawn(8), "y", "z")
-
-    def never(self):
-        raise InfeasibleError("none")
-
-    monkeypatch.setattr(Problem, "fair_table", never)
-    with pytest.raises(InfeasibleError, match="200 of 200 replicates"):
-        fit.uncertainty(random_state=0)
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
+def test_what_has_no_intervals_is_refused():
+    frame = drawn(10)
+    fit = debias(frame, "y", "z", relabel=Relabel(labeller="tree"), estimate=None)
+    for options, text in (
         ({"replicates": 10}, "too few"),
         ({"replicates": 0}, "positive whole number"),
         ({"confidence": 1.5}, "between 0 and 1"),
         ({"replicates": 100, "confidence": 0.99}, "use 200 or more"),
-    ],
-)
-def test_wrong_options_are_refused(options, text):
-    with pytest.raises(InputError, match=text):
-        debias(drawn(9), "y", "z").uncertainty(**options)
-
-
-def test_fits_that_have_none():
-    frame = drawn(10)
+    ):
+        with pytest.raises(InputError, match=text):
+            fit.uncertainty(**options)
     with pytest.raises(InputError, match="paper"):
         fairmaxent.paper.fit(frame[frame["z"] < "2"], outcome="y", protected="z", C=0.5).uncertainty()
-    relabelled = debias(frame, "y", "z", relabel=Relabel(parity="predictions", labeller="tree", student="tree"))
+    predictions = replace(fit.request, relabel=Relabel(parity="predictions"))
     with pytest.raises(InputError, match="predictions"):
-        relabelled.uncertainty()
+        replace(fit, request=predictions).uncertainty()
 
 
 def test_a_cell_that_only_the_data_have_is_printed_too():

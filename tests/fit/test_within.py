@@ -200,15 +200,6 @@ def test_missing_strata_stay_as_they_are_unless_they_are_compared():
     assert abs(taken["a"] - taken["b"]) < 1e-9
 
 
-def test_a_column_of_numbers_is_divided_into_bins():
-    frame = decisions()
-    fit = fairmaxent.debias(frame, "decision", "group", within="age", estimate=None)
-    rate = fairmaxent.metrics.statistical_rate(
-        frame, "decision", "group", within="age", domain=fit.domain, weight=fit.weights()
-    )
-    assert rate.value == pytest.approx(1, abs=1e-9)
-
-
 def test_targets_are_about_the_whole_table_while_strata_keep_their_sizes():
     frame = decisions()
     target = {"decision": {"taken": 0.6, "refused": 0.4}, "group": {"a": 0.5, "b": 0.5}}
@@ -383,12 +374,6 @@ def test_the_estimator_takes_names_and_positions():
         assert np.abs(estimator.sample_weight_ - expected).max() < 1e-9
     with pytest.raises(fairmaxent.errors.ColumnError, match="within is column 9"):
         fairmaxent.FairMaxEnt("group", within=9).fit(features, outcome)
-
-
-def test_comparing_methods_measures_within_strata():
-    comparison = fairmaxent.compare(decisions(400), "decision", "group", favourable="taken", within="label", folds=2)
-    ours = next(one for one in comparison.results if one.method == "fairmaxent, weights")
-    assert ours.scores.statistical_rate == pytest.approx(1, abs=1e-6)
 
 
 def test_scores_of_defendants_have_equal_opportunity_and_odds_exactly():

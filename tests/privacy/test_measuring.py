@@ -14,7 +14,7 @@ from fairmaxent.privacy import measurements
 from fairmaxent.privacy.budget import Privacy, Spent
 from fairmaxent.privacy.measurements import NoisyCounter, NoisyTable
 from fairmaxent.privacy.model import learn_private_model
-from fairmaxent.privacy.repair import agreeing, column_counts, on_simplex, pair_counts, root_counts, shrunk, three_way
+from fairmaxent.privacy.repair import column_counts, on_simplex, pair_counts, root_counts, shrunk, three_way
 from quiet import DOMAIN, Seeded, Silence, people
 
 SIZES = (2, 3, 2)
@@ -208,14 +208,6 @@ def test_the_three_way_table_has_its_margins_and_no_more_structure():
     np.testing.assert_allclose(np.diff(np.diff(interaction, axis=0), axis=1), 0, atol=1e-6)
 
 
-def test_agreeing_tables_keep_their_odds():
-    table = np.array([[1.0, 2.0], [3.0, 4.0]])
-    fitted = agreeing(table, np.array([6.0, 4.0]), np.array([5.0, 5.0]))
-    np.testing.assert_allclose(fitted.sum(1), [6, 4], rtol=1e-8)
-    np.testing.assert_allclose(fitted.sum(0), [5, 5], rtol=1e-8)
-    assert fitted[0, 0] * fitted[1, 1] / (fitted[0, 1] * fitted[1, 0]) == pytest.approx(4 / 6)
-
-
 def test_edges_form_a_tree_and_forced_ones_are_in_it():
     rng = np.random.default_rng(4)
     sizes = (2, 3, 2, 4, 2)
@@ -232,8 +224,3 @@ def test_edges_form_a_tree_and_forced_ones_are_in_it():
     parents = measurements.parents_of(chosen, 5)
     assert parents.count(0) == 1
     assert {tuple(sorted((block, parent))) for block, parent in enumerate(parents, 1) if parent} == {*chosen}
-
-
-def test_shares_of_the_budget_add_up():
-    shares = [getattr(measurements, n) for n in ("ROOT", "COLUMNS", "ROOT_AND_COLUMN", "CHOICE", "PAIRS")]
-    assert sum(shares) == pytest.approx(1)

@@ -18,7 +18,7 @@ from fairmaxent import Domain, FairMaxEntError, InfeasibleError, InputError, Pri
 from fairmaxent.errors import ColumnError, DependencyError, LevelError, StorageError
 from fairmaxent.fit import pipeline
 from fairmaxent.privacy import measurements as mechanisms
-from quiet import DOMAIN, LEVELS, Deaf, Seeded, Silence, people
+from quiet import DOMAIN, Deaf, Seeded, Silence, people
 
 ONE = Privacy(epsilon=1.0)
 
@@ -72,12 +72,6 @@ def test_with_much_budget_it_is_the_fit_without_noise(noise):
     jobs = {tuple(key): n for *key, n in frame.group_by("hired", "sex", "job").len().rows()}
     for hired, sex, job, p in fit.distribution.marginal(["hired", "sex", "job"]).rows():
         assert p == pytest.approx(fair[hired, sex] * jobs[hired, sex, job] / cells[hired, sex], abs=1e-6)
-
-
-def test_the_order_of_rows_does_not_matter(noise):
-    noise(lambda: Seeded(3))
-    first, second = (private(frame) for frame in (people(), people().reverse()))
-    assert first.certificate.to_dict() == second.certificate.to_dict()
 
 
 def test_noise_is_different_each_time_whatever_the_seed():
@@ -268,18 +262,6 @@ def test_relabelling_works_on_drawn_rows(noise):
     assert len(fit.sample(100)) == 100
 
 
-def test_the_estimator_takes_privacy(noise):
-    estimator = pytest.importorskip("fairmaxent.estimator")
-    sklearn = pytest.importorskip("sklearn.base")
-    frame = people().to_pandas()
-    model = sklearn.clone(estimator.FairMaxEnt("sex", privacy=ONE, domain=DOMAIN, rows=60, random_state=0))
-    X, y = model.fit_resample(frame.drop(columns="hired"), frame["hired"])
-    assert len(X) == len(y) == 60
-    assert model.fit_.certificate.privacy.privacy == ONE
-    with pytest.raises(InputError, match="weights would need the rows"):
-        _ = model.sample_weight_
-
-
 # ---------------------------------------------------------------- refusals
 
 
@@ -449,14 +431,6 @@ def test_numbers_beyond_the_edges_count_in_the_outermost_bins(noise):
     shares = private(frame).distribution.marginal("age")
     assert shares["age"].to_list() == ["< 18", "[18, 40)", "[40, 65)", "≥ 65"]
     assert shares["probability"][0] + shares["probability"][3] == pytest.approx(1, abs=1e-3)
-
-
-def test_only_outcome_and_groups(noise):
-    declared = Domain.declare(levels={name: LEVELS[name] for name in ("hired", "sex")})
-    fit = private(people().select("hired", "sex"), domain=declared)
-    assert [look.measured for look in fit.certificate.privacy.spent] == ["hired × sex"]
-    one = Domain.declare(levels={name: LEVELS[name] for name in ("hired", "sex", "job")})
-    assert len(private(people().select("hired", "sex", "job"), domain=one).certificate.privacy.spent) == 3
 
 
 def test_noise_that_hides_the_groups_is_said_so(noise):

@@ -83,15 +83,6 @@ def test_profiles_count_what_a_group_by_counts():
     np.testing.assert_array_equal(profiles.groups, 2 * levels["z"].str[1].astype(int) + levels["w"].str[1].astype(int))
 
 
-def test_profiles_with_an_outcome_are_the_rows_again():
-    _, table, profiles = profiles_of(some_frame())
-    outcomes = profiles.counts.shape[1]
-    rows = profiles.labelled().reshape(outcomes, len(profiles.codes), -1)
-    np.testing.assert_array_equal(rows[profiles.outcomes, profiles.profile_of_row], table.codes)
-    flat = profiles.labelled()
-    assert sorted(map(tuple, flat.tolist())) == [tuple(row) for row in flat.tolist()]
-
-
 def test_a_row_finds_its_profile_whatever_its_outcome():
     _, table, profiles = profiles_of(some_frame())
     np.testing.assert_array_equal(profiles.find(table.codes), profiles.profile_of_row)
@@ -237,22 +228,6 @@ def test_a_blind_model_does_not_see_the_protected_columns(model):
         held_out = cross_fit(choose_labeller(people.inputs.roles, model, blind=blind), people)
         auc = roc_auc_score(people.outcome[held_out.record], held_out.chances[:, 1])
         assert auc < 0.65 if blind else auc > 0.95
-
-
-def test_a_blind_model_of_protected_columns_alone_knows_the_shares():
-    people = people_of(some_frame()[["y", "z", "w"]])
-    lesson = people.lesson(people.size)
-    for model in (None, LogisticRegression(), "tree"):
-        predicted = choose_labeller(people.inputs.roles, model, blind=True).learn(lesson)(people.inputs)
-        np.testing.assert_allclose(predicted, np.tile(lesson.weights.mean(axis=0), (300, 1)), atol=5e-3)
-
-
-def test_a_lesson_of_a_single_outcome_is_certain():
-    people = people_of(some_frame())
-    only = np.tile([0.0, 0.0, 1.0], (len(people.profiles.codes), 1))
-    lesson = people.lesson(people.size, only)
-    predicted = ScikitLabeller(people.inputs.roles, LogisticRegression()).learn(lesson)(people.inputs.take(slice(4)))
-    np.testing.assert_array_equal(predicted, np.tile([0.0, 0.0, 1.0], (4, 1)))
 
 
 def test_an_outcome_that_a_lesson_lacks_gets_zero():

@@ -33,16 +33,10 @@ class StaleError(InputError):
         super().__init__("Another table was opened, perhaps in another tab. Reload this page.")
 
 
-class TooLargeError(InputError):
-    """What the browser sent is larger than the app takes."""
-
-
 def status_of(problem: BaseException) -> int:
     """The status of the answer to a request that failed."""
     from click import ClickException
 
-    if isinstance(problem, TooLargeError | StaleError):
-        return 413 if isinstance(problem, TooLargeError) else 409
     return 422 if isinstance(problem, FairMaxEntError | OSError | MemoryError | ClickException) else 500
 
 

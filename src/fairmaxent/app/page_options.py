@@ -161,7 +161,7 @@ def meaningful(command: click.Command, values: Mapping[str, Any]) -> dict[str, A
     def means_something(name: str) -> bool:
         for other, allowed in options[name].info.only_if.items() if name in options else ():
             value = None if values.get(other) in (False, NOTHING) else values.get(other)
-            if value not in allowed and (value is None or ... not in allowed):
+            if value not in allowed and (value is None or "given" not in allowed):
                 return False
         return True
 
@@ -203,9 +203,7 @@ def _drawn(command: click.Command, names: Sequence[str]) -> list[dict[str, Any]]
             "label": (info := options[name].info).label,
             "help": info.page_help or labelled(options[name].help or ""),
             "default": _default(options[name]),
-            "only_if": {
-                other: ["…" if one is ... else one for one in values] for other, values in info.only_if.items()
-            },
+            "only_if": dict(info.only_if),
             **_kind(options[name]),
         }
         for name in names

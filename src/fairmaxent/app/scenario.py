@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from typing import Any
 
 from fairmaxent.app.opened_table import OpenedTable
@@ -43,7 +42,12 @@ class Scenario:
     roles: RoleOptions
     asked: AskedOptions
     wanted: OutputOptions
+    columns_as: DomainOptions
+    mode: str  # what is made: rows, weights or rows to add
+    drop: tuple[str, ...]  # columns that are left out
+    typed: tuple[str | None, ...]  # how the options are typed
     domain_text: str | None  # a declared domain
+    pdf: bool  # whether the report is printed, too
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any], table: OpenedTable) -> Scenario:
@@ -64,32 +68,20 @@ class Scenario:
             asked.check(options.context, roles)
         text = text if asked.private or asked.releases else None
         source = table.file(options.drop, texts=_texts(text))
-        return cls(values, table, options, roles.checked(source, table.typed), asked, wanted, text or None)
-
-    @property
-    def mode(self) -> str:
-        """What is made: rows, weights or rows to add."""
-        return self.wanted.mode
-
-    @property
-    def pdf(self) -> bool:
-        """Whether the report is printed, too."""
-        return bool(self.given.get(_PDF))
-
-    @property
-    def typed(self) -> tuple[str | None, ...]:
-        """How the options are typed."""
-        return self.options.typed
-
-    @property
-    def drop(self) -> tuple[str, ...]:
-        """The columns that are left out."""
-        return self.options.drop
-
-    @cached_property
-    def columns_as(self) -> DomainOptions:
-        """How columns are read."""
-        return self.options.record(DomainOptions)
+        return cls(
+            given=values,
+            table=table,
+            options=options,
+            roles=roles.checked(source, table.typed),
+            asked=asked,
+            wanted=wanted,
+            columns_as=options.record(DomainOptions),
+            mode=wanted.mode,
+            drop=options.drop,
+            typed=options.typed,
+            domain_text=text or None,
+            pdf=bool(pdf),
+        )
 
     def fits_like(self, other: Scenario) -> bool:
         """Whether both have the same fit: they differ at most in what is taken."""

@@ -20,7 +20,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from fairmaxent.app.guard import Guard
-from fairmaxent.app.jobs import SupersededError, TooLargeError, problem_text, status_of
+from fairmaxent.app.jobs import SupersededError, problem_text, status_of
 from fairmaxent.errors import InputError
 from fairmaxent.progress import Progress
 
@@ -117,7 +117,7 @@ async def _parts(request: Request, most: int, refusal: str) -> AsyncIterator[byt
     async for part in request.stream():
         received += len(part)
         if received > most:
-            raise TooLargeError(refusal)
+            raise InputError(refusal)
         yield part
 
 

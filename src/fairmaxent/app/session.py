@@ -260,13 +260,10 @@ class Session:
 
     def file(self, folder: int, name: str) -> Path | None:
         """The path of a file that was made, or of an example table; nothing that is not on the list is ever opened."""
-        for file in (*self._files, *self._raked_files):
-            if (file["folder"], file["name"]) == (folder, name):
-                return self.folder / str(folder) / str(file["name"])
-        opened = self.opened
+        opened, made = self.opened, [(file["folder"], file["name"]) for file in (*self._files, *self._raked_files)]
         if opened is not None and opened.can_be_taken and (folder, name) == (0, opened.typed):
             return opened.path
-        return None
+        return self.folder / str(folder) / name if (folder, name) in made else None
 
     # ------------------------------------------------------------ scenarios to compare
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.columns import (
-    DistinctValues,
     distinct_values,
 )
 from fairmaxent.data.draws import Choice
@@ -246,12 +245,15 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False)
 class EncodedColumn:
-    """One column of a table."""
+    """One column of a table in terms of its attribute; notes and the number of rows with a value if it was learned."""
 
+    attribute: Attribute
     levels: Codes  # the level of each row
     positions: NDArray[np.unsignedinteger] | None = None
     """Where the raw value of each row stands in `Attribute.values`; None: each level is one value, or nobody asked."""
     unknown: str = ""  # why there are no positions although they were wanted: which value the attribute does not know
+    notes: tuple[str, ...] = ()
+    present: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,9 +275,10 @@ class Encoded:
         return Encoded(np.asfortranarray(self.codes[:, kept]), positions, self.unknown)
 
     @classmethod
-    def stacked(cls, columns: Sequence[EncodedColumn], sizes: Sequence[int]) -> Encoded:
-        """Put columns side by side; ``sizes`` are their numbers of levels."""
-        codes = np.empty((len(columns[0].levels), len(columns)), np.min_scalar_type(max(sizes) - 1), order="F")
+    def stacked(cls, columns: Sequence[EncodedColumn]) -> Encoded:
+        """Put columns side by side."""
+        largest = max(column.attribute.size for column in columns) - 1
+        codes = np.empty((len(columns[0].levels), len(columns)), np.min_scalar_type(largest), order="F")
         for index, column in enumerate(columns):
             codes[:, index] = column.levels
         positions = {index: column.positions for index, column in enumerate(columns) if column.positions is not None}
@@ -293,30 +296,23 @@ def encode_column(attribute: Attribute, series: frames.Column, *, positions: boo
         missing = attribute.level(None) if distinct.missing else 0
         levels = np.append(attribute.levels_of(distinct.values), missing).take(distinct.codes)
         if attribute.is_value_coded or not positions:
-            return EncodedColumn(levels)
+            return EncodedColumn(attribute, levels)
         try:
-            return EncodedColumn(levels, attribute.positions_of(distinct.values).take(distinct.codes))
+            return EncodedColumn(attribute, levels, attribute.positions_of(distinct.values).take(distinct.codes))
         except LevelError as problem:  # a number in a bin that was not seen there
-            return EncodedColumn(levels, unknown=str(problem))
+            return EncodedColumn(attribute, levels, unknown=str(problem))
 
 
-@dataclass(frozen=True, eq=False)
-class LearnedColumn:
-    """An attribute, the column that it was learned from in its terms, and notes on that column."""
-
-    attribute: Attribute
-    encoded: EncodedColumn
-    notes: tuple[str, ...]
-    present: int  # how many rows have a value
-
-
-def learn_column(series: frames.Column, options: ColumnOptions, weights: Reals | None) -> LearnedColumn:
+def learn_column(series: frames.Column, options: ColumnOptions, weights: Reals | None) -> EncodedColumn:
     """Learn a column from its distinct values; ``weights`` are design weights, one per row."""
     with frames.column_errors(series):
         distinct = distinct_values(series)
         values, rows = distinct.values, distinct.rows
         kind = options.kind_of(series, values)
-        counts = _counts(distinct, weights)
+        if weights is None:
+            counts = np.append(distinct.counts, distinct.missing).astype(np.float64)  # last: rows without a value
+        else:
+            counts = np.roll(np.bincount(distinct.codes + 1, weights, minlength=len(distinct.counts) + 1), -1)
         grouping = group_values(values, counts[: len(values)], kind, options)
         levels, labels, missing = grouping.levels, [*map(cut, grouping.labels)], None
         if distinct.missing:
@@ -348,12 +344,5 @@ def learn_column(series: frames.Column, options: ColumnOptions, weights: Reals |
         notes = [grouping.note] if grouping.note else []
         if attribute.size == 1:
             notes.append(f"column {series.name!r} is constant ({attribute.labels[0]!r}) and carries no information")
-        encoded = EncodedColumn(levels.take(distinct.codes), positions)
-        return LearnedColumn(attribute, encoded, tuple(notes), int(distinct.counts.sum()))
-
-
-def _counts(distinct: DistinctValues, weights: Reals | None) -> Reals:
-    """Total weight of the rows with each value, and last, of those without one."""
-    if weights is None:
-        return np.append(distinct.counts, distinct.missing).astype(np.float64)
-    return np.roll(np.bincount(distinct.codes + 1, weights, minlength=len(distinct.counts) + 1), -1)
+        present = int(distinct.counts.sum())
+        return EncodedColumn(attribute, levels.take(distinct.codes), positions, notes=tuple(notes), present=present)

@@ -109,7 +109,7 @@ class Domain:
             column.attribute.name for column in columns if looks_like_identifier(column.attribute, column.present)
         )
         domain = cls(tuple(column.attribute for column in columns), notes, identifiers)
-        return domain, Encoded.stacked([column.encoded for column in columns], domain.sizes)
+        return domain, Encoded.stacked(columns)
 
     def draft(self) -> Declaration:
         """Draft a declaration from what was learned, without identifiers.
@@ -173,7 +173,7 @@ class Domain:
             encode_column(attribute, frames.column(table, attribute.name), positions=positions)
             for attribute in self.attributes
         ]
-        return Encoded.stacked(columns, self.sizes)
+        return Encoded.stacked(columns)
 
     def decode(
         self,

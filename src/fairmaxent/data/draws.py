@@ -68,7 +68,10 @@ class Choice:
         running = np.cumsum(share)
         before = np.concatenate(([0.0], running))[starts]
         bounds = np.clip(running - before[group], 0.0, 1.0)
-        bounds[_closing(share, group, len(starts))] = 1.0
+        last = np.full(len(starts), len(share), dtype=np.intp)
+        positive = np.flatnonzero(share > 0)
+        last[group[positive]] = positive  # later assignments win
+        bounds[np.arange(len(share)) >= last[group]] = 1.0  # from its last positive share on, a group's interval ends
         return cls(bounds + group, starts, _guide(bounds + group, len(starts)))
 
     @classmethod
@@ -124,15 +127,6 @@ def _guide(bounds: Reals, groups: int) -> NDArray[np.intp]:
     buckets = 1 << int(np.ceil(np.log2(max(2.0, 2.0 * len(bounds) / groups))))
     ended = np.cumsum(np.bincount(np.ceil(bounds * buckets).astype(np.intp), minlength=groups * buckets + 1))
     return np.minimum(ended[: groups * buckets], len(bounds) - 1).reshape(groups, buckets)
-
-
-def _closing(share: Reals, group: NDArray[np.intp], groups: int) -> NDArray[np.bool_]:
-    """Mark each group's last item of positive share and all after it: there the interval must end at 1."""
-    last = np.full(groups, len(share), dtype=np.intp)
-    positive = np.flatnonzero(share > 0)
-    last[group[positive]] = positive  # later assignments win
-    closing: NDArray[np.bool_] = np.arange(len(share)) >= last[group]
-    return closing
 
 
 def largest_remainders(shares: Reals, count: int) -> NDArray[np.intp]:
@@ -225,21 +219,15 @@ def quotas(table: Shares, count: int, draws: int, rng: np.random.Generator) -> N
     wanted = table / table.sum() * count
     whole = np.floor(wanted)
     network = _network(table.shape)
-    parts = _in_bits((wanted - whole).ravel(), count - int(whole.sum())).reshape(table.shape)
-    flows = np.tile(network.flows(parts), (draws, 1))
+    running = np.cumsum((wanted - whole).ravel())
+    if running[-1] > 0:
+        running *= (count - int(whole.sum())) / running[-1]
+    bits = np.rint(running * (1 << _BITS)).astype(np.int64)  # differences add up to the total, and zeros stay zero
+    flows = np.tile(network.flows(np.diff(bits, prepend=0).reshape(table.shape)), (draws, 1))
     for bit in range(_BITS):
         network.round_off(flows, 1 << bit, rng)
     rounded = (flows[:, : table.size] >> _BITS).reshape(draws, *table.shape)
     return np.asarray(whole + rounded, dtype=np.intp)
-
-
-def _in_bits(fractions: Reals, total: int) -> NDArray[np.int64]:
-    """Fractions in units of the smallest bit, which add up to the total; zeros stay zero."""
-    running = np.cumsum(fractions)
-    if running[-1] > 0:
-        running *= total / running[-1]
-    bits = np.rint(running * (1 << _BITS)).astype(np.int64)
-    return np.asarray(np.diff(bits, prepend=0), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,20 +251,16 @@ class _Network:
         other = position.take(draw * len(self.flow) + self.other.take(end))
         # Ends are listed sum by sum, and at each sum an even number are odd, so neighbours are at the same sum. A tour
         # comes out at one end of a flow, goes in at the neighbour, and comes out at the other end of that flow.
-        tour = _cycles(other.take(np.arange(len(other)) ^ 1))
+        following = other.take(np.arange(len(other)) ^ 1)
+        tour = _short_cycles(following) if len(following) < _MANY else _long_cycles(following)
         coin = rng.random(int(tour.max(initial=-1)) + 1).take(tour)  # the same tour backwards has another one
         gains = self.enters.take(end)
         along = np.where(coin > coin.take(other), bit, -bit)
         flows[draw[gains], self.flow.take(end[gains])] += along[gains]
 
 
-def _cycles(following: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Number the cycles of a permutation by their first elements: the cycle of each element."""
-    return _short_cycles(following) if len(following) < _MANY else _long_cycles(following)
-
-
 def _short_cycles(following: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Walk around each cycle."""
+    """Number the cycles of a permutation by their first elements: the cycle of each element."""
     after = following.tolist()
     cycle, cycles = [-1] * len(after), 0
     for first in range(len(after)):

@@ -122,18 +122,14 @@ def looks_like_identifier(attribute: Attribute, rows: int, *, distinct: int | No
     step = max(1, values // _SEEN)
     looked_at = attribute.values if step == 1 else frames.take(attribute.values, np.arange(0, values, step))
     seen = [str(value) for value in looked_at.to_list()[:values]]  # missing comes last
-    if numbered and 2 * sum(_is_long_number(text) for text in seen) > len(seen):
+    long = (_LONG_NUMBER.fullmatch(text.strip()) and not _DATE.fullmatch(text) for text in seen)
+    if numbered and 2 * sum(map(bool, long)) > len(seen):  # most, maybe in groups or with a few letters
         return True
     of_people = personal or (words and words <= words_for("names"))
     enough = len(seen) >= (_FEWEST_NAMES if each_once else FEWEST_VALUES)
     if of_people and enough and 2 * sum(map(_is_person, seen)) > len(seen):
         return True
     return _name_people(seen, often=many and different > _OFTEN * rows, mostly=many and different > _MOSTLY * rows)
-
-
-def _is_long_number(text: str) -> bool:
-    """Whether a text is a long number, maybe in groups or with a few letters."""
-    return _LONG_NUMBER.fullmatch(text.strip()) is not None and not _DATE.fullmatch(text)
 
 
 def _is_person(text: str) -> bool:

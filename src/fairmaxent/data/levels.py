@@ -145,9 +145,9 @@ def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> LevelsOfV
     level_of = {value_key(value): level for level, value in enumerate(order)}
     if len(level_of) < len(order):
         raise LevelError(f"order of column {name!r} names a value twice; name each once")
-    known = {value_key(value) for value in scalars}
+    present = {value_key(value) for value in scalars}
     for value in order:
-        if value_key(value) not in known:
+        if value_key(value) not in present:
             raise LevelError(
                 f"order names {shown(value)}, which is not in column {name!r}; {did_you_mean_level(value, scalars)}"
             )

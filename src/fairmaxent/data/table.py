@@ -228,12 +228,13 @@ class Table:
     def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
         """Sum the rows by the levels of a few columns at a time, one axis each; ``sizes`` are those of all columns."""
         summed = {"counts": self.counts, "rows": self.rows, "squares": self.squares}[of]
-        return [self._summed(summed, columns, [sizes[column] for column in columns]) for columns in wanted]
-
-    def _summed(self, summed: Reals, columns: tuple[int, ...], shape: list[int]) -> Reals:
-        one = len(columns) == 1
-        cells = self.codes[:, columns[0]] if one else ravel(self.codes[:, list(columns)], shape)
-        return tally(cells, summed, int(np.prod(shape))).reshape(shape)
+        tables = []
+        for columns in wanted:
+            shape = [sizes[column] for column in columns]
+            alone = len(columns) == 1
+            cells = self.codes[:, columns[0]] if alone else ravel(self.codes[:, list(columns)], shape)
+            tables.append(tally(cells, summed, int(np.prod(shape))).reshape(shape))
+        return tables
 
     def without(self, broken: Broken) -> Table:
         """Let the broken rows count zero."""
@@ -255,8 +256,8 @@ class Table:
         """Return all rows, or if there are more than ``rows``, that many of equal weight to represent all."""
         if len(self.codes) <= rows:
             return self
-        equal, one = np.full(rows, self.total / rows), np.ones(rows)
-        return Table(np.asfortranarray(self.codes[equal_steps(self.counts, rows)]), equal, one, equal**2)
+        equal, codes = np.full(rows, self.total / rows), self.codes[equal_steps(self.counts, rows)]
+        return Table(np.asfortranarray(codes), equal, np.ones(rows), equal**2)
 
     def collect(self) -> Table:
         """Return itself: it is in memory."""
@@ -316,15 +317,14 @@ def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[NDArray[np.int64], int
     return keys, span
 
 
-def match_rows(known: Codes, codes: Codes, sizes: Sequence[int]) -> NDArray[np.intp]:
-    """Return for each row of ``codes`` its position among the ``known`` distinct sorted rows, -1 where absent."""
-    if np.array_equal(known, codes):
-        return np.arange(len(known))
-    keys, _ = row_keys(np.concatenate([known, codes]), sizes)
-    known_keys, wanted = keys[: len(known)], keys[len(known) :]
-    position = np.minimum(np.searchsorted(known_keys, wanted), max(len(known) - 1, 0))
-    is_known = known_keys[position] == wanted if len(known) else np.zeros(len(codes), dtype=bool)
-    return np.where(is_known, position, -1)
+def match_rows(rows: Codes, codes: Codes, sizes: Sequence[int]) -> NDArray[np.intp]:
+    """Return for each row of ``codes`` its position among distinct sorted ``rows``, -1 where absent."""
+    if np.array_equal(rows, codes):
+        return np.arange(len(rows))
+    keys, _ = row_keys(np.concatenate([rows, codes]), sizes)
+    there, wanted = keys[: len(rows)], keys[len(rows) :]
+    position = np.minimum(np.searchsorted(there, wanted), max(len(rows) - 1, 0))
+    return np.where(there[position] == wanted, position, -1) if len(rows) else np.full(len(codes), -1)
 
 
 def _distinct(keys: NDArray[np.int64], span: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

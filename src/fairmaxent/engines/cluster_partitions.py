@@ -1,9 +1,8 @@
 """Distinct rows in partitions on the workers: what `Table` is for rows in memory, and `PartitionedRows` as a prior.
 
-Tasks on the workers encode, merge and count the rows of a Dask frame. Each partition is an ordinary `Table`, and each
-distinct row is in exactly one of them, so every sum that a fit needs is the sum over the partitions, and the rows as a
-prior are the mixture of the partitions, each tilted where it is. Partitions are results of tasks, never data sent to
-the workers, so Dask recomputes them if a worker is lost.
+Each partition is an ordinary `Table`, and each distinct row is in exactly one of them, so every sum that a fit needs is
+the sum over the partitions, and the rows as a prior are their mixture, each tilted where it is. Partitions are results
+of tasks, never data sent to the workers, so Dask recomputes them if a worker is lost.
 """
 
 from __future__ import annotations
@@ -54,6 +53,7 @@ class Partitions:
     blocks: Blocks
     parts: tuple[Future, ...]  # each a Table
     sizes: Reals  # (parts, 4): distinct rows, input rows, total and squares of each partition
+    keeps_rows = False  # which distinct row each input row is
 
     @classmethod
     def of(cls, client: Client, blocks: Blocks, parts: Sequence[Future]) -> Partitions:
@@ -74,11 +74,6 @@ class Partitions:
     def distinct(self) -> int:
         """Number of distinct rows."""
         return int(self.sizes[:, 0].sum())
-
-    @property
-    def keeps_rows(self) -> bool:
-        """No: input rows are not kept on a cluster."""
-        return False
 
     @property
     def size(self) -> int:
@@ -209,6 +204,7 @@ class PartitionedRows:
     parts: tuple[Future, ...]  # each the Rows of one partition, in the order of `weighted.parts`; may be empty
     rows: int
     floor: float
+    full_support = False  # rows rarely cover the domain, and no bound relies on it
 
     @classmethod
     def of(cls, blocks: Blocks, weighted: Partitions) -> PartitionedRows:
@@ -236,11 +232,6 @@ class PartitionedRows:
     def thinned(self, rows: int) -> Prior:
         """Bring rows at equal steps of the running weight into memory."""
         return self if self.rows <= rows else Rows.of(self.blocks, self.weighted.thinned(rows))
-
-    @property
-    def full_support(self) -> bool:
-        """No: rows rarely cover the domain, and no bound relies on it."""
-        return False
 
     def log_floor(self) -> float:
         """Return the smallest log w(α)."""

@@ -175,9 +175,6 @@ def _by_chance(tables: Mapping[TableName, Rows], times: Mapping[TableName, Reals
     return float(min(shares))
 
 
-# ---------------------------------------------------------------- attacks that start from the nearest new rows
-
-
 def linkability(attacked: Sequence[Nearest], *, confidence: float) -> Risk:
     """Count the people who are linked with the help of the new rows: the same one is nearest to both parts.
 
@@ -313,9 +310,6 @@ def membership(real: Reals, control: Reals, *, confidence: float) -> Membership:
     inside, outside = (np.sort(part).searchsorted(reached, side="right") / len(part) for part in (real, control))
     rarely_wrong = float(np.interp(RARE, np.append(0.0, outside), np.append(0.0, inside)))
     return Membership(auc, max(0.0, auc - error), min(1.0, auc + error), rarely_wrong, len(real) + len(control))
-
-
-# ---------------------------------------------------------------- the closest record
 
 
 WHY_NOT = (

@@ -135,7 +135,12 @@ class Pooled:
 
 def pool(tables: Mapping[TableName, Any]) -> tuple[Pooled, tuple[str, ...]]:
     """Put the tables side by side; also returns the columns of the real table that the new rows do not have."""
-    opened = {name: _opened(name, frame) for name, frame in tables.items()}
+    opened: dict[TableName, nw.DataFrame[Any]] = {}
+    for table, frame in tables.items():
+        try:
+            opened[table] = frames.open_frame(frame)
+        except InputError as problem:
+            raise type(problem)(f"{NAMES[table]}: ", problem) from problem
     columns, left_out = _common_columns({name: frame.columns for name, frame in opened.items()})
     check_columns(len(columns))
     ends = np.cumsum([0, *(len(frame) for frame in opened.values())]).tolist()
@@ -143,13 +148,6 @@ def pool(tables: Mapping[TableName, Any]) -> tuple[Pooled, tuple[str, ...]]:
     library = str(opened["real"].implementation.value)
     pooled = [_pooled({table: frame.get_column(name) for table, frame in opened.items()}) for name in columns]
     return Pooled(tuple(pooled), parts, library), tuple(left_out)
-
-
-def _opened(name: TableName, frame: Any) -> nw.DataFrame[Any]:
-    try:
-        return frames.open_frame(frame)
-    except InputError as problem:
-        raise type(problem)(f"{NAMES[name]}: ", problem) from problem
 
 
 def _common_columns(names: Mapping[TableName, Sequence[str]]) -> tuple[list[str], list[str]]:
@@ -236,9 +234,6 @@ def cell_numbers(codes: Codes, sizes: Sequence[int]) -> tuple[NDArray[np.intp], 
         cells = np.unique(cells, return_inverse=True)[1]
         span = int(cells.max()) + 1
     return cells, span
-
-
-# ---------------------------------------------------------------- the nearest rows
 
 
 @dataclass(frozen=True, eq=False)

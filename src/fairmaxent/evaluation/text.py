@@ -226,11 +226,17 @@ def evaluation_text(measured: Evaluation, notes: Sequence[str] = ()) -> str:
     """Everything that was measured; ``notes`` say how the tables were read."""
     sizes = [(measured.real_rows, "real row"), (measured.new_rows, "new row"), (measured.control_rows, "control row")]
     tables = ", ".join(counted(number, noun) if number else f"no {noun}s" for number, noun in sizes)
+    record = measured.risks.closest_record
+    others = "" if record.others is None else f" (of control rows: {record.others:.3f})"
     sections: list[Sequence[Block]] = [
         [Paragraph(measured.verdict)],
         [Paragraph(f"{tables}; {counted(len(measured.columns), 'column')}")],
         list(_risk_blocks(measured)),
-        [Paragraph(_closest(measured.risks.closest_record))],
+        [
+            Paragraph(
+                f"Median distance of a new row to the closest real row: {record.new:.3f}{others}. {record.why_not}"
+            )
+        ],
         *_utility_sections(measured),
         list(_fidelity_blocks(measured)),
         [Note(f"Note: {note}") for note in (*notes, *_notes(measured))],
@@ -275,11 +281,6 @@ def _risk_blocks(measured: Evaluation) -> Iterator[Block]:
     )
     limits = f"{100 * LIMIT:g} % (copies: above {100 * MOST_COPIES:g} %)"
     yield Paragraph(f"{meaning} A risk is called high if its whole interval is above {limits}.")
-
-
-def _closest(record: ClosestRecord) -> str:
-    others = "" if record.others is None else f" (of control rows: {record.others:.3f})"
-    return f"Median distance of a new row to the closest real row: {record.new:.3f}{others}. {record.why_not}"
 
 
 def utility_table(measured: Evaluation, utility: Utility) -> Table:

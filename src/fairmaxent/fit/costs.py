@@ -121,7 +121,7 @@ def _fair_weights(solved: Solved, drawn: tuple[float, RowWeights] | None, *, fil
     rows = row_prior(problem.blocks, weighted) if drawn is None else drawn[1].rows
     if not filled and problem.chosen.keys() <= set(problem.roles.root):
         return rows.tilt(np.zeros(problem.blocks.width))
-    features, levels = asked_of_rows(problem.roles, weighted, solved.target, problem.chosen)
+    features, levels = asked_of_rows(problem, weighted, solved.target)
     dual = Dual(rows, features, features.mean(levels))
     solution = None if filled else default_solver(dual).solve(dual)
     if solution is not None and solution.status is Status.CONVERGED:

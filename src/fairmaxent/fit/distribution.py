@@ -18,7 +18,7 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.draws import Choice, RandomState, cells_of, check_count, generator
-from fairmaxent.data.roles import Roles, read_columns
+from fairmaxent.data.roles import read_columns
 from fairmaxent.data.table import (
     Blocks,
     Counted,
@@ -392,19 +392,9 @@ def borrowed_shares(blocks: Blocks, counted: Counted, in_small_cells: float) -> 
     return np.where(total == 0, 1.0, np.where(few, in_small_cells, 0.0))
 
 
-def asked_of_rows(
-    roles: Roles, weighted: Counted, levels: Reals, chosen: Mapping[int, Reals | None]
-) -> tuple[Features, Reals]:
+def asked_of_rows(problem: Problem, weighted: Counted, levels: Reals) -> tuple[Features, Reals]:
     """Features and θ for rows alone, given θ for rows and base: θ^w even in small cells, as they cannot borrow."""
-    blocks = roles.blocks
-    target = _with_chosen(level_means(blocks, weighted), levels, blocks, dict.fromkeys(chosen))
+    blocks = problem.blocks
+    target = _with_chosen(level_means(blocks, weighted), levels, blocks, dict.fromkeys(problem.chosen))
     target[blocks.slices[0]] = levels[blocks.slices[0]]
-    return cell_features(blocks, moment_scores(roles.domain, chosen), target), target
-
-
-def moment_scores(domain: Domain, chosen: Mapping[int, Reals | None]) -> list[Reals | None]:
-    """Scores of the attributes that enter by their value; one with a chosen marginal enters by its levels."""
-    return [
-        attribute.scores() if attribute.features == "moment" and index not in chosen else None
-        for index, attribute in enumerate(domain.attributes)
-    ]
+    return cell_features(blocks, problem.moment_scores, target), target

@@ -57,7 +57,6 @@ class ModelEstimate:
     rounds: int = 1  # how many times people were split into folds
     people: int = 0  # whom it decided about in each round; 0: not known
     measured_on: int = 0  # the ranges are those of measurements on so many other people; 0: there are none
-    refitted: bool = True  # the fit was repeated without the people decided about; else its own labels were used
     remedied: ByGrouping | None = None  # rate of its decisions with the remedy, where it helps; None: it was not tried
 
 
@@ -117,7 +116,6 @@ class Effort:
     people: int  # that it is made from
     judged: int = FOLDS  # folds that are decided about, of `FOLDS`
     rounds: int = 1
-    refits: bool = True  # the fit is repeated without each fold; else its own labels are used
 
 
 @dataclass(frozen=True)
@@ -137,13 +135,13 @@ class Work:
             trainings += student + (_LABELLING + _LOOP) * _TREE
         if self.plan.output == "rows":
             trainings += student
-        once = self._once(effort.people, refits=effort.refits)
+        once = self._once(effort.people)
         return effort.judged * (effort.rounds * once + trainings * self._training(effort.people))
 
-    def _once(self, people: int, *, refits: bool = True) -> float:
+    def _once(self, people: int) -> float:
         """One fold: a fit, and a student before and after. A closed loop is not repeated."""
         training, trainings = self._training(people), 2 * _relative(self.plan.student)
-        if self.relabelling is not None and refits:
+        if self.relabelling is not None:
             trainings += _LABELLING * _relative(self.relabelling.labeller)
         return trainings * training + _FIT + training / 4
 
@@ -160,15 +158,12 @@ class Work:
     def effort_by_default(self) -> Effort | None:
         """The largest effort that is expected to take less than `SECONDS`; None: there is none that says enough.
 
-        Rounds are saved first, then people, then the repetition of a relabelled fit, which can take long by itself.
-        If all that is not enough, only one of the folds is decided about.
+        Rounds are saved first, then people; if that is not enough, only one of the folds is decided about.
         """
         asked, least = self.effort_asked_for(), min(self.rows, _FEWEST_PEOPLE)
         fewer = [replace(asked, rounds=1)]
         while fewer[-1].people > least:
             fewer.append(replace(fewer[-1], people=max(least, round(0.8 * fewer[-1].people))))
-        if self.relabelling is not None:
-            fewer += [replace(effort, refits=False) for effort in fewer]
         alone = [replace(effort, judged=1) for effort in fewer]
         return next((effort for effort in (asked, *fewer, *alone) if self.seconds(effort) <= SECONDS), None)
 

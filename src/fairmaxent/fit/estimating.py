@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.roles import Reading
-from fairmaxent.data.table import Codes, Reals, Table, match_rows
+from fairmaxent.data.table import Codes, Reals, Table
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import ByGrouping, Measure
 from fairmaxent.fit.estimate import FOLDS, Effort, ModelEstimate, ModelScores, Range, Remedy
@@ -148,16 +148,6 @@ class Tryout:
             math.prod(shape[len(shape) - measure.strata :]),
         )
 
-    def known_lesson(self, kept: NDArray[np.bool_], _: int) -> Lesson:
-        """What a student learns from the people kept, with the weights and labels that the fit gave them.
-
-        Labels come from a model that has seen everybody; they tell little about single people, and those whom the
-        student decides about are not among the people it learns from.
-        """
-        weights, table = spread_over_rows(self.fit, support_weights(self.fit)), self.data.table.collect()
-        rows = match_rows(self.fit.distinct_rows.codes, table.codes, self.data.roles.blocks.levels)[table.inverse]
-        return _lesson(self.people, with_design(weights[rows], self.data.design), np.flatnonzero(kept))
-
     def fair_lesson(self, kept: NDArray[np.bool_], seed: int, *, request: Request, output: OutputOption) -> Lesson:
         """What a student learns from, made by a fit that never saw some people."""
         try:
@@ -187,15 +177,13 @@ def _groupings(measure: Measure, shape: tuple[int, ...]) -> Iterator[tuple[str, 
 
 def estimate_model(tryout: Tryout, output: OutputOption, progress: Progress) -> ModelEstimate:
     """Estimate how a student that learns from the fit's rows or weights treats the people in the data."""
-    people, request, refits = tryout.people, tryout.request, tryout.effort.refits
-    output = output if refits else "weights"
+    people, request = tryout.people, tryout.request
 
     def part(start: float) -> Progress:
         return lambda stage, share: progress(stage, start + 0.4 * share)
 
-    fair = partial(tryout.fair_lesson, request=request, output=output) if refits else tryout.known_lesson
     before = tryout.trial(lambda kept, _: people.lesson(kept.astype(np.int64)), part(0.0))
-    after = tryout.trial(fair, part(0.4))
+    after = tryout.trial(partial(tryout.fair_lesson, request=request, output=output), part(0.4))
     scores = _scores(after)
     remedy, remedied = _remedy(tryout, output, after, less_fair(scores, tryout.fit.certificate.wanted_of_decisions))
     progress("estimate", 1.0)
@@ -212,7 +200,6 @@ def estimate_model(tryout: Tryout, output: OutputOption, progress: Progress) -> 
         people=len(after.truth),
         measured_on=round(len(people.size) / FOLDS),
         remedied=remedied,
-        refitted=refits,
     )
 
 
@@ -222,19 +209,14 @@ def _people(data: Reading) -> People:
 
 
 def _weighted_lesson(fit: Fit, data: Reading) -> Lesson:
-    """The rows with their fair weights, by outcome."""
+    """The rows with their fair weights, by outcome; if they keep their outcome, by the one they have."""
     # A cell that lost its only row to the fold has nothing to weigh; the student learns from the rest.
-    filled = bool(fit.certificate.filled_cells)
+    filled, people = bool(fit.certificate.filled_cells), _people(data)
     fair = fit.weighted.collect().counts * fit.table.size if filled else support_weights(fit)
     weights = with_design(spread_over_rows(fit, fair)[fit.distinct_rows.inverse], fit.design_weights)
-    return _lesson(_people(data), weights)
-
-
-def _lesson(people: People, weights: Reals, some: NDArray[np.intp] | None = None) -> Lesson:
-    """People, or some of them, with their weights by outcome; if there is one weight for each, by the one they have."""
     if weights.ndim == 1:
         weights = np.eye(people.outcomes)[people.outcome] * weights[:, None]
-    return Lesson(people.inputs, weights) if some is None else Lesson(people.inputs.take(some), weights[some])
+    return Lesson(people.inputs, weights)
 
 
 def _drawn_lesson(fit: Fit, data: Reading, seed: int) -> Lesson:

@@ -56,6 +56,19 @@ BASES_DOC = (
     'paper\'s C): ``"tree"`` keeps the strongest dependences between columns, ``"product"`` keeps only each column\'s '
     'own distribution, ``"uniform"`` keeps nothing (as in the paper).'
 )
+RELEASE_WORDS = "The rows can be shared: none is a copy, and values that fewer than 10 rows have were replaced."
+# What the page says of each way to change rows.
+PARITY_LABELS = {
+    "none": "reweigh",
+    "probabilities": "relabel, for equal probabilities",
+    "predictions": "relabel, for equal decisions",
+}
+PARITY_HELP = {
+    "none": "Rows count more or less, and keep their outcome.",
+    "probabilities": "Rows are split between outcomes, so that a model finds the good outcome equally likely "
+    "for all groups.",
+    "predictions": "Slower: rows are split between outcomes, so that a model decides equally often for all.",
+}
 
 
 # ---------------------------------------------------------------- options that are records
@@ -75,7 +88,7 @@ class Relabel:
         0.5,
         text="number",
         label="Decision threshold",
-        only_if={"relabel": (...,)},
+        only_if={"relabel": ("given",)},
         slider=(0.05, 0.95, 0.01),
         help="With --relabel: the probability of the favourable outcome from which a model decides for it; 0.5 by "
         "default.",

@@ -19,7 +19,7 @@ from fairmaxent.engines.rows import ReadingRequest, read_rows, row_prior
 from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, did_you_mean
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import certify
-from fairmaxent.fit.distribution import Distribution, borrowed_shares, fair_levels, moment_scores
+from fairmaxent.fit.distribution import Distribution, borrowed_shares, fair_levels
 from fairmaxent.fit.estimate import Deferred, Effort, Estimated, ModelEstimate, NotEstimated, Work
 from fairmaxent.fit.estimating import Tryout, estimate_model, represented
 from fairmaxent.fit.facts import Told
@@ -144,7 +144,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
     progress("solve", 0.0)
     optimum = maximise_entropy(
         Mixture.of((share, 1 - share), (base, row_prior(blocks, weighted))),
-        cell_features(blocks, moment_scores(roles.domain, problem.chosen), levels),
+        cell_features(blocks, problem.moment_scores, levels),
         levels,
         describe=roles.describe_level,
         watch=partial(progress, "solve"),

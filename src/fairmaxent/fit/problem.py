@@ -155,6 +155,14 @@ class Problem:
         return self.roles.blocks
 
     @property
+    def moment_scores(self) -> list[Reals | None]:
+        """Scores of the attributes that enter by their value; one with a chosen marginal enters by its levels."""
+        return [
+            attribute.scores() if attribute.features == "moment" and index not in self.chosen else None
+            for index, attribute in enumerate(self.roles.domain.attributes)
+        ]
+
+    @property
     def groupings(self) -> tuple[Grouping, ...]:
         """The axes of the groups that are compared, without those of the strata."""
         named = self.measure.of_first_outcome

@@ -131,9 +131,7 @@ class Request:
         "equally common; a lower rate holds for the levels as well. Otherwise the histogram of each group stays as "
         "close as possible. If the outcome is in bins, this needs rows in the mixture (``base_share`` below 1), and "
         "no ``target`` of another column.",
-        words=lambda request: (
-            f"The mean of {request.outcome} is equal in all groups, and overall what it is in the data."
-        ),
+        words=lambda asked: f"The mean of {asked.outcome} is equal in all groups, and overall what it is in the data.",
     )
     target: TargetOption | None = option(
         None,
@@ -194,17 +192,8 @@ class Request:
         choices=get_args(values.ParityOption),
         record=values.Relabel,
         label="How rows change",
-        choice_labels={
-            "none": "reweigh",
-            "probabilities": "relabel, for equal probabilities",
-            "predictions": "relabel, for equal decisions",
-        },
-        choice_help={
-            "none": "Rows count more or less, and keep their outcome.",
-            "probabilities": "Rows are split between outcomes, so that a model finds the good outcome equally likely "
-            "for all groups.",
-            "predictions": "Slower: rows are split between outcomes, so that a model decides equally often for all.",
-        },
+        choice_labels=values.PARITY_LABELS,
+        choice_help=values.PARITY_HELP,
         help="none: change how much each row counts. Otherwise split each row between outcomes, so that a model "
         "trained on the result has equal mean probabilities, or makes equal predictions, for all groups.",
         doc='None: rows keep their outcome and count more or less. ``"probabilities"`` or ``"predictions"``: each row '
@@ -277,11 +266,7 @@ class Request:
         "no identifiers. --epsilon gives a guarantee.",
         doc="True: draw rows to share. No row is a copy, numbers are redrawn, values that fewer than 10 rows have are "
         "replaced, and columns that look like identifiers cannot be kept. This is no guarantee: see ``privacy``.",
-        words=lambda request: (
-            ()
-            if request.privacy is not None
-            else "The rows can be shared: none is a copy, and values that fewer than 10 rows have were replaced."
-        ),
+        words=lambda request: values.RELEASE_WORDS if request.privacy is None else (),
     )
     random_state: int | None = option(
         None,
@@ -320,9 +305,8 @@ class Request:
         check_roles(self.outcome, self.role_names[1:], self.weight)
         for name, choices in (("groups", GroupsOption), ("missing", MissingOption), ("base", BaseKind)):
             check_choice(name, getattr(self, name), choices)
-        self._set(
-            largest_weight=values.checked_largest(self), base_share=values.check_share("base_share", self.base_share)
-        )
+        self._set(largest_weight=values.checked_largest(self))
+        self._set(base_share=values.check_share("base_share", self.base_share))
         for name in ("representation_rate", "statistical_rate"):
             self._set(**{name: values.checked_rates(name, getattr(self, name))})
         for name, choices in (("means", values.MeansOption), ("detail", DetailOption)):

@@ -30,7 +30,7 @@ from fairmaxent.errors import DependencyError, StorageError, shown
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.files.write import write_whole
 from fairmaxent.fit.certificate import Certificate, certify
-from fairmaxent.fit.distribution import Distribution, moment_scores
+from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.estimate import NotEstimated
 from fairmaxent.fit.facts import Told
 from fairmaxent.fit.option_values import PaperRequest
@@ -170,7 +170,7 @@ def _restored(stored: _Model) -> Solved:
         weighted, make = problem.paper_weights(request), attribute_features
     else:
         weighted, make = reweigh(labelled.counted, target[problem.blocks.slices[0]]), cell_features
-    features = make(problem.blocks, moment_scores(domain, problem.chosen), target)
+    features = make(problem.blocks, problem.moment_scores, target)
     sound(stored.solution.multipliers, "f", (features.count,))
     rows = row_prior(problem.blocks, weighted)
     share = float(request.base_share if isinstance(request, Request) else request.C)
@@ -194,7 +194,7 @@ def _check_table(stored: _Model, blocks: Blocks) -> None:
         sound(column, "u", (size,), high=levels - 1)
     keys, _ = row_keys(table.codes, blocks.levels)
     sound(np.diff(keys), "i", (size - 1,), low=1)
-    single = weight is None or (weight.name == stored.request.weight and weight.to_list() == [1])
+    single = weight is None or (weight.name == stored.request.weight and len(weight) == 1 and weight.to_list() == [1])
     require("the weight column holds a single one", single)
     require("the scale of the design weights makes no sense", abs(scale.exponent) < 1100 and 0 < scale.average < 2)
     rows, counts, squares = (masses(sums, size) for sums in (table.rows, table.counts, table.squares))

@@ -146,7 +146,7 @@ def _fitted_weights(fit: Solved) -> Optimum:
         return fit.optimum
     features, target = fit.optimum.dual.features, fit.target
     if isinstance(fit.request, Request):
-        features, target = asked_of_rows(fit.roles, fit.weighted, fit.target, fit.problem.chosen)
+        features, target = asked_of_rows(fit.problem, fit.weighted, fit.target)
     try:
         return maximise_entropy(rows, features, target, describe=fit.roles.describe_level)
     except InfeasibleError as problem:

@@ -53,9 +53,9 @@ def inspect(
     domain, encoded, _ = read_domain(opened, domain, weight=weight, weights=design)
     codes = encoded.codes
     proposals = _propose(domain, outcome, given, favourable, len(opened))
-    outcome = outcome or next((str(one.value) for one in _chosen(proposals, "outcome")), None)
-    names = given or [str(one.value) for one in _chosen(proposals, "protected")]
-    good = favourable if favourable is not None else [one.value for one in _chosen(proposals, "favourable")] or None
+    outcome = outcome or _chosen_outcome(proposals)
+    names = given or [str(value) for value in _chosen(proposals, "protected")]
+    good = favourable if favourable is not None else [*_chosen(proposals, "favourable")] or None
     roles = Roles.of(domain, outcome, names) if outcome is not None and names else None
     taken = [*([outcome] if outcome is not None else []), *names]
     identifiers = set(domain.identifiers) - set(taken)
@@ -112,13 +112,17 @@ def _propose(
 ) -> tuple[Proposal, ...]:
     """Propose what was not given."""
     outcomes = () if outcome is not None else propose_outcome(domain, protected)
-    known = outcome or next((str(one.value) for one in _chosen(outcomes, "outcome")), None)
-    good = () if known is None or favourable is not None else propose_favourable(domain.attribute(known))
-    return (*outcomes, *good, *(() if protected else propose_protected(domain, known, rows)))
+    outcome = outcome or _chosen_outcome(outcomes)
+    good = () if outcome is None or favourable is not None else propose_favourable(domain.attribute(outcome))
+    return (*outcomes, *good, *(() if protected else propose_protected(domain, outcome, rows)))
 
 
-def _chosen(proposals: Sequence[Proposal], role: Role) -> Iterator[Proposal]:
-    return (one for one in proposals if one.role == role and one.confidence != "candidate")
+def _chosen(proposals: Sequence[Proposal], role: Role) -> Iterator[object]:
+    return (proposal.value for proposal in proposals if proposal.role == role and proposal.confidence != "candidate")
+
+
+def _chosen_outcome(proposals: Sequence[Proposal]) -> str | None:
+    return next((str(value) for value in _chosen(proposals, "outcome")), None)
 
 
 def _empty_cells(roles: Roles, codes: Codes) -> Iterator[str]:

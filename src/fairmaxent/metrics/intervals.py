@@ -135,9 +135,6 @@ def difference_ends(comparisons: Sequence[Compared], confidence: float) -> tuple
     return near, np.minimum(far, exact)
 
 
-# ---------------------------------------------------------------- the largest distance over pairs
-
-
 def _distance_ends(comparisons: Sequence[Compared], largest: float, confidence: float) -> tuple[Reals, Reals]:
     """Ends of γ = max |λ| over all pairs of groups; no groups that could differ, no distance."""
     several = [compared for compared in comparisons if compared.groups > 1]
@@ -202,9 +199,6 @@ def _first(passed: Callable[[Reals], Mask], shape: tuple[int, ...], largest: flo
     return np.where(high == largest, largest, low)
 
 
-# ---------------------------------------------------------------- pairs of groups
-
-
 def _pairs(groups: Codes) -> tuple[Codes, Codes]:
     """First and second group of every pair."""
     first, second = np.triu_indices(len(groups), 1)
@@ -230,9 +224,6 @@ def _normal_quantile(probability: float) -> float:
     return NormalDist().inv_cdf(probability)
 
 
-# ---------------------------------------------------------------- scores
-
-
 def share_score(counts: EffectiveCounts, share: Reals) -> Reals:
     """Standard errors by which a share lies above this one."""
     rates, sizes = counts.seen_from(share)
@@ -243,7 +234,11 @@ def ratio_score(first: EffectiveCounts, second: EffectiveCounts, ratio: Reals) -
     """Standard errors by which p₁ / p₂ lies above a ratio ρ; under the hypothesis p₁ = ρ p₂."""
 
     def likeliest(one: Working, other: Working) -> tuple[Reals, Reals]:
-        rate = np.clip(_likeliest_of_ratio(one, other, ratio), 0.0, np.minimum(1.0, 1 / ratio))
+        # The smaller root of a quadratic (Koopman 1984).
+        positives = one[0] * one[1] + other[0] * other[1]
+        linear = ratio * (one[1] + other[0] * other[1]) + other[1] + one[0] * one[1]
+        root = np.sqrt(np.maximum(linear**2 - 4 * ratio * (one[1] + other[1]) * positives, 0.0))
+        rate = np.clip(2 * positives / (linear + root), 0.0, np.minimum(1.0, 1 / ratio))
         return ratio * rate, rate
 
     return _two_rates(first, second, likeliest, (ratio, 0.0), 0.0)
@@ -264,14 +259,6 @@ def difference_score(
         return rate, np.clip(rate - delta, 0.0, 1.0)
 
     return _two_rates(first, second, likeliest, (1.0, difference), added)
-
-
-def _likeliest_of_ratio(one: Working, other: Working, ratio: Reals) -> Reals:
-    """p₂ of greatest likelihood given p₁ / p₂: the smaller root of a quadratic (Koopman 1984)."""
-    positives = one[0] * one[1] + other[0] * other[1]
-    linear = ratio * (one[1] + other[0] * other[1]) + other[1] + one[0] * one[1]
-    root = np.sqrt(np.maximum(linear**2 - 4 * ratio * (one[1] + other[1]) * positives, 0.0))
-    return np.asarray(2 * positives / (linear + root))
 
 
 def _likeliest_of_difference(one: Working, other: Working, delta: Reals) -> Reals:

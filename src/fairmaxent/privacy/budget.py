@@ -48,7 +48,7 @@ class Privacy:
         1e-9,
         text="number",
         label="Privacy slack δ",
-        only_if={"epsilon": (...,)},
+        only_if={"epsilon": ("given",)},
         help="With --epsilon: the chance that its promise does not hold; 1e-9 by default.",
         doc="δ: the chance that the promise does not hold; it should be far below 1 divided by the number of rows.",
     )

@@ -170,7 +170,6 @@ def _how_it_was_estimated(report: Report, estimate: ModelEstimate) -> str:
     trained = "the drawn rows" if estimate.output == "rows" else "the weighted rows"
     blind = ", without the protected columns" if estimate.blind else ""
     again = f", {estimate.rounds} times over" if estimate.rounds > 1 else ""
-    labels = "" if estimate.refitted else " The outcomes it learned were those that the fit gave to everybody."
     decision = "the likeliest outcome"  # another threshold than a half is for one of two outcomes
     if estimate.threshold != 0.5:
         decision = f"{report.favourable} if its probability is above {estimate.threshold:g}"
@@ -178,7 +177,7 @@ def _how_it_was_estimated(report: Report, estimate: ModelEstimate) -> str:
     return (
         f"Before: {estimate.student} trained on {original}{blind}. After: the same model trained on {trained}. "
         f"Both decide about {people}: they predict {decision}. This is an estimate: people were split into "
-        f"{estimate.folds} folds{again}, and each fold was judged by models that had not seen it.{labels} "
+        f"{estimate.folds} folds{again}, and each fold was judged by models that had not seen it. "
         f"{f'{ranges} other people. ' if estimate.measured_on else ''}Another kind of model may behave differently."
     )
 

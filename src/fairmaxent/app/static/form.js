@@ -88,7 +88,7 @@ const DRAWN = {
 export const isGiven = (value) => ![null, undefined, false, "none", ""].includes(value);
 const means = (one, values) => Object.entries(one.only_if).every(([name, allowed]) => {
   const value = isGiven(values[name]) ? values[name] : null;
-  return allowed.includes(value) || (value !== null && allowed.includes("…"));
+  return allowed.includes(value) || (value !== null && allowed.includes("given"));
 });
 
 // All options of a form that mean something, each with its help under it; `change` gets the value of the one that was
