@@ -23,7 +23,6 @@ import pytest
 from click.testing import CliRunner
 
 import fairmaxent
-import installation
 import pages
 from fairmaxent import baselines
 from fairmaxent.cli.group import group
@@ -48,7 +47,7 @@ LONG = ("choosing.md", "questions/private.md", "questions/unfair-classifier.md")
 )
 def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     text = (pages.DOCS / page).read_text(encoding="utf-8")
-    for need in {need.distribution for need in installation.needs_of(text)}:
+    for need in {need.distribution for need in pages.needs_of(text)}:
         pytest.importorskip(MODULES.get(need, need), reason=f"the page needs {need}")
     (tmp_path / TABLE).write_bytes((pages.DOCS / TABLE).read_bytes())
     monkeypatch.chdir(tmp_path)
@@ -62,10 +61,10 @@ def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
 def test_what_a_page_uses_is_installed_by_a_line_above(page):
     path = pages.DOCS / page
     notebook = path.suffix == ".ipynb"
-    assert installation.missing(installation.notebook_text(path) if notebook else path.read_text("utf-8")) == []
+    assert pages.missing(pages.notebook_text(path) if notebook else path.read_text("utf-8")) == []
 
 
-MODULES = {name: module for module, name in installation.DISTRIBUTIONS.items()}
+MODULES = {name: module for module, name in pages.DISTRIBUTIONS.items()}
 
 
 @contextlib.contextmanager
@@ -254,7 +253,7 @@ def test_notebooks_are_pages_with_their_outputs(site, built):
 @pytest.mark.usefixtures("estimates_unasked")
 @pytest.mark.parametrize("path", sorted(pages.DOCS.glob("notebooks/*.ipynb")), ids=lambda path: path.stem)
 def test_every_cell_of_a_notebook_runs(path, tmp_path, monkeypatch):
-    for need in {need.distribution for need in installation.needs_of(installation.notebook_text(path))}:
+    for need in {need.distribution for need in pages.needs_of(pages.notebook_text(path))}:
         pytest.importorskip(MODULES.get(need, need), reason=f"the notebook needs {need}")
     monkeypatch.setenv("MPLBACKEND", "agg")
     notebooks = script("docs_notebooks")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -48,15 +47,3 @@ def test_the_command_line(table, expected, tmp_path):
     done = CliRunner().invoke(group, [*arguments, "-o", str(tmp_path / "fair.csv")])
     assert done.exit_code == 0, done.output
     assert pl.read_csv(tmp_path / "fair.csv").to_dicts() == expected
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_the_estimator(table, expected, kind):
-    frame = table if kind == "polars" else table.to_pandas()
-    y = frame["income"]
-    X = frame.drop("income") if kind == "polars" else frame.drop(columns="income")
-    X_fair, y_fair = fairmaxent.FairMaxEnt("sex", rows=ROWS, random_state=SEED).fit_resample(X, y)
-    if kind == "polars":
-        assert X_fair.with_columns(income=y_fair).to_dicts() == expected
-    else:
-        assert pd.concat([X_fair, y_fair], axis=1).to_dict("records") == expected
