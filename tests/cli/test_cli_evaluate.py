@@ -48,16 +48,12 @@ def test_it_is_what_python_says():
     assert record == expected
 
 
-def test_copies_are_flagged_and_a_command_that_copies_nobody_follows():
+def test_copies_are_flagged_and_a_remedy_follows():
     options = ("--outcome", "income", "--protected", "sex", "--favourable", ">50K")
     result = run("real.csv", "real.csv", "--control", "control.csv", *QUICK, *options)
     assert result.exit_code == 0, result.output
     assert result.output.startswith("Do not treat these rows as anonymous")
-    last = result.output.splitlines()[-1]
-    assert last == (
-        "  fairmaxent debias real.csv --outcome income --protected sex --favourable '>50K' --base-share 1 -o "
-        "real-fair.csv --report real-report.html"
-    )
+    assert result.output.splitlines()[-1].endswith("'fairmaxent debias' with --base-share 1")
     assert "trained on" in result.output
     assert "sex = Female" in result.output
 
@@ -66,8 +62,6 @@ def test_without_control_rows_the_next_step_is_to_set_some_aside():
     result = run("real.csv", "new.csv", *QUICK)
     assert "Without control rows" in result.output
     assert result.output.splitlines()[-1].endswith("pass them with --control")
-    flagged = run("real.csv", "real.csv", *QUICK)
-    assert "'fairmaxent debias' with --base-share 1" in flagged.output
 
 
 def test_rows_that_copy_nobody_need_another_remedy(monkeypatch):

@@ -161,16 +161,6 @@ def test_weights_are_written_with_the_decimal_mark_of_the_file(folder):
     assert weights.mean() == pytest.approx(1)
 
 
-def test_other_outputs_of_the_same_form(folder):
-    run(f"debias german.csv {DEBIAS} --mode top-up --like-input -o more.csv.gz")
-    assert read_table(folder / "more.csv.gz").form == read_table(folder / "german.csv").form
-    result = run(f"debias latin.csv {DEBIAS} --like-input -o -")
-    assert "männlich;" in result.stdout_bytes.decode("cp1252")
-    people().write_parquet("people.parquet")
-    run(f"debias people.parquet {DEBIAS} --like-input -o fair.parquet")
-    assert pl.read_parquet("fair.parquet").schema == people().schema
-
-
 @pytest.mark.parametrize(
     ("line", "code", "says"),
     [

@@ -52,15 +52,6 @@ def test_a_file_is_weighted(folder, data, output):
 
 
 @pytest.mark.usefixtures("folder")
-def test_nothing_is_written_without_a_name():
-    result = run("survey.csv", "--margins", "census.csv")
-    assert result.exit_code == 0
-    assert "Nothing was written" in result.output
-    assert "sex = F" in result.output
-    assert "design effect" in result.output
-
-
-@pytest.mark.usefixtures("folder")
 def test_json_holds_the_certificate():
     result = run("survey.csv", "--margins", "census.csv", "--json", "--replicates", "2", "-o", "w.csv")
     record = json.loads(result.output)
@@ -148,13 +139,6 @@ def test_several_files_and_crossed_margins(folder):
     assert "was read as percentages" in result.output
     weighted = pl.read_csv("w.csv").group_by("sex", "age").agg(pl.col("raked_weight").sum() / 30)
     assert sorted(weighted.iter_rows())[1] == pytest.approx(("F", "young", 0.2))
-
-
-def test_a_config_file_may_hold_the_options(folder):
-    (folder / "rake.toml").write_text('margins = "census.csv"\nbounds = [0.3, 3]\nrelax = "all"\nweight = "design"\n')
-    result = run("survey.csv", "--config", "rake.toml", "--json")
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.output)["certificate"]["bounds"] == [0.3, 3.0]
 
 
 @pytest.mark.usefixtures("folder")

@@ -14,18 +14,7 @@ from fairmaxent.cli.group import group
 from fairmaxent.errors import FairMaxEntError
 
 SCALARS = (
-    "true",
-    "3",
-    "-1",
-    "2.5",
-    "inf",
-    "nan",
-    '""',
-    '"x"',
-    '"none"',
-    "1979-05-27",
-    "07:32:00",
-    "9" * 30,
+    *("true", "3", "-1", "2.5", "inf", "nan", '""', '"x"', '"none"', "1979-05-27", "07:32:00", "9" * 30),
     r'"\u0000"',
 )
 LISTS = ("[]", '["sex"]', "[1, 2]", "[[1]]", "[[]]", "[{a=1}]", "[true]", "[1979-05-27]", "[nan]")

@@ -118,10 +118,10 @@ def _check(asked: AskedOptions, wanted: OutputOptions) -> None:
         raise click.UsageError(
             "a private fit spends its budget each time; name what to keep with -o, --model or --report"
         )
-    if wanted.scheduler is not None and asked.private:
-        raise click.UsageError("--epsilon draws its rows in memory; leave --scheduler out")
-    if wanted.scheduler is not None and asked.relabels:
-        raise click.UsageError("--relabel needs the rows in memory, but with --scheduler they stay on the cluster")
+    if wanted.scheduler is not None and (asked.private or asked.relabels):
+        raise click.UsageError(
+            "--epsilon and --relabel need the rows in memory, but with --scheduler they stay on the cluster"
+        )
 
 
 def _opened(

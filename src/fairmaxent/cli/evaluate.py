@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from fairmaxent.cli.config import config_option
-from fairmaxent.cli.next_step import next_step, outputs
+from fairmaxent.cli.next_step import next_step
 from fairmaxent.cli.options import SectionedCommand, taking
 from fairmaxent.cli.output import JSON, SEED
 from fairmaxent.cli.reading import ReadingOptions, check_dropped, reading_options
 from fairmaxent.cli.request import RoleOptions
 from fairmaxent.cli.terminal import as_json, bar, echo
-from fairmaxent.cli.values import FILE, as_typed, written
-from fairmaxent.data.levels import value_text
+from fairmaxent.cli.values import FILE, as_typed
 from fairmaxent.files.reading import STANDARD
 from fairmaxent.options import option
 
@@ -119,7 +118,7 @@ def evaluate_command(real: str, new: str, wanted: EvaluateOptions, reading: Read
     if wanted.as_json:
         echo(as_json({**evaluation.to_dict(), "notes": notes}))
     else:
-        echo(f"{evaluation_text(evaluation, notes)}\n\n{_next(evaluation, real, roles, tables['real'])}")
+        echo(f"{evaluation_text(evaluation, notes)}\n\n{next_step(_next(evaluation))}")
 
 
 def _read(paths: Mapping[str, str], reading: ReadingOptions) -> dict[str, TableFile]:
@@ -137,17 +136,12 @@ def _read(paths: Mapping[str, str], reading: ReadingOptions) -> dict[str, TableF
     }
 
 
-def _next(evaluation: Evaluation, real: str, roles: RoleOptions, table: TableFile) -> str:
+def _next(evaluation: Evaluation) -> str:
     """Make better rows, find out more, or share them."""
     if evaluation.flagged and "copies" not in evaluation.flagged:
-        return next_step("round or drop columns with rare values, make new rows and evaluate those")
+        return "round or drop columns with rare values, make new rows and evaluate those"
     if evaluation.flagged:
-        why = "make rows that copy nobody, and evaluate those"
-        if not roles.protected:
-            return next_step(f"{why}: 'fairmaxent debias' with --base-share 1")
-        again = ["--outcome", roles.outcome, "--protected", written(roles.protected)]
-        again += [part for level in roles.favourable for part in ("--favourable", value_text(level))]
-        return next_step(why, ["debias", real, *again, "--base-share", "1", *outputs(real, table.form)])
+        return "make rows that copy nobody, and evaluate those: 'fairmaxent debias' with --base-share 1"
     if not evaluation.control_rows:
-        return next_step("set rows aside before you make new ones; pass them with --control")
-    return next_step("share the rows together with this evaluation (or with --json)")
+        return "set rows aside before you make new ones; pass them with --control"
+    return "share the rows together with this evaluation (or with --json)"

@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from fairmaxent.cli.config import CONFIG, CONFIG_KEYS
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, would_be_read
-from fairmaxent.cli.values import COLUMNS, RATE, TEXTS, Value
+from fairmaxent.cli.values import COLUMNS, RATE, Value, quoted
 from fairmaxent.data.levels import value_text
 from fairmaxent.errors import InputError
 from fairmaxent.files.formats import COMPRESSED, output_format
@@ -121,16 +121,14 @@ def after_inspection(
 def _choose(command: Tokens, candidates: Sequence[Proposal], role: str) -> str:
     """Inspect again with a role chosen, for example the first candidate."""
     why = f"choose the {'outcome' if role == 'outcome' else 'groups to compare'} with --{role}"
-    if len(candidates) > 1:
-        names = [str(proposal.value) for proposal in candidates]
+    names = [str(proposal.value) for proposal in candidates]
+    if not names:
+        return next_step(why)
+    if len(names) > 1:
         why += f" ({', '.join(names[:_CHOICES])}{', …' * (len(names) > _CHOICES)})"
-    for proposal in candidates:
-        name = str(proposal.value)
-        bins = [] if proposal.edges is None else TEXTS["bins"].typed({name: list(proposal.edges)})
-        if bins is not None:
-            chosen = [f"--{role}", name, *(part for text in bins for part in ("--bins", text))]
-            return next_step(f"{why}, for example", [*command, *chosen])
-    return next_step(why)
+    return next_step(
+        f"{why}, for example", [*command, f"--{role}", quoted(names[0]) if role == "protected" else names[0]]
+    )
 
 
 def _small_columns(inspection: Inspection) -> Iterator[Proposal]:

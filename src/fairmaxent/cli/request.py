@@ -15,7 +15,6 @@ from fairmaxent.cli.values import NOTHING, comma_hint
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.errors import ColumnError, did_you_mean
-from fairmaxent.files.csv import DELIMITERS
 from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.option_values import Estimate, OutputOption, Relabel
 from fairmaxent.fit.request import Request
@@ -70,9 +69,6 @@ def typed_level(text: object, dtype: Any) -> object:
 def _column_hint(name: str, names: Sequence[str], path: str) -> str:
     """Say why a column may be missing."""
     hint = f"{did_you_mean(name, names)}{comma_hint(names)}"
-    mark = next((mark for mark in DELIMITERS if len(names) == 1 and mark in names[0]), None)
-    if mark is not None:
-        return f"{hint}. Its first line seems to be separated by {mark!r}: leave --delimiter out, or set it to that"
     if any(map(_is_number, names)):
         return f"{hint}. If the first line of {path} is not a header, name the columns with --columns"
     return hint
@@ -145,10 +141,8 @@ class AskedOptions:
         for column in self.values["target"] or () if is_given and roles.groups == "each" else ():
             rate = rates.get(column) if isinstance(rates, Mapping) else rates
             if column in protected and rate is not None:
-                others = ", ".join(f"{name}=…" for name in protected if name != column)
                 raise click.UsageError(
                     f"--representation-rate and --target both set the size of the groups of {column!r}; leave one out"
-                    f"{f', or give the rate by column: {others}' if others else ''}"
                 )
 
     def request(

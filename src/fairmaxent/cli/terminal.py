@@ -21,7 +21,6 @@ from typing import Any, NoReturn
 
 import click
 
-from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import StorageError
 from fairmaxent.plain_text import json_text, visible
 from fairmaxent.progress import Progress, silent
@@ -157,6 +156,8 @@ def bar(text: str) -> Iterator[Progress]:
         return
     from rich import progress as rich
     from rich.console import Console
+
+    from fairmaxent.document.text import on_one_line
 
     columns = (rich.TextColumn("{task.description}", markup=False), rich.BarColumn(), rich.TimeElapsedColumn())
     with rich.Progress(*columns, console=Console(stderr=True), transient=True) as shown:

@@ -232,7 +232,6 @@ def _target(text: str) -> tuple[str, dict[str, float] | str | None]:
 
 
 def _kind(text: str) -> tuple[str, str]:
-    """Parse ``zip: categorical``."""
     return _column_and(text, "zip: categorical")
 
 
@@ -301,14 +300,8 @@ def as_typed(option: Option) -> str:
 
     >>> as_typed(Option("base_share")), as_typed(Option("groups", "each")), as_typed(Option("statistical_rate", None))
     ('--base-share', '--groups each', '--statistical-rate none')
-    >>> as_typed(Option("release", True))
-    '--release'
-    >>> as_typed(Option("target", column="sex"))
-    "--target for 'sex'"
-    >>> as_typed(Option("representation_rate", {"sex": 0.9, "race": None}))
-    '--representation-rate sex=0.9,race=none'
-    >>> print(as_typed(Option("keep_columns", ["id", "race, ethnicity"])))
-    --keep-columns 'id,"race, ethnicity"'
+    >>> as_typed(Option("release", True)), as_typed(Option("target", column="sex"))
+    ('--release', "--target for 'sex'")
     >>> as_typed(Option("bins", {"age": [17.0, 40.0, 90.0]}))
     "--bins 'age: 17, 40, 90'"
     """
@@ -355,7 +348,7 @@ def _take_strata(value: Any) -> Any:
     return _join_strata([[(column, level) for level in _listed(levels)] for column, levels in value.items()])
 
 
-def _take_lists(values: Any) -> list[list[str]]:
+def _take_lists(values: Any) -> list[Any]:
     return [_columns(names) if isinstance(names, str) else names for names in values]
 
 
@@ -363,23 +356,23 @@ def _each(values: Any) -> list[str]:
     return [written(value) for value in values]
 
 
+def _plain_texts(value: Any) -> list[str]:
+    return [str(item) for item in _listed(value)]
+
+
 NUMBER = (int, float)
 _LEVEL = (str, bool, int, float, datetime.date, datetime.time, type(None))
-_EDGES = [(int, float, datetime.date)]
-
-RATE = Value(
-    "RATE",
-    _rates,
-    (*NUMBER, {str: (*NUMBER, NOTHING, type(None))}),
-    'a number, "none", or one of these by column',
-    take=_without_words,
-)
-COLUMNS = Value("COLUMNS", _columns, [str], "a list of columns", join=lambda lists: [*itertools.chain(*lists)])
+_RATES = (*NUMBER, {str: (*NUMBER, NOTHING, type(None))})
 _SHARES = {str: ({str: NUMBER}, KEEP, FREE, type(None))}
 _STRATA = ([str], {str: (*_LEVEL, [_LEVEL])})
 _PAIRS = ([{str: _LEVEL}], {str: _LEVEL})
-_BINS = (int, {str: (int, _EDGES)})
+_BINS = (int, {str: (int, [(int, float, datetime.date)])})
 _by_column: dict[str, Any] = {"join": _by_name, "texts": _texts_by_column}
+_as_strata: dict[str, Any] = {"join": _join_strata, "take": _take_strata, "texts": _strata_texts}
+_one_or_more: dict[str, Any] = {"join": list, "take": _listed}
+
+RATE = Value("RATE", _rates, _RATES, 'a number, "none", or one of these by column', take=_without_words)
+COLUMNS = Value("COLUMNS", _columns, [str], "a list of columns", join=lambda lists: [*itertools.chain(*lists)])
 
 TEXTS = {
     "columns": COLUMNS,
@@ -387,31 +380,17 @@ TEXTS = {
         "COLUMNS", _columns, [(str, [str])], "a list of columns", join=list, take=_take_lists, texts=_each
     ),
     "rate": RATE,
-    "bounds": Value("LOW,HIGH", _bounds, [NUMBER], "two numbers", take=tuple),
+    "bounds": Value("LOW,HIGH", _bounds, [NUMBER], "two numbers", take=lambda numbers: _bounds(written(numbers))),
     "shares": Value(
         "SHARES", _target, _SHARES, 'the share of each level, "keep" or "free"', take=_without_words, **_by_column
     ),
-    "strata": Value(
-        "COLUMNS",
-        _strata,
-        _STRATA,
-        "a list of columns, or levels by column",
-        join=_join_strata,
-        take=_take_strata,
-        texts=_strata_texts,
-    ),
-    "pairs": Value("PAIRS", _pairs, _PAIRS, "columns with a value each", join=list, take=_listed, texts=_each),
+    "strata": Value("COLUMNS", _strata, _STRATA, "a list of columns, or levels by column", **_as_strata),
+    "pairs": Value("PAIRS", _pairs, _PAIRS, "columns with a value each", texts=_each, **_one_or_more),
     "bins": Value("BINS", _bins, _BINS, "a whole number, or a list of edges", join=_join_bins, texts=_texts_by_column),
     "kind": Value("KIND", _kind, {str: str}, "the name of a kind", **_by_column),
     "levels": Value("LEVELS", _levels, {str: [_LEVEL]}, "a list of levels", **_by_column),
-    "sheet": Value("SHEET", str, (str, int), "the name or number of a sheet", texts=lambda sheet: [str(sheet)]),
+    "sheet": Value("SHEET", str, (str, int), "the name or number of a sheet", texts=_plain_texts),
     "level": Value(
-        "LEVEL",
-        str,
-        (*_LEVEL, [_LEVEL]),
-        "a level, or a list of levels",
-        join=list,
-        take=_listed,
-        texts=lambda levels: [*map(str, levels)],
+        "LEVEL", str, (*_LEVEL, [_LEVEL]), "a level, or a list of levels", texts=_plain_texts, **_one_or_more
     ),
 }

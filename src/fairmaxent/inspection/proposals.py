@@ -142,9 +142,6 @@ def _quantile_edges(attribute: Attribute, shares: Sequence[float]) -> tuple[floa
     return tuple(sorted({float(numbers.min()), *inner, float(numbers.max())}))
 
 
-# ---------------------------------------------------------------- protected columns
-
-
 def propose_protected(domain: Domain, outcome: str | None, rows: int) -> tuple[Proposal, ...]:
     """Propose columns by their names or values; those that would need a decision first are candidates.
 
@@ -195,9 +192,6 @@ def _is_protected(attribute: Attribute, levels: Sequence[str]) -> bool:
     return attribute.kind == "categorical" and are_groups(levels)
 
 
-# ---------------------------------------------------------------- the good outcome
-
-
 def propose_favourable(attribute: Attribute) -> tuple[Proposal, ...]:
     """Propose the good levels of an outcome; none if nothing says which they are."""
     levels = known_levels(attribute)
@@ -239,9 +233,6 @@ def _readings(name: str) -> list[tuple[Meaning, Confidence, str]]:
     because = f"{good!r} is good to have" if good is not None else "yes is usually the good outcome"
     money_because = f"more {money} is better" if money is not None else "more is usually better"
     return [clear, ("yes", sure, because), ("high", "likely" if money else "guess", money_because)]
-
-
-# ---------------------------------------------------------------- words
 
 
 @cache
