@@ -31,10 +31,7 @@ def test_streams_of_both_libraries_are_understood(column):
     sink = io.BytesIO()
     pl.DataFrame({"values": pl.from_arrow(column)}).write_ipc_stream(sink)
     for content in (stream(column), sink.getvalue()):
-        check_stream(content, 50)
-        check_stream(content, None)
-        with pytest.raises(ValueError, match="declares 50 values instead of 49"):
-            check_stream(content, 49)
+        check_stream(content)
 
 
 @pytest.mark.parametrize("name", ["zstd", "lz4"])
@@ -42,13 +39,13 @@ def test_a_small_file_that_inflates_is_refused(name):
     content = stream(pa.array(np.zeros(1 << 20, dtype=np.int64)), compression=name)
     assert len(content) < 1 << 17
     with pytest.raises(ValueError, match="compressed"):
-        check_stream(content, 1 << 20)
+        check_stream(content)
 
 
 def test_more_values_than_bytes_are_refused():
-    content = stream(pa.nulls(100_000))
-    with pytest.raises(ValueError, match="more values than it can hold"):
-        check_stream(content, None)
+    for column in (pa.nulls(100_000), pa.chunked_array([pa.nulls(2_000)] * 20)):  # at once, or in many batches
+        with pytest.raises(ValueError, match="more values than it can hold"):
+            check_stream(stream(column))
 
 
 def test_nothing_but_a_refusal_comes_of_damage():
@@ -62,6 +59,6 @@ def test_nothing_but_a_refusal_comes_of_damage():
             cut = bytes(raw[: int(rng.integers(len(raw) + 1))])
             for content in (bytes(raw), cut):
                 try:
-                    check_stream(content, 50)
+                    check_stream(content)
                 except (ValueError, OverflowError, struct.error):
                     continue

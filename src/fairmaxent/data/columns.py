@@ -262,19 +262,19 @@ def to_storage(series: Column) -> tuple[Record, Arrays]:
     return {"library": library}, {"stream": np.frombuffer(sink.getvalue(), dtype=np.uint8)}
 
 
-def from_storage(name: str, record: Record, arrays: Mapping[str, NDArray[Any]], rows: int | None = None) -> Column:
-    """Restore what `to_storage` wrote, under this column name; ``rows`` is how many values it must have, if known."""
+def from_storage(name: str, record: Record, arrays: Mapping[str, NDArray[Any]]) -> Column:
+    """Restore what `to_storage` wrote, under this column name."""
     library = record["library"]
     if library not in LIBRARIES:
         raise StorageError(f"column {name!r} was stored by {library!r}; known: pandas, polars, pyarrow")
     namespace = frames.load_library(library)
     if library == "pandas":
-        native = _pandas_restore(record, arrays, rows).to_frame(name)
+        native = _pandas_restore(record, arrays).to_frame(name)
     elif library == "polars":
-        table = namespace.read_ipc_stream(io.BytesIO(_checked(arrays, rows)))
+        table = namespace.read_ipc_stream(io.BytesIO(_checked(arrays)))
         native = _alone(table, "columns").rename({"values": name})
     else:
-        native = namespace.table({name: _pyarrow_restore(arrays, rows)})
+        native = namespace.table({name: _pyarrow_restore(arrays)})
     frame: nw.DataFrame[Any] = nw.from_native(native, eager_only=True)
     return frame.get_column(name)
 
@@ -288,15 +288,15 @@ def _pyarrow_stream(native: Any) -> Arrays:
     return {"stream": np.frombuffer(sink.getvalue(), dtype=np.uint8)}
 
 
-def _checked(arrays: Mapping[str, NDArray[Any]], rows: int | None) -> bytes:
+def _checked(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """The bytes of an Arrow stream, after a look at what it declares."""
     content = arrays["stream"].tobytes()
-    check_stream(content, rows)
+    check_stream(content)
     return content
 
 
-def _pyarrow_restore(arrays: Mapping[str, NDArray[Any]], rows: int | None) -> Any:
-    table = frames.load_library("pyarrow").ipc.open_stream(_checked(arrays, rows)).read_all()
+def _pyarrow_restore(arrays: Mapping[str, NDArray[Any]]) -> Any:
+    table = frames.load_library("pyarrow").ipc.open_stream(_checked(arrays)).read_all()
     table.validate(full=True)
     return _alone(table, "column_names").column("values")
 
@@ -339,18 +339,18 @@ def _pandas_record(native: Any, name: str) -> tuple[Record, Arrays]:
     return record, {"numbers": native.to_numpy()}
 
 
-def _pandas_restore(record: Record, arrays: Mapping[str, NDArray[Any]], rows: int | None) -> Any:
+def _pandas_restore(record: Record, arrays: Mapping[str, NDArray[Any]]) -> Any:
     pandas = frames.load_library("pandas")
     match record["layout"]:
         case "category":
-            categories = _pandas_restore(record["categories"], unnest("categories", arrays), None)
+            categories = _pandas_restore(record["categories"], unnest("categories", arrays))
             dtype = pandas.CategoricalDtype(pandas.Index(categories), ordered=record["ordered"])
             return pandas.Series(pandas.Categorical.from_codes(arrays["codes"], dtype=dtype))
         case "interval":
-            left, right = (_pandas_restore(record[end], unnest(end, arrays), rows) for end in _ENDS)
+            left, right = (_pandas_restore(record[end], unnest(end, arrays)) for end in _ENDS)
             return pandas.Series(pandas.arrays.IntervalArray.from_arrays(left, right, closed=record["closed"]))
         case "stream":
-            return pandas.Series(pandas.arrays.ArrowExtensionArray(_pyarrow_restore(arrays, rows)))
+            return pandas.Series(pandas.arrays.ArrowExtensionArray(_pyarrow_restore(arrays)))
         case "text":
             return pandas.Series(record["values"], dtype=record["dtype"])
         case "objects":

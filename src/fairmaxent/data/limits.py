@@ -168,8 +168,8 @@ _LENGTH, _COMPRESSION = 0, 3  # fields of a batch of records
 _DATA = 1  # field of a dictionary: its batch of records
 
 
-def check_stream(content: bytes, rows: int | None) -> None:
-    """Refuse a stream that does not have these rows, if known, or whose bodies are compressed or not there."""
+def check_stream(content: bytes) -> None:
+    """Refuse a stream that declares more values than it can hold, or whose bodies are compressed or not there."""
     at = total = 0
     while at + 8 <= len(content):
         mark, size = struct.unpack_from("<II", content, at)
@@ -187,11 +187,9 @@ def check_stream(content: bytes, rows: int | None) -> None:
         if kind in (_DICTIONARY, _RECORDS):
             batch = _table(metadata, batch, _DATA) if kind == _DICTIONARY else batch
             length = _number(metadata, batch, (_LENGTH, "<q"))
-            if _field(metadata, batch, _COMPRESSION) is not None or not 0 <= length <= 8 * len(content):
+            total += length
+            if _field(metadata, batch, _COMPRESSION) is not None or length < 0 or total > 8 * len(content):
                 raise ValueError("a column is compressed inside, or declares more values than it can hold")
-            total += length if kind == _RECORDS else 0
-    if rows is not None and total != rows:
-        raise ValueError(f"a column declares {total} values instead of {rows}")
 
 
 def _field(metadata: bytes, table: int, number: int) -> int | None:

@@ -194,7 +194,7 @@ def _check_table(stored: _Model, blocks: Blocks) -> None:
         sound(column, "u", (size,), high=levels - 1)
     keys, _ = row_keys(table.codes, blocks.levels)
     sound(np.diff(keys), "i", (size - 1,), low=1)
-    single = weight is None or (weight.name == stored.request.weight and weight.to_list() == [1])
+    single = weight is None or (weight.name == stored.request.weight and len(weight) == 1 and weight.to_list() == [1])
     require("the weight column holds a single one", single)
     require("the scale of the design weights makes no sense", abs(scale.exponent) < 1100 and 0 < scale.average < 2)
     rows, counts, squares = (masses(sums, size) for sums in (table.rows, table.counts, table.squares))
