@@ -36,7 +36,7 @@ class OptionInfo:
     help: str = ""  # one line; an option without it is for Python alone
     main: bool = False  # one of those that most people need, so that the help begins with it
     heading: str = ""  # in the help, if it is not the HEADING of the record
-    text: str = "text"  # how its value is written (see `cli.option_types`); one of the choices, if there are any
+    text: str = "text"  # how its value is written (see `cli.values`); one of the choices, if there are any
     flags: tuple[str, ...] = ()  # its spellings, if not the name
     param: str | None = None  # its name in a config file and on the page, if it is another one
     on: object = True  # what a flag stands for

@@ -227,6 +227,8 @@ def test_the_report_has_the_digests_of_what_was_read_and_written(folder, form, m
     later = Path("later.md").read_text().replace("\\", "")
     for name in (data, "model.fme", *sampled[1:]):
         assert f"{name}, SHA-256 {digest(name)}" in later
+    run("report", "model.fme", "-o", "later.md", "--no-trade-off", code=5)  # a file that exists stays as it is
+    assert Path("later.md").read_text().replace("\\", "") == later
 
 
 def test_a_table_on_stdout_has_no_digest_and_comes_last(folder, monkeypatch):

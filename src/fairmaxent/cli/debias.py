@@ -82,6 +82,8 @@ def debias_command(
             with bar("writing") as progress:
                 result = replace(make_result(fit, source, wanted, staging, progress), not_estimated=unknown)
         with bar("writing"):
+            if on_cluster:
+                _ = result.before  # it asks the rows, which are out of reach once the client is closed
             make_report(result, wanted, filing, staging, origin)
             if wanted.output == STANDARD and result.frame is not None:  # last, because stdout cannot be taken back
                 wanted.write(result.frame, source, staging)

@@ -191,10 +191,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 14.0, 40.0
 
 
 def heat_map(names: Sequence[str], matrix: Sequence[Sequence[float]], *, title: str) -> str:
-    """Draw a square of cells, the stronger the deeper; each cell says its value when pointed at.
-
-    How deep the strongest is says the page, which keeps the numbers readable on it in light and in dark.
-    """
+    """Draw a square of cells, as deep as they are strong by the page's colours; each says its value when pointed at."""
     cell = max(18, min(30, 460 // len(names)))
     shown = [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in names]
     margin = 10 + _LETTER * max(map(len, shown))

@@ -17,7 +17,6 @@ from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import FairMaxEntError, InfeasibleError, Option
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.projection import LEAST_ROOM, project, room
-from fairmaxent.fairness.rates import Grouping
 from fairmaxent.fairness.wishes import Cell, Row, Wanted, conditions_of
 
 Margins = Sequence[tuple[tuple[int, ...], Reals]]  # axes of a table, and the shares wanted on them
@@ -197,10 +196,3 @@ def _possible(table: Reals, margins: Margins) -> Mask:
     for axes, wanted in margins:
         np.moveaxis(result, axes, range(len(axes)))[wanted == 0] = False
     return result
-
-
-def group_counts(table: Reals, grouping: Grouping, strata: int) -> Reals:
-    """Number of groups with mass in each stratum; the axes of the grouping end with those of the strata."""
-    others = tuple(axis for axis in range(table.ndim) if axis not in grouping)
-    mass = np.asarray(table.sum(axis=others)) > 0
-    return np.asarray(mass.sum(axis=tuple(range(mass.ndim - strata))))

@@ -19,7 +19,7 @@ from fairmaxent.data.table import Blocks, Counted, Mask, Positions, Reals, tally
 from fairmaxent.errors import BASE_SHARE, ForbiddenError, InputError, LevelError, Option, TargetError
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.rates import Grouping, Measure, group_table
-from fairmaxent.fairness.strata import Stratified, group_counts
+from fairmaxent.fairness.strata import Stratified
 from fairmaxent.fairness.weights import algorithm_1, capped, reweigh
 from fairmaxent.fairness.wishes import OtherOutcome, Wanted
 from fairmaxent.fit.option_values import FREE, PaperRequest, read_rates, read_rules, read_target
@@ -325,7 +325,9 @@ class Problem:
     def _group_counts(self) -> Iterator[Reals]:
         """For each grouping, the number of groups that are compared in each stratum."""
         for _, axes in self.measure.of_first_outcome:
-            yield group_counts(self.measure.groups_compared(self.empirical, axes), axes, self.measure.strata)
+            compared = self.measure.groups_compared(self.empirical, axes)
+            mass = compared.sum(axis=tuple(axis for axis in range(compared.ndim) if axis not in axes)) > 0
+            yield np.asarray(mass.sum(axis=tuple(range(mass.ndim - self.measure.strata))))
 
     def _refuse_nothing_to_compare(self) -> None:
         for grouping, groups in zip(self.groupings, self._group_counts(), strict=True) if self.measure.strata else ():

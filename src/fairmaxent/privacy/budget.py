@@ -96,7 +96,7 @@ def rho_of(epsilon: float, delta: float) -> float:
     low, high = _order_bounds(delta)
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (middle, high) if _best_epsilon(middle, delta) > epsilon else (low, middle)
+        low, high = (middle, high) if _epsilon_at(middle, _rho_at(middle, delta), delta) > epsilon else (low, middle)
     return _rho_at(high, delta) * (1 - 1e-12)
 
 
@@ -111,10 +111,6 @@ def _rho_at(t: float, delta: float) -> float:
     """log(1/(δα))/(α − 1)²: the ρ for which this order is the best."""
     beyond = math.exp(t)
     return max(0.0, -math.log(delta) - math.log1p(beyond)) / beyond**2
-
-
-def _best_epsilon(t: float, delta: float) -> float:
-    return _epsilon_at(t, _rho_at(t, delta), delta)
 
 
 def _epsilon_at(t: float, rho: float, delta: float) -> float:

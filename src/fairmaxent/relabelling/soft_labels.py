@@ -182,7 +182,10 @@ def _match_mean(means: _Means) -> _DualPoint:
 
 def _newton_step(means: _Means, point: _DualPoint) -> _DualPoint | None:
     """Go along Newton's direction as far as it helps; None if rounding hides any gain."""
-    direction = _newton_direction(point, means.kept)
+    kept, ridge = means.kept, max(1e-14 * float(np.trace(point.curvature)), 1e-13)
+    matrix = point.curvature[np.ix_(kept, kept)] + ridge * np.eye(kept.sum())
+    direction = np.zeros(len(kept))  # with components clipped to ±10
+    direction[kept] = np.clip(-np.linalg.lstsq(matrix, point.gradient[kept], rcond=None)[0], -10.0, 10.0)
     slope = float(point.gradient @ direction)
     for halvings in range(50):
         length = 0.5**halvings
@@ -194,15 +197,6 @@ def _newton_step(means: _Means, point: _DualPoint) -> _DualPoint | None:
         if trial.value <= point.value + 1e-12 and trial.miss <= 0.9 * point.miss:
             return trial
     return None
-
-
-def _newton_direction(point: _DualPoint, kept: Mask) -> Reals:
-    """Newton's direction, with components clipped to ±10."""
-    ridge = max(1e-14 * float(np.trace(point.curvature)), 1e-13)
-    matrix = point.curvature[np.ix_(kept, kept)] + ridge * np.eye(kept.sum())
-    direction = np.zeros(len(kept))
-    direction[kept] = np.clip(-np.linalg.lstsq(matrix, point.gradient[kept], rcond=None)[0], -10.0, 10.0)
-    return direction
 
 
 # ---------------------------------------------------------------- decisions
@@ -218,12 +212,7 @@ def _match_shares(scores: Reals, share: Reals, wanted: Reals) -> Reals:
         except InfeasibleError:  # profiles cannot be split: the last slope came as near as possible
             break
         offsets = offsets + steeper.offsets / slope
-    return _behind(scores, offsets, wanted)
-
-
-def _behind(scores: Reals, offsets: Reals, wanted: Reals) -> Reals:
-    """Give outcomes that nobody should get the largest offset with which they lead nowhere."""
-    none = wanted <= 0
+    none = wanted <= 0  # outcomes that nobody should get have the largest offset with which they lead nowhere
     lead = np.max((scores + offsets)[:, ~none], axis=1)
     caps = np.min(lead[:, None] - scores, axis=0) - _MARGIN
     return np.where(none, np.where(np.isfinite(caps), caps, 0.0), offsets)

@@ -35,7 +35,6 @@ _OPTIONS = (
     *("--disable-default-apps", "--disable-extensions", "--disable-sync", "--disable-breakpad"),
     "--disable-crash-reporter",
 )
-_SECONDS = 120.0  # a report takes one to three
 _LONGEST_FOLDER = 50  # characters of a folder in which a browser can still make a socket, whose path may have 104
 _INSTEAD = "write an .html report and print it from any browser"
 
@@ -51,7 +50,7 @@ def find_browser() -> str:
     return found[0]
 
 
-def print_pdf(page: str, *, seconds: float = _SECONDS) -> bytes:
+def print_pdf(page: str, *, seconds: float = 120.0) -> bytes:  # a report takes one to three
     """Print a page to a PDF; the browser sees only temporary files, whose names we choose."""
     browser = find_browser()
     with tempfile.TemporaryDirectory(prefix="fairmaxent-", ignore_cleanup_errors=True) as name:
@@ -72,8 +71,7 @@ def print_pdf(page: str, *, seconds: float = _SECONDS) -> bytes:
 def _run(command: list[str], folder: Path, seconds: float) -> str:
     """Run a browser until it is done or time is up, and return the last line of what it said if it failed.
 
-    Whatever happens, none of its processes stays. What it says goes to a file, because a child that outlives it would
-    keep a pipe open.
+    None of its processes stays. What it says goes to a file: a child that outlives it would keep a pipe open.
     """
     kept = {"XDG_CONFIG_HOME": str(folder / "config"), "XDG_CACHE_HOME": str(folder / "cache")}
     if len(str(folder)) <= _LONGEST_FOLDER:

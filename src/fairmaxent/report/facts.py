@@ -171,10 +171,7 @@ class Report:
         return f"{which} met by the distribution, but the {rows} {fall}{reminder}."
 
     def state(self, rate: Reached) -> tuple[str, str]:
-        """Whether a rate was met, as a class of the page and in words; a tick only if the delivered rows meet it too.
-
-        A row cannot be split, so a rate that the distribution has exactly may differ in the last digits among them.
-        """
+        """Whether a rate was met, as a class of the page and in words; a tick only if the delivered rows meet it."""
         if rate.met is None:
             return "", "not asked for"
         if rate.met or rate.nearly_met:

@@ -57,10 +57,7 @@ def wishes(fit: Fit) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Reached:
-    """One rate of one grouping. `achieved` is exact, `delivered` is measured on what was delivered.
-
-    `met` takes both into account; the same number of independent draws falls into `interval` 95 % of the time.
-    """
+    """One rate of one grouping; the same number of independent draws falls into `interval` 95 % of the time."""
 
     kind: str
     grouping: str
@@ -68,8 +65,8 @@ class Reached:
     wanted: float | None
     from_target: bool  # what is wanted follows from shares that the user named
     before: float
-    achieved: float
-    delivered: float | None  # None: there is nothing to compare
+    achieved: float  # exactly, by the fitted distribution
+    delivered: float | None  # measured on what was delivered; None: there is nothing to compare
     interval: tuple[float, float] | None  # None: no rows were drawn
     worst_before: str
     met_exactly: bool | None  # by the fitted distribution; None: nothing was asked for

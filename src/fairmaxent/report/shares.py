@@ -245,12 +245,11 @@ def move_blocks(moves: Sequence[Move]) -> Iterator[Block]:
         yield Paragraph("No level of any column changed its share of the rows by a tenth of a percentage point.")
         return
     yield Paragraph("The levels whose share of the rows changed most, among all columns.")
-    changes = [f"{rounded(100 * (move.after - move.before), 1):+.1f}".replace("-", "−") for move in moves]
-    rows = tuple(
-        (move.column, move.level, percent(move.before), percent(move.after), change)
-        for move, change in zip(moves, changes, strict=True)
-    )
-    yield Table("What changed most", ("Column", "Level", "Before", "After", "Change, points"), rows)
+    rows = []
+    for move in moves:
+        change = f"{rounded(100 * (move.after - move.before), 1):+.1f}".replace("-", "−")
+        rows.append((move.column, move.level, percent(move.before), percent(move.after), change))
+    yield Table("What changed most", ("Column", "Level", "Before", "After", "Change, points"), tuple(rows))
 
 
 def column_blocks(columns: Sequence[Marginal]) -> Iterator[Block]:
