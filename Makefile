@@ -18,7 +18,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -
 # The core of the suite, and what it needs beside the extras that users install.
 CORE := tests/test_package.py tests/data tests/fairness tests/maxent tests/files tests/fit tests/engines/test_lazy.py \
         tests/app tests/privacy tests/raking
-CORE_NEEDS := '.[app,cli,distributed,experiments,private,report,sklearn]' cvxpy duckdb hypothesis pyarrow pytest
+CORE_NEEDS := '.[app,cli,distributed,experiments,private,sklearn]' cvxpy duckdb hypothesis pyarrow pytest
 NEWER_PYTHONS := 3.12 3.13 3.14
 # How much make fuzz tries; each test tries some of it in make test, too.
 FUZZ := FUZZ_CALLS=100000 FUZZ_FILES=20000 FUZZ_MODELS=100000 FUZZ_CONFIGS=5000
@@ -29,7 +29,7 @@ FUZZ := FUZZ_CALLS=100000 FUZZ_FILES=20000 FUZZ_MODELS=100000 FUZZ_CONFIGS=5000
 $(VENV)/users: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "fairmaxent needs Python 3.11 or newer, with venv; say where it is: make PYTHON=..."; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(INSTALL) '.[app,cli,report,sklearn]'
+	$(INSTALL) '.[app,cli,sklearn]'
 	touch $@
 
 # Tests start many interpreters, each of which would compile what it imports where nothing may be written beside it;
@@ -102,7 +102,7 @@ dist: $(VENV)/contributors
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
 	$(PYTHON) -m venv .venv-dist
-	.venv-dist/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[cli,report,sklearn]"
+	.venv-dist/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[cli,sklearn]"
 	cd .venv-dist && bin/python ../scripts/check_installed.py
 
 clean:

@@ -140,7 +140,6 @@ DISTRIBUTIONS = {"sklearn": "scikit-learn", "imblearn": "imbalanced-learn"}
 # What parts of our own need beyond the core.
 PARTS = {
     r"\bFairMaxEnt\(|\bfair_scorer\(": "scikit-learn",
-    r"\.report\(|\bwrite_report\(|--report\b": "jinja2",
     r"\.plot\(": "matplotlib",
     r"datasets\.load\((?!.*library=)": "pandas",
     r"\bmodel=\"gradient|relabel=|student=": "scikit-learn",
@@ -189,8 +188,6 @@ def needs_of(text: str) -> Iterator[Need]:
                 yield from (Need(name, block.line + example.lineno) for name in needs_of_code(example.source))
         elif block.language == "console":
             yield from (Need(name, block.line) for name in ("click", "polars"))
-            typed = "\n".join(command for command, _ in block.commands)  # not what it says to type next
-            yield from (Need("jinja2", block.line) for _ in re.findall(r"--report\b|fairmaxent report", typed))
 
 
 def needs_of_code(source: str) -> Iterator[str]:

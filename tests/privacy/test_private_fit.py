@@ -138,7 +138,6 @@ def everything_from(fit, folder):
 def test_whatever_leaves_is_made_of_the_answers_of_the_mechanisms_only(noise, tmp_path, relabel):
     """If the noise were deaf to the rows, two different tables could not be told apart by anything that leaves."""
     noise(Deaf)
-    pytest.importorskip("jinja2")
     leaving = []
     other = people(123, seed=9).with_columns(sex=polars.lit("m"), job=polars.lit("c"), town=polars.lit("x"))
     for number, frame in enumerate((people(), other)):
@@ -173,7 +172,6 @@ def marked(seed):
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_no_exact_count_and_no_value_of_a_row_is_in_anything_that_leaves(noise, tmp_path, seed):
     """Searched number by number: whole counts, shares as floats, and the digits of every raw value."""
-    pytest.importorskip("jinja2")
     frame = marked(seed)
     parts = everything_from(private(frame), tmp_path)
     numbers, text = [], b""
