@@ -365,7 +365,7 @@ PAPER_CASES = {
     "C above 1": Case(as_paper(C=1.5), InputError, ("C is 1.5", "between 0")),
     "C below 0": Case(as_paper(C=-0.5), InputError, ("C is -0.5", "between 0")),
     "BoxNewton without a base": Case(
-        as_paper(C=0, solver="box-newton"), InputError, ("BoxNewton", "base_share", "Use Newton for C = 0")
+        as_paper(C=0, solver="box-newton"), InputError, ("BoxNewton", "needs C in", "Use Newton for C = 0")
     ),
     "tau of 0": Case(as_paper(tau=0), RateError, ("tau is 0", "above 0")),
     "no tau": Case(as_paper(tau=None), RateError, ("tau is None", "above 0")),

@@ -6,7 +6,7 @@ A new option is one field here, with its check, and the code that acts on it: fr
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal, get_args
 
@@ -30,8 +30,7 @@ from fairmaxent.progress import Progress
 class Request:
     """What :func:`fairmaxent.debias` was asked for, option by option.
 
-    Whatever is wrong without looking at the data is refused when a request is made; `Problem.of` refuses the rest, such
-    as columns and levels that the data do not have.
+    What is wrong without looking at the data is refused here; `Problem.of` refuses the rest, such as unknown levels.
     """
 
     HEADING = "What is asked for"
@@ -291,9 +290,8 @@ class Request:
         None,
         compare=False,
         repr=False,
-        doc='Called as ``progress(stage, share)`` with the stage ("read", "count", "measure", "label", "base", '
-        '"solve", "estimate") and how much of it is done, from 0 to 1; while solving, before each iteration. An '
-        "exception that it raises stops the fit.",
+        doc='Called as ``progress(stage, share)`` with the stage (such as "read", "solve" or "estimate") and how much '
+        "of it is done, from 0 to 1; while solving, before each iteration. An exception that it raises stops the fit.",
     )
 
     def __post_init__(self) -> None:
@@ -305,8 +303,8 @@ class Request:
         check_roles(self.outcome, self.role_names[1:], self.weight)
         for name, choices in (("groups", GroupsOption), ("missing", MissingOption), ("base", BaseKind)):
             check_choice(name, getattr(self, name), choices)
-        self._set(largest_weight=values.checked_largest(self))
-        self._set(base_share=values.check_share("base_share", self.base_share))
+        share = values.check_share("base_share", self.base_share)
+        self._set(largest_weight=values.checked_largest(self), base_share=share)
         for name in ("representation_rate", "statistical_rate"):
             self._set(**{name: values.checked_rates(name, getattr(self, name))})
         for name, choices in (("means", values.MeansOption), ("detail", DetailOption)):
@@ -318,10 +316,9 @@ class Request:
         self.kept_names  # noqa: B018 (which refuses what names no columns)
         values.check_plan("relabel", self.relabel, values.Relabel, values.ParityOption)
         values.check_plan("estimate", self.estimate, values.Estimate, Literal["auto", "rows", "weights"])
-        for name, plan in (("relabel", self.relabel), ("estimate", self.estimating)):
-            if plan is not None and self.also_names:
-                several = " is for a single outcome, but several are named; name one, or leave it out"
-                raise InputError(Option(name), several)
+        plan = "relabel" if self.relabel is not None else "estimate" if self.estimating is not None else None
+        if plan is not None and self.also_names:
+            raise InputError(Option(plan), " is for a single outcome, but several are named; name one, or leave it out")
         self._set(**for_release(self))
         values.check_forbid(self.forbid)
 
@@ -362,9 +359,8 @@ class Request:
     @property
     def named_columns(self) -> list[str]:
         """The columns that are used on purpose, even if they look like identifiers."""
-        options = [self.target, *(self.forbid or ())]
-        mentioned = [str(name) for option in options if isinstance(option, Mapping) for name in option]
-        return [*self.role_names, *mentioned, *self.kept_names]
+        mentioned = [name for naming in (self.target or {}, *(self.forbid or ())) for name in naming]
+        return [*self.role_names, *map(str, mentioned), *self.kept_names]
 
     @property
     def relabelling(self) -> values.Relabel | None:
