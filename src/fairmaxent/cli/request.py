@@ -161,7 +161,7 @@ class AskedOptions:
             weight=roles.weight,
             domain=domain,
             progress=progress,
-            estimate=None,  # it belongs to what is written: see `cli.result`
+            estimate=None,  # it belongs to what is written: see `cli.debias`
             privacy=Privacy(**self._given("privacy")) if self.private else None,
             **{**values, "relabel": (self.relabelling() or self.values["relabel"]) if self.relabels else None},
         )

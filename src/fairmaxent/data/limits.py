@@ -1,4 +1,4 @@
-"""Limits: how much fairmaxent takes on, so that no table or file exhausts a machine; docs/limits.md lists them all.
+"""Limits: how much fairmaxent takes on, so that no table or file exhausts a machine (docs/reference/limits.md).
 
 What would take more memory than is allowed is refused before it is allocated. Allowed is what the machine or the
 container has, or what `max_memory` says. Needs are estimates: they are meant to be right within a factor of two.

@@ -15,10 +15,9 @@ if TYPE_CHECKING:
         statistical_rate,
     )
     from fairmaxent.metrics.group_calibration import calibration
-    from fairmaxent.metrics.scorer import FairScorer, fair_scorer
+    from fairmaxent.metrics.scorer import fair_scorer
 
 __all__ = [
-    "FairScorer",
     "calibration",
     "conditional_demographic_disparity",
     "equal_opportunity",
@@ -29,7 +28,7 @@ __all__ = [
 ]
 
 # Loaded when first asked for, so that importing the package costs nothing.
-_HOMES = {"calibration": "group_calibration", "fair_scorer": "scorer", "FairScorer": "scorer"}
+_HOMES = {"calibration": "group_calibration", "fair_scorer": "scorer"}
 
 
 def __getattr__(name: str) -> Any:
