@@ -123,7 +123,11 @@ def paragraphs(modules: list[Module]) -> Iterator[str]:
             importers[name].add(module.name)
     for module in modules:
         by = importers[module.name] - {module.name}
-        if len(module.lines) < SHORTEST_PARAGRAPH and module.path.name != "__init__.py" and len(by) == 1:
+        if (
+            len(module.lines) < SHORTEST_PARAGRAPH
+            and module.path.name not in ("__init__.py", "__main__.py")
+            and len(by) == 1
+        ):
             yield f"{module.path.relative_to(PACKAGE)} ({len(module.lines)} lines) is imported by {next(iter(by))} only"
 
 

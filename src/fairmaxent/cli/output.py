@@ -323,7 +323,7 @@ def formula_notes(table: Any, target: str | None, format: FileFormat | None) -> 
 
     It is a polars table, or the domain that rows were drawn from.
     """
-    if target in (None, STANDARD) or output_format(target or "", format)[0] not in ("csv", "tsv"):
+    if target in (None, STANDARD) or "delimiter" not in FORMATS[output_format(target or "", format)[0]].options:
         return ()
     names = formula_columns(table)
     if not names:

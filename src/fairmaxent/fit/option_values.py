@@ -53,8 +53,7 @@ ROLES_DOC = (
 )
 BASES_DOC = (
     "What is mixed into the rows so that every combination is possible (the paper's u), and how much of it (the "
-    'paper\'s C): ``"tree"`` keeps the strongest dependences between columns, ``"product"`` keeps only each column\'s '
-    'own distribution, ``"uniform"`` keeps nothing (as in the paper).'
+    "paper's C): " + "; ".join(f'``"{kind}"``, {base.sentence}' for kind, base in BASES.items()) + "."
 )
 RELEASE_WORDS = "The rows can be shared: none is a copy, and values that fewer than 10 rows have were replaced."
 # What the page says of each way to change rows.

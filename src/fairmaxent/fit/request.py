@@ -170,7 +170,7 @@ class Request:
     )
     base: BaseKind = option(
         "tree",
-        choices=("tree", "product", "uniform"),
+        choices=get_args(BaseKind),
         label="New combinations come from",
         help="Model that is mixed into the rows, so that combinations without a row are possible too.",
         doc=values.BASES_DOC,

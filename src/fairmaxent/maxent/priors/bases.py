@@ -17,7 +17,7 @@ from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.maxent.priors.tree_learning import learn_tree, spanning_parents
 
-BaseKind = Literal["uniform", "product", "tree"]
+BaseKind = Literal["tree", "product", "uniform"]
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,13 @@ def _unpack(blocks: Blocks, arrays: Arrays) -> Prior:
 
 
 BASES: dict[BaseKind, Base] = {
-    "uniform": Base(_build_uniform, _pack, _unpack, "in which all combinations are equally likely"),
-    "product": Base(
-        _build_product, _pack, _unpack, "a model of the same rows that keeps only each column's own shares"
-    ),
     "tree": Base(
         _build_tree, _pack, _unpack, "a model of the same rows that keeps the strongest relations between columns"
     ),
+    "product": Base(
+        _build_product, _pack, _unpack, "a model of the same rows that keeps only each column's own shares"
+    ),
+    "uniform": Base(_build_uniform, _pack, _unpack, "in which all combinations are equally likely"),
 }
 
 
