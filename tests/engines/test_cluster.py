@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,13 +20,13 @@ from click.testing import CliRunner
 import fairmaxent
 from clifiles import ROLES as TYPED
 from clifiles import biased_table
-from fairmaxent import InputError, debias, maxent
+from fairmaxent import InputError, debias
 from fairmaxent.cli import debias as command
 from fairmaxent.cli.group import group
 from fairmaxent.data.table import Table
 from fairmaxent.engines import cluster_tasks as workers
 from fairmaxent.engines.cluster_partitions import PartitionedRows, Partitions
-from fairmaxent.engines.cluster_tasks import results
+from fairmaxent.maxent import optimum as maxent
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.solvers import Newton, Status, ThinnedNewton
@@ -446,11 +447,8 @@ def test_a_fit_whose_rows_are_thinned_is_the_fit_in_memory(cluster, monkeypatch)
 def test_a_partition_that_kills_its_workers_is_named():
     """What Dask says when several workers died over one task."""
 
-    class Failing:
-        status = "running"
-
-        def gather(self, _):
-            raise distributed.KilledWorker("a task", None, 3)
+    def killed(_):
+        raise distributed.KilledWorker("a task", None, 3)
 
     with pytest.raises(InputError, match=r"split the frame into more partitions \(frame\.repartition\)"):
-        results(Failing(), [])
+        workers.results(SimpleNamespace(status="running", gather=killed), [])

@@ -99,7 +99,7 @@ def debias_command(
 
 
 def _check(asked: AskedOptions, wanted: OutputOptions) -> None:
-    """Refuse, before any work, outputs that cannot be had of what is asked for."""
+    """Refuse outputs that do not go with what was asked for, before any work is done."""
     if (asked.private or asked.releases) and wanted.mode != "rows":
         raise click.UsageError(
             f"--mode {wanted.mode} is about your own rows; with --epsilon or --release, draw new ones"
