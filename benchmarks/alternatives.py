@@ -1,7 +1,5 @@
 """Ours beside what people use today, on the same tables in the same run."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -5,8 +5,6 @@ the one for equal outcomes; each move is timed from the event to the first chang
 CPU time that the server spends on a move says more than the clock.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess

@@ -4,8 +4,6 @@ A page marks where they go by ``<!-- measured: NAME -->`` and ``<!-- measured: e
 here. ``{subject|bar}`` is what was measured for a bar, ``{subject|row|column}`` a cell of one of the subject's tables.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two worker processes: what an iteration costs beyond its work, and what a killed worker costs."""
 
-from __future__ import annotations
-
 import os
 import signal
 import statistics

@@ -6,8 +6,6 @@ setting of metric, rows of each group, rates and weights. Where fewer than five 
 may be higher than asked for, because counts are few; there the interval must not be wider than an exact one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product

@@ -1,7 +1,5 @@
 """Curves as a picture: CPU seconds against size, both axes logarithmic."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

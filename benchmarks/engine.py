@@ -1,7 +1,5 @@
 """End to end on the paper's data: CPU seconds beside the figures of the authors' code."""
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import sys

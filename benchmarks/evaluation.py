@@ -1,7 +1,5 @@
 """Evaluation: what judging 20,000 new rows costs beside anonymeter and SDMetrics, and what is said of which rows."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

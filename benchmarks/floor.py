@@ -1,7 +1,5 @@
 """The floor: one pass over the rows in plain NumPy, what no method that looks at every row can beat by much."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

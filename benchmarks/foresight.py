@@ -5,8 +5,6 @@ that neither has seen, over several random splits. An estimate is good if it is 
 measured is in the stated 95 % range: people not seen are a sample too, and of a small table a small one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

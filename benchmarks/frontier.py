@@ -4,8 +4,6 @@ Writes frontier.json, frontier.md and frontier.svg beside this file, or into the
 kept: a run measures only what is missing, and what ``--again`` names anew.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """The page frontier.md: what was promised, a table per data set and classifier, and the picture of the frontier."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import inf, sqrt
 from pathlib import Path

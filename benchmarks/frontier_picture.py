@@ -1,7 +1,5 @@
 """The frontier as a picture: fairness to the right, accuracy upwards, one panel per data set and classifier."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

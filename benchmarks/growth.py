@@ -1,7 +1,5 @@
 """Growth: how CPU seconds grow with rows, attributes and levels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Judging: what a treatment did to the table, and what models trained on it do to real, untouched people."""
 
-from __future__ import annotations
-
 import os
 import time
 from itertools import combinations

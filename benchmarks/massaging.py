@@ -4,8 +4,6 @@ Kamiran and Calders, "Classifying without discriminating", 2009, and "Data prepr
 without discrimination", 2012, Algorithm 1.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Runs in an interpreter that may have nothing but NumPy and mbi, so this file imports nothing else.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The meter: CPU seconds of all threads and peak memory of this process."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import resource

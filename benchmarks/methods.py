@@ -3,8 +3,6 @@
 A method is prepared outside the clock (its own data set, its own coding), then runs as a call without arguments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A million distinct rows with a target that they do not have: the whole solve against one pass over the rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Out of core: a Parquet table that is never in memory, beside the group-by of two engines over the same columns."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """The page results.md: every bar, then every subject with its tables and curves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """People: the tables of the frontier, and their random splits into people to learn from and people to judge on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any

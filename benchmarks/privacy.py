@@ -5,8 +5,6 @@ people are fitted, and the models are judged on the other 30 %. ``python benchma
 and the table of docs/questions/privacy-cost.md; ``--quick`` only prints a few runs of Adult with ε = 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

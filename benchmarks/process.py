@@ -3,8 +3,6 @@
 The child runs this file as a module: ``python -m benchmarks.process MODULE FUNCTION ARGUMENTS``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import json

@@ -1,7 +1,5 @@
 """Raking: known margins of Adult, beside the libraries that survey people use, and of a Parquet table out of core."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Results: what all subjects measured, kept in one file; a run of some subjects replaces only theirs."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import os

@@ -5,8 +5,6 @@ README and docs say of them; or only the former, into the folder given. Each sub
 of the others stay.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping

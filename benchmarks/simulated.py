@@ -4,8 +4,6 @@ In the census, the columns predict the outcome well (AUC about .91), and women h
 In lending, the protected column itself has no effect, but skewed amounts and a district of many levels predict it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 The real pipeline runs; a clock is put around each of its steps.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import statistics

@@ -4,8 +4,6 @@ It is run by `treatments`, with the interpreter that the environment variable TA
 tabfairgdt makes such an environment. Nothing of fairmaxent is imported here.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """Tables that are made up: columns that depend on each other through hidden numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ To add one, write a function and name it in TREATMENTS. Weights are one per row 
 method with soft labels returns each row once per label.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

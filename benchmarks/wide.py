@@ -1,7 +1,5 @@
 """Wide tables: hundreds of attributes, thousands of features."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

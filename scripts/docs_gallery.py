@@ -3,8 +3,6 @@
 The report is shown as it is, and as a picture where Chromium is installed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import doctest
 import logging

@@ -3,8 +3,6 @@
 Blocks of commands also get what their copy button copies, and long lines of theirs are broken instead of cut.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from operator import attrgetter

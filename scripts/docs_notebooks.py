@@ -3,8 +3,6 @@
 Notebooks are stored without outputs. The tests run them in the same way; a Jupyter kernel is not needed for either.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import html

@@ -1,7 +1,5 @@
 """Signatures and lists of options that exist only at run time, because they are made from the fields of records."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import inspect

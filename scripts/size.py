@@ -3,8 +3,6 @@
 A rule that is broken is printed with every place that breaks it, and ends the run with status 1.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

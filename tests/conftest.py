@@ -1,7 +1,5 @@
 """Fixtures that several test files use."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import subprocess

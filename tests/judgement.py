@@ -5,8 +5,6 @@ it, such as the true positive rate of a group without positives, is NaN and is n
 two of several groups, nothing can be compared, and the comparison is NaN too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

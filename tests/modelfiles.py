@@ -1,7 +1,5 @@
 """Tables with every kind of column, model files of them, and files put together anew with digests that match."""
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 import io

@@ -3,8 +3,6 @@
 Nothing here uses the code under test beyond plain data (sizes, tables, weights), so that agreement proves it.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The pages of the documentation as lists of code blocks, and how each kind of block is run."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import doctest

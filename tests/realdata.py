@@ -1,7 +1,5 @@
 """The paper's data, prepared from the files in the folder ``shared/data`` beside the checkout."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Random biased tables, and rates by group-by: what the tests of the front door share."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """The adapter for AIF360, on a stand-in for its data sets and, where AIF360 is installed, on its own."""
 
-from __future__ import annotations
-
 import copy
 import logging
 import warnings

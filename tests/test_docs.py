@@ -1,7 +1,5 @@
 """The documentation: every block runs and prints what is shown, the site builds, and nothing in it is broken."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import inspect

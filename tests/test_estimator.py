@@ -1,7 +1,5 @@
 """FairMaxEnt: the conventions of scikit-learn and imbalanced-learn, and nothing but debias underneath."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import pickle

@@ -1,7 +1,5 @@
 """One seed, one result: command line, pandas, polars, pyarrow, a lazy frame and the estimator give the same rows."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 from click.testing import CliRunner

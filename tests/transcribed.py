@@ -1,7 +1,5 @@
 """The paper's setting and its algorithms, transcribed line by line: the slow twins of tests/paper/test_paper.py."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product

@@ -22,8 +22,6 @@ Each message says what is wrong, where, and what to do next. An option that a me
 (`Option`), so that each front end can spell it the way its users type it.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ metadata do nothing by themselves. Their readers are plain functions: those belo
 `app.page_options`, for which the command line and the page need other libraries.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import inspect

@@ -3,8 +3,6 @@
 Celis, Keswani, Vishnoi, "Data preprocessing to mitigate bias: a maximum entropy based approach", ICML 2020.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal

@@ -4,8 +4,6 @@ A cell can hold anything: a sequence that writes to the clipboard, a mark that r
 nobody sees. All text passes through here before it reaches a terminal or a report; only tables keep it as it is.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

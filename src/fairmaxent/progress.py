@@ -1,7 +1,5 @@
 """Progress: the callback by which long work reports how far it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 Progress = Callable[[str, float], None]

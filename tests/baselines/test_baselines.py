@@ -1,7 +1,5 @@
 """Baselines: closed forms by group-by, quotas, draws against the exact marginal, and the errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

@@ -1,7 +1,5 @@
 """Optimized preprocessing: the optimum against cvxpy on the program written out, conditions by brute force."""
 
-from __future__ import annotations
-
 import sys
 from functools import cache
 from itertools import permutations, product

@@ -1,7 +1,5 @@
 """Names and levels that contain a comma: every option that takes a list can name them, and errors say how."""
 
-from __future__ import annotations
-
 import json
 import random
 import shlex

@@ -1,7 +1,5 @@
 """A file of options: each key does what the typed option does, and each changes something."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import dataclass, field
 from functools import cache

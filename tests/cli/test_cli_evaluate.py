@@ -1,7 +1,5 @@
 """``fairmaxent evaluate``: files in, the verdict out."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The help of the commands, completion, and choices: what most people need first, and all that the library knows."""
 
-from __future__ import annotations
-
 import re
 from typing import get_args
 

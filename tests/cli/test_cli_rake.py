@@ -1,7 +1,5 @@
 """``fairmaxent rake``: files in and out, refusals and exit codes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import stat

@@ -1,7 +1,5 @@
 """``fairmaxent reproduce`` and ``fairmaxent demo``, from the command to the files."""
 
-from __future__ import annotations
-
 import contextlib
 import html.parser
 

@@ -1,7 +1,5 @@
 """Exact draws: the guide table finds what a plain search finds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Quotas: without bias, and within one row for cells, outcomes and groups, by simulation and by enumeration."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

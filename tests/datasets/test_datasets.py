@@ -1,7 +1,5 @@
 """Data sets: what is shipped, what is derived from it, and what the files that are not shipped must be."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import lzma

@@ -1,7 +1,5 @@
 """Engines put each row into the level that a frame in memory gives it, to the last digit and in every unit of time."""
 
-from __future__ import annotations
-
 import datetime
 from decimal import Decimal
 

@@ -3,8 +3,6 @@
 python evaluation_peers.py REAL NEW CONTROL QUESTION
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import sys

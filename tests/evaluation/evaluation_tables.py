@@ -1,7 +1,5 @@
 """Small tables of people for the tests of `evaluate`."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -1,7 +1,5 @@
 """What evaluate says of rows that are copies, of rows that are not, and of tables that make no sense."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import cache

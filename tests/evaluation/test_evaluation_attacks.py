@@ -1,7 +1,5 @@
 """Every measure of evaluate against a slow twin that follows its definition word by word."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -4,8 +4,6 @@ Both libraries want older versions of others than fairmaxent does, so that they 
 FAIRMAXENT_EVALUATION_PYTHON names it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

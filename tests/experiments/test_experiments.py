@@ -1,7 +1,5 @@
 """The experiments: folds, measures, cells kept and found again, shapes of the paper's curves."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """What shows the reproduction: published numbers, reasons, figures and the page, on made-up tables."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

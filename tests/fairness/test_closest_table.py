@@ -4,8 +4,6 @@ Where all wishes are linear in the table the solver gets the whole problem, othe
 definition: the closest group shares, then the closest table with these shares.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import cvxpy as cp

@@ -1,7 +1,5 @@
 """A fit at a glance: its summary as a frame, its plot, its report, and what a notebook shows."""
 
-from __future__ import annotations
-
 import sys
 from html.parser import HTMLParser
 

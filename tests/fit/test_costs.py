@@ -1,7 +1,5 @@
 """Costs: every number is what a group-by on the delivered weights or rows gives, done here by pandas."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 
 import numpy as np

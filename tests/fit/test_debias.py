@@ -1,7 +1,5 @@
 """The front door: exact fairness and its options."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Design weights that matter: the estimate of a trained model, against scikit-learn on weighted rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The fitted distribution: the sampler is the model."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How many people and rounds an estimate takes: everybody if asked for, and what a few seconds allow otherwise."""
 
-from __future__ import annotations
-
 import pytest
 
 from fairmaxent import Estimate, Relabel

@@ -1,7 +1,5 @@
 """The people whom an estimate is made from: shares of the table, each with a row of their own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

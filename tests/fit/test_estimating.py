@@ -1,7 +1,5 @@
 """The estimate against plain cross-validation, and that nothing leaks into it."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a fit gives: rows, weights, rows to add, and what it says of itself."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ranges of numbers in what is given."""
 
-from __future__ import annotations
-
 import datetime
 
 import numpy as np

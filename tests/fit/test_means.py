@@ -1,7 +1,5 @@
 """A numeric outcome with equal group means: exact for weights, and closest to the data."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pandas as pd

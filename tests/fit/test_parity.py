@@ -1,7 +1,5 @@
 """What relabelling makes equal: mean probabilities, or the decisions of a student about people it has never seen."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Details: drawn rows that keep the numbers of a real row, also under evidence, after saving, and never forbidden."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 

@@ -1,7 +1,5 @@
 """Fits that relabel: exact by enumeration of the whole domain, and every output of them."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import os

@@ -1,7 +1,5 @@
 """request.py, keywords.py: what was asked for is checked once, kept whole, and shown by every front door."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import fields, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Several outcome columns, each with its own rates, exact together."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import cvxpy as cp

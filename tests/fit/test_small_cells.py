@@ -1,7 +1,5 @@
 """Small cells of outcome and groups: they borrow from the base, and do not colour the others."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

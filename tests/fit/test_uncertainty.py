@@ -1,7 +1,5 @@
 """Uncertainty: intervals of the fair table, against simulation and brute force."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Design weights on any scale that float64 has: the same fit, certificate and metrics as with an average of 1."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

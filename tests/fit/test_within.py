@@ -1,7 +1,5 @@
 """Rates within strata: every stratum exact, kept as large as it was, and closest to the data by another solver."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import cvxpy as cp

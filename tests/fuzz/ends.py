@@ -1,7 +1,5 @@
 """How a generated call or command must end, and soon, so that a loop without end is found instead of waited for."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

@@ -1,7 +1,5 @@
 """Generated calls: frames of any library with cells of any kind, and options that are right, wrong, or absurd."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import math

@@ -3,8 +3,6 @@
 ``python tests/golden/golden_cases.py`` runs them and writes golden.json again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

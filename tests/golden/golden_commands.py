@@ -1,7 +1,5 @@
 """Golden cases: the command line, and the report."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

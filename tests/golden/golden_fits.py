@@ -1,7 +1,5 @@
 """Golden cases: tables in memory and out of it, every way to use a fit, relabelling, and saved models."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Golden cases: the paper's own method, methods of other authors, the metrics, and the scikit-learn estimator."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 import numpy as np

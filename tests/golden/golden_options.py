@@ -1,7 +1,5 @@
 """Golden cases: what debias can be asked for."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

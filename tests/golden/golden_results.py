@@ -1,7 +1,5 @@
 """The small tables that golden cases start from, and what they return: rows as CSV text, arrays, and plain values."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import re

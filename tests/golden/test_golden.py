@@ -9,8 +9,6 @@ the diff, which has one line for each result that changed:
 The results were recorded with the versions in constraints.txt.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

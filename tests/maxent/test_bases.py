@@ -1,7 +1,5 @@
 """Bases: the structure of the rooted tree, and what is struck out of it."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Newton: the last step needs no Hessian if the one before it will do, and the solution is as good."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The whole core on random small problems against full enumeration: bases × features × solvers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Every prior against full enumeration, kind by kind."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

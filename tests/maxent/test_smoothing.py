@@ -1,7 +1,5 @@
 """Smoothing: what small cells borrow, from whom, and how much."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

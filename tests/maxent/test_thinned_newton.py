@@ -1,7 +1,5 @@
 """Many rows: packed columns, thinned tables, and Newton with an estimated Hessian, against their plain twins."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Calibration by group: against scikit-learn, by hand, and by simulation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

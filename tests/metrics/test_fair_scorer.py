@@ -1,7 +1,5 @@
 """The scorer: its value by hand, and inside the searches of scikit-learn."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

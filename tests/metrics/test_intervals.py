@@ -1,7 +1,5 @@
 """Intervals of shares, rates and differences: by their definitions, by slow twins, and by enumerating all samples."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Equal opportunity and equalised odds: against fairlearn, the statistical rate of part of the rows, and by hand."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the metrics and the scorer refuse, each with words that help."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

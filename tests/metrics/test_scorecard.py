@@ -1,7 +1,5 @@
 """The judgement of a model: against scikit-learn, fairlearn, AIF360 and definitions written out row by row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

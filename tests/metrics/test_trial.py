@@ -1,7 +1,5 @@
 """Scores on people not seen, against the scorecard; their ranges, against new people."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score

@@ -1,7 +1,5 @@
 """Metrics within strata against a group-by written by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

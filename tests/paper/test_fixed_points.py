@@ -1,7 +1,5 @@
 """The paper's data, as the package ships them: what the authors' code computes on them, to all digits known."""
 
-from __future__ import annotations
-
 from functools import cache
 from math import log
 

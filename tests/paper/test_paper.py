@@ -5,8 +5,6 @@ run over every point of a small domain. Where the text has a slip, the corrected
 says so. The outcome Y is attribute 0 and the protected attribute Z is attribute 1 throughout.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from itertools import product
 from math import e, log

@@ -1,7 +1,5 @@
 """Table 1 of the paper: what each method can do and cannot, every tick and every cross shown."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import pairwise
 

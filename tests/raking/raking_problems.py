@@ -1,7 +1,5 @@
 """Random raking problems, with what is known about them by construction, and slow twins of the solver."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import combinations
 

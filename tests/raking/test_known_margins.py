@@ -1,7 +1,5 @@
 """Reading margins: mappings and tables, shares and totals, levels that do not match."""
 
-from __future__ import annotations
-
 import pandas as pd
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """A raking and its outputs: weights, tables, rows, a distribution, replicates and the certificate."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bounds hold exactly, and the weights within them are the closest ones."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Margins that contradict each other: the set that is named is really infeasible, and really the smallest."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import polars as pl

@@ -1,7 +1,5 @@
 """The weights are those of iterative proportional fitting, and of other libraries for surveys."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

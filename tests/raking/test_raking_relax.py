@@ -1,7 +1,5 @@
 """Relaxed margins: the closest that weights can come, proved by their gap."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """Labellers: what they learn from, that they never label what they learned from, and Bayes' rule for the tree."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Tilting soft labels to a wanted mean, and levelling the decisions they lead to, against general solvers."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The report on a raking: three forms, nothing from the data as markup, the same bytes each time."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """The numbers of a report, against group-by, other libraries, and brute force."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -3,8 +3,6 @@
 axe-core is taken from where `appserver` finds it.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Costs in a report: counted by pandas in what was delivered, shown on the first page, and outcomes that changed."""
 
-from __future__ import annotations
-
 import json
 import re
 

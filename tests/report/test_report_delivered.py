@@ -1,7 +1,5 @@
 """What was delivered is judged as well as the distribution: rows, weights and rows to add, against group-by."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

@@ -1,7 +1,5 @@
 """What the rows give away, in a report: the same rows judged by hand, every form, and when nothing can be judged."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

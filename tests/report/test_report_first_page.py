@@ -1,7 +1,5 @@
 """The first page: its answers are those of pandas, it is filed under what was given, and it stays one page."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from datetime import UTC, datetime, timedelta, timezone

@@ -1,7 +1,5 @@
 """The forms of a report: HTML, Markdown and JSON show the same numbers, escaped, whole, and the same each time."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

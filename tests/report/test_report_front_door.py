@@ -1,7 +1,5 @@
 """Options are named in reports as the person who asked for the report knows them: in Python, typed, or labelled."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import fields

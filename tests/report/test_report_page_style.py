@@ -1,7 +1,5 @@
 """The page's colours, headings, labels and print rules, read from its style and markup without a browser."""
 
-from __future__ import annotations
-
 import re
 from importlib.resources import files
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The report as PDF, with stand-ins for a browser: what it is given, and what becomes of one that fails or hangs."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

@@ -1,7 +1,5 @@
 """The guard at the door: only this computer, only this address, only who has the token, and only the app's own page."""
 
-from __future__ import annotations
-
 import hmac
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping

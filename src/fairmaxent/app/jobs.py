@@ -3,8 +3,6 @@
 Light to import, so that the page is there at once.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

@@ -1,7 +1,5 @@
 """A table that was opened, in memory or scanned where it is if it is Parquet, and the names of files made from it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

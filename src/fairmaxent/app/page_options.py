@@ -1,7 +1,5 @@
 """Options on the page: their labels and controls, and what it sends, read by the records of the commands."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields

@@ -1,7 +1,5 @@
 """The session: the table that is open, the scenario, its fit, and what was kept for comparison."""
 
-from __future__ import annotations
-
 import os
 import re
 import threading

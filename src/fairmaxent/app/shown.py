@@ -1,7 +1,5 @@
 """What Look and See show, as plain values for the page: an inspection, and a fit in people as well as in rates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What Take makes, by the same functions as the command line: the files, and weights for known margins."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import replace

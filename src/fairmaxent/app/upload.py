@@ -4,8 +4,6 @@ The child leaves the table as an Arrow file, and what it has to say as JSON, in 
 into.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import subprocess

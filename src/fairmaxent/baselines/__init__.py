@@ -4,8 +4,6 @@ Every result has ``sample(n)``, ``marginal(columns)`` (exact) and ``weights()``,
 :func:`fairmaxent.metrics.statistical_rate` and :func:`fairmaxent.metrics.representation_rate` accept each of them.
 """
 
-from __future__ import annotations
-
 from fairmaxent.baselines.calmon import MappedRows, calmon
 from fairmaxent.baselines.data import NewRows, WeightedRows, kamiran_calders, king_zeng, prior, raw
 

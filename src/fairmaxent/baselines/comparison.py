@@ -1,7 +1,5 @@
 """fairmaxent and other methods side by side on a user's table, with the verdict first."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace

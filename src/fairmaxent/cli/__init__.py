@@ -3,8 +3,6 @@
 `group` finds the commands by name: ``debias`` is ``debias_command`` in the module `debias`.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -3,8 +3,6 @@
 A command's module is imported when it is called.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os

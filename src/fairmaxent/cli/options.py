@@ -3,8 +3,6 @@
 The help begins with the options that most people need, and lists the rest under headings.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

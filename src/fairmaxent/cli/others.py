@@ -1,7 +1,5 @@
 """``fairmaxent app``, ``demo`` and ``reproduce``: the page in the browser, the shipped table, and the paper."""
 
-from __future__ import annotations
-
 import importlib
 import shlex
 import sys

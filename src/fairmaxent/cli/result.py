@@ -1,7 +1,5 @@
 """What ``fairmaxent debias`` made, and what it says about it: to people, and to programs."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -6,8 +6,6 @@ thread, which may be busy in a library for minutes, so a second thread waits for
 interrupts the main thread, which then says so.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os

@@ -4,8 +4,6 @@ On the command line, options of a column are written ``column: one, two``. In do
 a colon belongs to a name.
 """
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import re

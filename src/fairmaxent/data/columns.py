@@ -6,8 +6,6 @@ them as an Arrow stream, which keeps every dtype. pandas may be installed withou
 layout: the numbers or texts behind the dtype, and the dtype's own name.
 """
 
-from __future__ import annotations
-
 import datetime
 import io
 from collections.abc import Callable, Mapping, Sequence

@@ -6,8 +6,6 @@ handed out: each once, from a range in which numbers that were measured would ha
 made of are in vocabulary.toml.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """How the values of a column become levels: bins, rare values, declared orders, and the user's options."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Hashable, Mapping, Sequence

@@ -4,8 +4,6 @@ What would take more memory than is allowed is refused before it is allocated. A
 container has, or what `max_memory` says. Needs are estimates: they are meant to be right within a factor of two.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

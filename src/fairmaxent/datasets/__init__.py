@@ -1,7 +1,5 @@
 """Data sets to try the library on, shipped with it, and the paper's versions of them."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from fairmaxent.datasets.compas import load_compas_large

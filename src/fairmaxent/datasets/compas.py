@@ -1,7 +1,5 @@
 """The paper's large version of the COMPAS data: ProPublica's full file, and the authors' table of charges."""
 
-from __future__ import annotations
-
 import datetime
 from bisect import bisect_left
 from collections.abc import Mapping

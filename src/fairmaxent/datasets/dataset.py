@@ -5,8 +5,6 @@ is a missing value; if all other cells of a column are integers, so is the colum
 from a folder of the user or downloaded, and verified by their checksum.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Mapping, Sequence

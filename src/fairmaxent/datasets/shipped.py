@@ -1,7 +1,5 @@
 """The data sets that are shipped: two of the UCI repository, ProPublica's COMPAS data, and the paper's versions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Documents as HTML, and their pictures as SVG: no script, no network, every text escaped, colours from the page."""
 
-from __future__ import annotations
-
 import html
 import math
 import re

@@ -1,7 +1,5 @@
 """Blocks as plain text, for a terminal, a pipe or a file; documents as Markdown, for a repository or a wiki."""
 
-from __future__ import annotations
-
 import html
 import re
 import textwrap

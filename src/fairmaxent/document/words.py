@@ -1,7 +1,5 @@
 """How documents write numbers and names."""
 
-from __future__ import annotations
-
 import math
 import re
 import textwrap

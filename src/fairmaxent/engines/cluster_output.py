@@ -5,8 +5,6 @@ each cell are first divided among the partitions at random, and each partition t
 the levels of a row alone: no join, and no row moves.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Levels are expressions that the engine evaluates: numbers and times by cut point
 row are packed into integer keys, by which rows are grouped and joined.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Sequence

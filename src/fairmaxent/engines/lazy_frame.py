@@ -5,8 +5,6 @@ weights gives the same domain as the table itself. A column with more than `MOST
 engine: the frequent values stay, and of the others every k-th, in ascending order.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Mapping, Sequence

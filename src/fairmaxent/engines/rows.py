@@ -4,8 +4,6 @@ In memory, one pass over each column gives its levels and its raw values. The en
 each column, then counts the rows; none of them is kept. Those of a cluster stay on its workers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast

@@ -1,7 +1,5 @@
 """The evaluation of new rows before they are shared."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ order. The distance of two rows is Gower's: the sum over the columns of |a − b
 or 1 for everything else. A missing value is at distance 0 from another one and 1 from any value.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What an evaluation measured, and its words: the verdict first, then risk, utility and fidelity."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

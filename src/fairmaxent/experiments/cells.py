@@ -1,7 +1,5 @@
 """The data sets with their folds; and one cell: learn, measure what is drawn, store the result, look it up again."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform

@@ -1,7 +1,5 @@
 """The reproduction on one page: published numbers beside ours, why they differ, and every figure."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Mapping, Sequence

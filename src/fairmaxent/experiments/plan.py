@@ -1,7 +1,5 @@
 """The cells of an experiment: each is one method on one fold of a data set."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -9,8 +9,6 @@ maximum entropy are means over the same five folds, and seconds are the CPU time
 computes.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

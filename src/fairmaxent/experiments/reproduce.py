@@ -1,7 +1,5 @@
 """The paper's tables and figures, made by one call: run all cells in parallel, except those that are already done."""
 
-from __future__ import annotations
-
 import importlib.util
 import multiprocessing
 import os

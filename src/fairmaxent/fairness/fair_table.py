@@ -8,8 +8,6 @@ c(y)·t(g) is linear too. Otherwise choosing shares and outcomes at once is not 
 first the group shares, then the outcomes with those shares fixed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -5,8 +5,6 @@ table is made stratum by stratum. Shares that the user names are about the whole
 each stratum, the closest to the data's, by KL, that have the named marginal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

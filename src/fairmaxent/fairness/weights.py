@@ -9,8 +9,6 @@ as far as that allows. It is t' = min(L·e, t·Π factors), with one factor for 
 (Csiszár): each marginal in turn gets its factors until all of them hold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

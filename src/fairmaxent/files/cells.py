@@ -4,8 +4,6 @@ Beside plain numbers and dates, these are amounts (thousands separated, a curren
 31/12/2025, as offices write them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Polars reads regular files, which is fast. Python's csv module reads unusual one
 unequal length); it also knows the line number that an error message needs.
 """
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import csv

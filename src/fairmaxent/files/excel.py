@@ -4,8 +4,6 @@ Nothing in a workbook is run or fetched: formulas count by the value stored with
 Errors such as #N/A, and formulas that no spreadsheet has computed, are empty cells.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import io
 import itertools

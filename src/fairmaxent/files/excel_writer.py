@@ -3,8 +3,6 @@
 The file depends on the table only, not on when it is written.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 import re

@@ -3,8 +3,6 @@
 Every file is written completely or not at all: see `files.write`.
 """
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Files that store the types of their columns: Parquet, read at once or in pieces, Arrow and JSON lines."""
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import glob

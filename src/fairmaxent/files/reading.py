@@ -4,8 +4,6 @@ A pipe can be read only once, so nothing looks into a file before this does, unl
 a header are recognised only if nothing else can be meant. Sums and remarks below a table are read as rows, with a note.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import io

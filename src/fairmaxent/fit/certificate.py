@@ -1,7 +1,5 @@
 """What a fit promises, and what it reached."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any

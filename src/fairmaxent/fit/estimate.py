@@ -1,7 +1,5 @@
 """Estimate: what a model trained on the result is expected to do, and how much work finding out takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property

@@ -5,8 +5,6 @@ This is estimated before anybody trains one, by cross-fitting: people are dealt 
 one fold, a model learns from its output, and decides about the people of that fold.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 The bounds at the end are what the paper proves of a fit before it is looked at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

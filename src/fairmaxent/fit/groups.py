@@ -1,7 +1,5 @@
 """Groups before and after: their shares and rates as numbers, as a frame and as a picture."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ from fairmaxent.metrics.effective_counts import WeightSums
 from fairmaxent.metrics.intervals import check_confidence, share_interval
 from fairmaxent.plain_text import visible
 
-_KINDS: dict[str, Any] = {"str": nw.String, "int": nw.Int64, "float": nw.Float64}
+_KINDS: dict[type, Any] = {str: nw.String, int: nw.Int64, float: nw.Float64}
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ def summary_frame(fit: Solved, changes: tuple[GroupChange, ...]) -> Any:
     columns = {}
     for name, kind in GroupChange.__annotations__.items():
         column = nw.new_series(name, [getattr(change, name) for change in changes], _KINDS[kind], backend=backend)
-        columns[name] = column.fill_nan(None) if kind == "float" else column
+        columns[name] = column.fill_nan(None) if kind is float else column
     return frames.build(columns)
 
 

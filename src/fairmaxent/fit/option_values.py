@@ -1,7 +1,5 @@
 """The values of options: what they may be, what they mean for the columns of a table, and what was asked in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real

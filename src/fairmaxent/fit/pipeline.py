@@ -1,7 +1,5 @@
 """The front door: from a frame to a fair distribution."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial

@@ -5,8 +5,6 @@ is trusted: sizes are added up before anything is inflated, nothing is unpickled
 class, and every value is what its annotation says.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -3,8 +3,6 @@
 A remark is a tuple of texts and options (`errors.Option`), so that each front end can spell the options its own way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fairmaxent.document.words import counted, percent, times

@@ -1,7 +1,5 @@
 """What was solved: the record behind every output, every certificate and every model file."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Statements: what a certificate says, as sentences and tables, which every form of it and every report has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby

@@ -5,8 +5,6 @@ one must state the same. What was learned by training a model is checked for its
 same fit twice gives the same bytes. Reading never runs anything from the file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -8,8 +8,6 @@ intervals of small cells would be too short, and cells would vanish from replica
 outcome.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any

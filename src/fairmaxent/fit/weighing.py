@@ -1,7 +1,5 @@
 """Weighing: the fair distribution on the rows of the data alone (C = 0), as weights; and the fewest rows to add."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import narwhals as nw

@@ -1,7 +1,5 @@
 """A look at a table before anything is done to it: what it holds, what to watch out for, and what is proposed."""
 
-from __future__ import annotations
-
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
 from fairmaxent.inspection.inspection import inspect
 from fairmaxent.inspection.proposals import Proposal

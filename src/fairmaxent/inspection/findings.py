@@ -1,7 +1,5 @@
 """What was seen in a table, as facts and as text: columns, groups, rates, proposals, hints, and what a fit takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What to look at in a table before anything is done to it: proxies, gaps, tiny groups, doubtful levels, leaks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A look at a table before anything is done to it: columns, groups, rates, proxies, and what a fit would cost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Names, kinds, numbers of levels and positions suggest it; the words that names a
 Nothing here is certain, so each proposal says how sure it is.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace

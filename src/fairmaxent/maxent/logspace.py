@@ -1,7 +1,5 @@
 """Sums of exponentials and entropies, in log space."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fairmaxent.data.table import Reals

@@ -1,7 +1,5 @@
 """Maximum entropy: the p closest to a prior among all with the wanted averages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ the gradients show. `NewtonCG` is for more features than a dense Hessian can hol
 Newton of the paper's appendix ("Full algorithm", Algorithm 5).
 """
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Callable

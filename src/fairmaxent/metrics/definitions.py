@@ -1,7 +1,5 @@
 """Definitions of the metrics: rates of a frame, of predictions, or of a fitted distribution, and what they compare."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -11,8 +11,6 @@ contradict a γ if some pair lies too far beyond it, or every pair too far withi
 for the number of pairs: of k groups, at most ⌊k² / 4⌋ pairs can reach γ together, and only if it is about 0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

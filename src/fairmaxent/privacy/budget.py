@@ -6,8 +6,6 @@ Rényi divergence of order α between M(D) and M(D') is at most ρα for all α 
 so it is what is spent; ε and δ are what is promised.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

@@ -11,8 +11,6 @@ that the noise of measuring the pair is expected to have is subtracted (as in AI
 2022); that is a public number.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a private fit, or one for rows to share, cannot offer, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -3,8 +3,6 @@
 Nothing here looks at the rows; all of it is arithmetic on numbers that were paid for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The certificate of a raking: what the margins are now, what the weights cost, and which levels rest on few rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Factors: by what the weights of each cell change, found by Newton's method, or else with the help of programs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from operator import attrgetter
 

@@ -1,7 +1,5 @@
 """Known margins, as users state them, and as shares that are matched with the levels of the data."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A raking: the weights that known margins ask for, the population that they describe, and `rake`, which finds them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

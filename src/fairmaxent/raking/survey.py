@@ -1,7 +1,5 @@
 """The rows of a survey as margins see them: distinct combinations of the margins' columns, with their weights."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Labellers: models that predict the probability of each outcome for people they have not learned from."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ until the mean is right again. `shift` moves the scores only, and keeps the mean
 come from `closed_loop`, which finds out where the decisions of a model trained on the labels fall.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

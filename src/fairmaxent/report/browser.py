@@ -1,7 +1,5 @@
 """A Chromium on this computer, which turns a page into a PDF: alone, offline, and with nothing left behind."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

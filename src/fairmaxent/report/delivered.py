@@ -1,7 +1,5 @@
 """What was delivered: new rows, weights, or rows to add; rates, copies of real rows, costs of each group."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal

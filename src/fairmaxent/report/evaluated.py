@@ -3,8 +3,6 @@
 Attacks need people who were not in the table: a fifth is set aside as control rows, and the rest is fitted again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The report: every number that is shown, as plain Python values, with the sentences that all of its parts have."""
 
-from __future__ import annotations
-
 import platform
 from dataclasses import dataclass, fields
 from datetime import datetime

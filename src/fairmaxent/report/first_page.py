@@ -3,8 +3,6 @@
 It must fit on one sheet of paper, so each answer shows a few lines; the appendix has the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """What was asked for and reached: each rate in the data, fitted and delivered; who counts more, and who less."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 A new section is a function here, and its line in `_SECTIONS`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 from fairmaxent.document import Block, Code, Document, Listing, Note, Paragraph, Section, Table

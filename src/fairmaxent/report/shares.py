@@ -1,7 +1,5 @@
 """Shares before and after: of every level, of the outcome in every group, and how strongly two columns go together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Where a report comes from, what it is filed under, and the Python that makes the fit again."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping

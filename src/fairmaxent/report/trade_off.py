@@ -1,7 +1,5 @@
 """The trade-off: what the same fit costs with other shares of the base and with other rates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Writing a report on a fit or on a raking to a file; the suffix says in which form."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime

@@ -9,8 +9,6 @@ and normalised. So a cell without rows has what its outcome, its groups and its 
 has what was seen in it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
