@@ -5,6 +5,9 @@ import os
 import subprocess
 import sys
 
+# Two processes share two cores: the threads of one would only wait for those of the other. Set before numpy is loaded.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 
 from fairmaxent.errors import DependencyError
@@ -14,9 +17,6 @@ from mixed import TABLES
 
 # So that reports are the same whenever they are written; set here, so that subprocesses have it, too.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1780000000")
-
-# Two processes share two cores: the threads of one would only wait for those of the other.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Fixtures that start processes: a browser, workers, Java, the documentation's builder.
 STARTING = {"chromium", "cluster", "spark", "site"}

@@ -110,12 +110,6 @@ def test_an_error_says_how(folder, options):
     assert HOW in " ".join(run(*DEBIAS, *options, code=code).split())
 
 
-def test_help_says_how():
-    for command in ("debias", "inspect", "compare", "rake", "evaluate", "report"):
-        shown = " ".join(run(command, "--help").split())
-        assert "contains a comma goes in double quotes" in shown, command
-
-
 def test_what_is_said_can_be_typed(folder):
     typed = as_typed(Option("keep_columns", ["id, of person", "sex"]))
     assert typed == "--keep-columns '\"id, of person\",sex'"
@@ -125,7 +119,7 @@ def test_what_is_said_can_be_typed(folder):
 # ---------------------------------------------------------------- the rules, at random
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(4))
 def test_any_names_come_back(seed):
     rng = random.Random(seed)
     for _ in range(50):

@@ -85,11 +85,9 @@ def test_rows_that_debias_wrote_can_be_evaluated():
 
 def test_formats_may_differ_and_one_table_may_come_from_stdin(folder):
     NEW.write_parquet("new.parquet")
-    CONTROL.write_csv("control.tsv", separator="\t")
     expected = run("real.csv", "new.csv", "--control", "control.csv", *QUICK).output
     piped = run("real.csv", "new.parquet", "--control", "-", *QUICK, input=(folder / "control.csv").read_text())
     assert piped.output == expected
-    assert run("real.csv", "new.parquet", "--control", "control.tsv", *QUICK).output == expected
 
 
 def test_columns_can_be_dropped_from_all_tables():
@@ -124,11 +122,9 @@ def test_a_config_file_serves_debias_and_evaluate():
         (("-", "-"), 2, "only one table can be read from stdin"),
         (("real.csv", "new.csv", "--outcome", "incom"), 3, "did you mean 'income'"),
         (("real.csv", "new.csv", "--protected", "sex"), 2, "name that with --outcome"),
-        (("real.csv", "new.csv", "--favourable", ">50K"), 2, "name that with --outcome"),
         (("real.csv", "new.csv", "--secrets", "ag"), 3, "did you mean 'age'"),
         (("real.csv", "new.csv", "--attacks", "0"), 2, "0 is not in the range"),
         (("real.csv", "empty.csv"), 3, "no rows"),
-        (("real.csv", "new.csv", "--control", "empty.csv"), 3, "no rows"),
     ],
 )
 def test_what_cannot_be_evaluated_ends_with_one_line(arguments, code, message):

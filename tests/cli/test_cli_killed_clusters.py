@@ -70,16 +70,8 @@ def test_all_or_nothing(number, tmp_path):
         local = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
         scheduler = stack.enter_context(running("distributed.cli.dask_scheduler", *local, folder=cluster))
         address = address_of(scheduler)
-        options = [
-            "--no-dashboard",
-            "--no-nanny",
-            "--host",
-            "127.0.0.1",
-            "--nthreads",
-            "1",
-            "--local-directory",
-            str(cluster),
-        ]
+        options = ["--no-dashboard", "--no-nanny", "--host", "127.0.0.1"]
+        options += ["--nthreads", "1", "--local-directory", str(cluster)]
         worker = ["distributed.cli.dask_worker", address, *options]
         workers = [stack.enter_context(running(*worker, folder=cluster)) for _ in range(2)]
         command = started(folder, address)

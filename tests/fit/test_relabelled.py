@@ -1,10 +1,6 @@
 """Fits that relabel: exact by enumeration of the whole domain, and every output of them."""
 
-import hashlib
 import itertools
-import os
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -32,7 +28,7 @@ def relabelled(parity="probabilities", *, labeller=QUICK["relabel"].labeller):
     return {"relabel": Relabel(parity=parity, labeller=labeller, student=GaussianNB())}
 
 
-def discrete_frame(seed, groups=(2,), outcomes=2, rows=400):
+def discrete_frame(seed, groups=(2,), outcomes=2, rows=240):
     """Biased and small enough to write its whole domain out."""
     rng = np.random.default_rng([seed, *groups, outcomes])
     codes = [rng.choice(size, rows, p=rng.dirichlet(np.full(size, 8.0))) for size in groups]
@@ -72,11 +68,15 @@ def laid_out(fit, frame):
 
 
 @pytest.mark.parametrize(
-    ("rate", "parity"), [(0.8, "probabilities"), (1.0, "probabilities"), (None, "probabilities"), (1.0, "predictions")]
-)
-@pytest.mark.parametrize(
-    ("groups", "outcomes", "option"),
-    [((4,), 3, "each"), ((2, 3), 2, "joint"), ((2, 2), 2, "each")],
+    ("groups", "outcomes", "option", "rate", "parity"),
+    [
+        ((4,), 3, "each", 1.0, "probabilities"),
+        ((2, 3), 2, "joint", 0.8, "probabilities"),
+        ((2, 2), 2, "each", None, "probabilities"),
+        ((2, 2), 2, "each", 1.0, "predictions"),
+        pytest.param((4,), 3, "each", 1.0, "predictions", marks=pytest.mark.slow),
+        pytest.param((2, 3), 2, "joint", 1.0, "predictions", marks=pytest.mark.slow),
+    ],
 )
 def test_the_fair_table_holds_exactly(groups, outcomes, option, rate, parity):
     frame = discrete_frame(0, groups, outcomes)
@@ -100,7 +100,7 @@ def test_the_fair_table_holds_exactly(groups, outcomes, option, rate, parity):
 
 @pytest.mark.parametrize(
     ("groups", "outcomes", "parity"),
-    [((2,), 2, "predictions"), ((3,), 3, "predictions"), ((2, 3), 2, "probabilities"), ((2, 2, 2), 3, "probabilities")],
+    [((2,), 2, "predictions"), ((2, 2, 2), 3, "probabilities")],
 )
 def test_nobody_but_the_outcome_changes(groups, outcomes, parity):
     frame = discrete_frame(1, groups, outcomes)
@@ -125,21 +125,11 @@ def test_with_a_representation_rate_only_the_size_of_the_groups_changes():
     assert fit.certificate.effective_rows == pytest.approx(kish, rel=1e-9)
 
 
-@pytest.mark.parametrize(("name", "parity"), [("german", "probabilities"), ("compas", "probabilities")])
-def test_real_data(name, parity):
-    try:
-        data = datasets.load(name)
-    except OSError as problem:
-        pytest.skip(str(problem))
+def test_real_data():
+    data = datasets.load("german")
     protected = list(data.protected)[:1]
-    fit = debias(
-        data.frame,
-        data.outcome,
-        protected,
-        **AS_THEY_ARE | relabelled(parity, labeller=LogisticRegression(max_iter=300)),
-    )
-    if parity == "probabilities":
-        assert fit.certificate.achieved["statistical_rate"][protected[0]] == pytest.approx(1, abs=1e-8)
+    fit = debias(data.frame, data.outcome, protected, **AS_THEY_ARE)
+    assert fit.certificate.achieved["statistical_rate"][protected[0]] == pytest.approx(1, abs=1e-8)
     np.testing.assert_allclose(fit.weights().sum(axis=1), 1, rtol=0, atol=1e-8)
     fair = np.exp(fit.distribution.density.log_probability(fit.weighted.codes))
     cells = np.bincount(fit.weighted.codes[:, 0], weights=fair, minlength=fit.certificate.table.size)
@@ -293,7 +283,7 @@ def test_save_and_load(tmp_path):
     assert (tmp_path / "again").read_bytes() == (tmp_path / "fit").read_bytes()
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("share", [0.0, 0.5])
 def test_drawn_rows_and_a_topped_up_table_are_fair(share):
     frame = discrete_frame(12, (2,), 2)
     fit = debias(frame, "y", "z0", random_state=0, **QUICK | {"base_share": share})
@@ -338,9 +328,7 @@ def test_fitting_again_with_another_base_keeps_the_labels(monkeypatch):
 @pytest.mark.parametrize(
     "labeller",
     [
-        LogisticRegression(),
         make_pipeline(StandardScaler(), LogisticRegression()),
-        GaussianNB(),
         DecisionTreeClassifier(random_state=0),  # probabilities of 0 and 1
         None,
     ],
@@ -397,19 +385,3 @@ def test_a_choice_by_its_name_is_the_plan_with_that_parity(parity, monkeypatch):
     named, planned = (debias(frame, "y", "z0", relabel=plan) for plan in (parity, Relabel(parity=parity)))
     assert (named.request.relabel, named.request.relabelling) == (parity, planned.request.relabel)
     np.testing.assert_array_equal(named.weights(), planned.weights())
-
-
-def fingerprint():
-    fit = debias(discrete_frame(19, rows=60), "y", "z0", relabel="predictions", random_state=3)
-    return hashlib.sha256(fit.weights().tobytes() + fit.sample(100).to_csv().encode()).hexdigest()
-
-
-@pytest.mark.slow
-@pytest.mark.process
-def test_the_same_twice_and_in_another_process():
-    environment = {**os.environ, "PYTHONHASHSEED": "2", "PYTHONPATH": os.pathsep.join(sys.path)}
-    script = "from test_relabelled import fingerprint; print(fingerprint(), end='')"
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True, timeout=300
-    )
-    assert fingerprint() == fingerprint() == done.stdout

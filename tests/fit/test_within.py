@@ -5,13 +5,12 @@ from itertools import product
 import cvxpy as cp
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 import fairmaxent
 from fairmaxent.relabelling.labellers import TREE
 
-QUICK, MANY = 25, 1000
+QUICK, MANY = 8, 1000
 
 
 def random_table(seed):
@@ -116,7 +115,7 @@ def closest(cells, levels, rate):
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # than 1e-12, which is tighter than needed
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("rate", [1.0, 0.7])
 def test_the_table_is_the_closest_one_by_another_solver(seed, rate):
     rng = np.random.default_rng(seed)
@@ -128,26 +127,10 @@ def test_the_table_is_the_closest_one_by_another_solver(seed, rate):
     assert np.abs(fit.certificate.table - expected).max() < 1e-6
 
 
-def test_weights_and_drawn_rows_have_the_rates_too():
-    frame, *_ = random_table(1)
-    fit = fairmaxent.debias(frame, "y", "z", within="s", base_share=0.2, estimate=None)
-    weighed = fit.weigh(frame)
-    table = weighed.groupby(["s", "z", "y"]).fair_weight.sum().unstack(fill_value=0.0)
-    rates = table.div(table.sum(axis=1), axis=0).unstack("z")
-    compared = rates.dropna()
-    filled = fit.certificate.filled_cells
-    if not filled:
-        spread = compared.T.groupby(level=0).agg(lambda group: group.max() - group.min())
-        assert spread.to_numpy().max() < 1e-9
-    drawn = fit.sample(20_000, random_state=0)
-    rates = fairmaxent.metrics.statistical_rate(drawn, "y", "z", within="s", favourable="y1")
-    assert rates.value > 0.9
-
-
 # ---------------------------------------------------------------- kinds of strata
 
 
-def decisions(rows=3000, seed=0):
+def decisions(rows=1000, seed=0):
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({"group": rng.choice(["a", "b"], rows, p=[0.7, 0.3]), "age": rng.integers(18, 70, rows)})
     frame["label"] = np.where(rng.random(rows) < 0.3 + 0.3 * (frame.group == "a"), "yes", "no")
@@ -340,16 +323,6 @@ def test_a_fit_that_fills_cells_of_several_strata_can_be_stored(tmp_path):
     assert fit.certificate.filled_cells == ("hired = no, sex = f, team = y", "hired = yes, sex = f, team = x")
     fit.save(tmp_path / "fit")
     assert fairmaxent.load(tmp_path / "fit").certificate.filled_cells == fit.certificate.filled_cells
-
-
-def test_lazy_frames_and_polars_give_the_same_table():
-    frame = decisions(600)
-    fits = [
-        fairmaxent.debias(table, "decision", "group", within="label", estimate=None)
-        for table in (frame, pl.from_pandas(frame), pl.from_pandas(frame).lazy())
-    ]
-    for fit in fits[1:]:
-        assert np.abs(fit.certificate.table - fits[0].certificate.table).max() < 1e-12
 
 
 def test_the_certificate_and_the_report_speak_of_strata(tmp_path):
