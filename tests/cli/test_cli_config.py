@@ -166,8 +166,9 @@ def test_a_key_is_read_as_the_typed_option_is(folder, key):
     case = CASES[key]
     others = {name: value for name, value in (BASE | QUIET | case.beside).items() if name != key and value is not None}
     in_file = understood(folder, others | {key: case.value})
-    assert in_file == understood(folder, others, case.typed)
-    assert in_file[key] != understood(folder, others)[key] or key in BASE | QUIET
+    typed = understood(folder, others, case.typed)
+    assert in_file | {key: str(in_file[key])} == typed | {key: str(typed[key])}  # the number of a sheet may be a text
+    assert key in BASE | QUIET or in_file[key] != understood(folder, others)[key]
 
 
 @pytest.mark.parametrize("key", [key if key in RUN else pytest.param(key, marks=pytest.mark.slow) for key in CASES])

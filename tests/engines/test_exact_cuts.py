@@ -44,9 +44,7 @@ MOMENTS = [datetime.datetime(1969, 12, 31, 23, 59, 59) + 67 * span for span in S
 @pytest.mark.parametrize(
     ("values", "dtype"),
     [
-        (MONEY, pl.Decimal(18, 2)),
         (MONEY, pl.Decimal(38, 2)),
-        (SHORT, pl.Duration("ms")),
         ([*SHORT[:19], *[SHORT[25]] * 20, *SHORT[26:]], pl.Duration("ms")),  # one value is a bin of its own
         ([*MOMENTS[:19], *[MOMENTS[25]] * 20, *MOMENTS[26:]], pl.Datetime("ms")),
     ],

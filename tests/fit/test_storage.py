@@ -105,7 +105,7 @@ def test_a_fit_comes_back_as_it_was_and_saves_to_the_same_bytes(library, kind, t
 
 
 def test_plans_come_back_without_their_models(tmp_path):
-    relabel = Relabel(parity="predictions", threshold=0.4, labeller=GaussianNB())
+    relabel = Relabel(parity="predictions", threshold=0.4, labeller=GaussianNB(), student="tree")
     estimate = Estimate(output="weights", student=GaussianNB())
     fit = debias(
         pandas_frame()[["hired", "sex", "age"]].assign(hired=lambda frame: frame["hired"] == "yes"),
