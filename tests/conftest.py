@@ -10,6 +10,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 
+import tables
 from fairmaxent.errors import DependencyError
 from fairmaxent.fit import certificate, estimating, pipeline
 from fairmaxent.fit.estimate import NotEstimated
@@ -32,6 +33,11 @@ ESTIMATED_BY_DEFAULT = pipeline.estimated_by_default
 def not_estimated(*_, **__):
     """Stand in for the estimate that nobody asked for; it has a name because fits are pickled."""
     return NotEstimated(())
+
+
+def pytest_configure(config):
+    """Random tests repeat less where slow ones are left out."""
+    tables.SHARE = 0.25 if "not slow" in config.option.markexpr else 1.0
 
 
 @pytest.hookimpl(tryfirst=True)
