@@ -2,7 +2,6 @@
 
 import json
 import random
-import shlex
 
 import polars as pl
 import pytest
@@ -79,17 +78,6 @@ def test_within_also_forbid_and_target(folder):
     many = ["--rows", "4000", "--seed", "0", "-o", "fair.csv", "--force"]
     run(*DEBIAS, "--target", f"city, state: {PLACE}=0.25, Reno, NV=0.75", *many)
     assert abs((pl.read_csv("fair.csv")["city, state"] == PLACE).mean() - 0.25) < 0.03
-
-
-def test_the_next_command_names_them_as_they_are_typed(folder):
-    """A tiny group keeps its size, so rates are proposed by column."""
-    races = ["c"] * 3 + table()[RACE].to_list()[3:]
-    table().with_columns(pl.Series(RACE, races)).drop("city, state", "id, of person").write_csv("tiny.csv")
-    shown = run("inspect", "tiny.csv", "--outcome", "hired", "--protected", f'sex,"{RACE}"')
-    command = shlex.split(shown.split("Next:")[-1].splitlines()[1])
-    rates = command[command.index("--representation-rate") + 1]
-    assert values.RATE.read([rates]) == {"sex": 1.0, RACE: None}
-    run(*command[1:], "--estimate", "none")
 
 
 # ---------------------------------------------------------------- what is said

@@ -135,17 +135,6 @@ def test_after_debias(folder):
     )
 
 
-def test_nothing_is_said_where_programs_read(folder):
-    fit = ["debias", "data.csv", *ROLES, *QUICK, "--seed", "1"]
-    assert "Next" not in run(*fit, "--json").stdout
-    piped = run(*fit, "-o", "-")
-    assert "Next" not in piped.stdout
-    assert "Next: use these rows" in piped.stderr
-    run(*fit, "--model", "m.fme", "--json")
-    assert "Next" not in run("sample", "m.fme", "-n", "5").output
-    assert "Next" not in run("verify", "m.fme", "--json").output
-
-
 def test_after_sample_and_verify(folder):
     run("debias", "data.csv", *ROLES, *QUICK, "--model", "m.fme")
     command = printed_command(run("verify", "m.fme").stdout)

@@ -1,6 +1,5 @@
 """``fairmaxent rake``: files in and out, refusals and exit codes."""
 
-import hashlib
 import json
 import stat
 
@@ -69,23 +68,6 @@ def test_a_report_is_written_beside_the_table(folder):
     assert "survey.csv" in text
     assert "Design effect" in text
     assert run("survey.csv", "--margins", "census.csv", "--report", "report.txt").exit_code == 5
-
-
-def test_a_report_can_be_filed(folder):
-    filing = ["--title", "Spring <survey>", "--author", "A. Person", "--purpose", "planning"]
-    result = run("survey.csv", "--margins", "census.csv", "-o", "w.csv", "--report", "r.json", *filing)
-    assert result.exit_code == 0, result.output
-    record = json.loads((folder / "r.json").read_text())
-    assert (record["title"], record["author"], record["purpose"]) == ("Spring <survey>", "A. Person", "planning")
-    assert record["written"].startswith("20")
-    digests = {one["what"]: (one["name"], one["sha256"]) for one in record["source"]["written"]}
-    for what, name in (("Margins", "census.csv"), ("Weighted table", "w.csv")):
-        assert digests[what] == (name, hashlib.sha256((folder / name).read_bytes()).hexdigest())
-    assert run("survey.csv", "--margins", "census.csv", "--report", "r.md", *filing).exit_code == 0
-    text = (folder / "r.md").read_text()
-    assert text.startswith("# Raking report: Spring &lt;survey&gt;\n")
-    assert "Author: A. Person" in text
-    assert "Date: " in text
 
 
 @pytest.mark.usefixtures("folder")

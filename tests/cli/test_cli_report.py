@@ -124,20 +124,6 @@ def test_a_config_file_is_named_in_the_command(folder):
     assert space["rows"].equals(first)
 
 
-# ---------------------------------------------------------------- samples of a model
-
-
-def test_a_sample_without_a_seed_is_a_new_one():
-    run("debias", "data.csv", *FAVOURED, "--drop", "id", "--seed", 1, "-o", "fair.csv", "--model", "model.fme")
-    drawn = [run("sample", "model.fme", "-n", ROWS).stdout for _ in range(2)]
-    fair = Path("fair.csv").read_text()
-    assert len({*drawn, fair}) == 3
-    assert (
-        run("sample", "model.fme", "-n", 9, "--seed", 4).stdout
-        == run("sample", "model.fme", "-n", 9, "--seed", 4).stdout
-    )
-
-
 # ---------------------------------------------------------------- values as people type them
 
 

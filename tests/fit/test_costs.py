@@ -251,17 +251,6 @@ def test_a_limit_that_was_asked_for_is_the_largest_weight_and_no_remedy():
     assert "limit the weight" not in fit.certificate.warnings[0]
 
 
-def test_few_missing_values_that_are_not_compared_are_no_warning():
-    frame = frame_of(12, weighted=False, rows=2000)
-    frame.loc[:9, "z0"] = None
-    kept = debias(frame, "y", "z0", representation_rate=1.0).certificate
-    assert any(cost.rows == 10 and not cost.compared for cost in kept.costs.groups)
-    assert not list(cost_remarks(kept))
-    assert not str(kept).startswith("warning")
-    compared = debias(frame, "y", "z0", representation_rate=1.0, missing="compare").certificate
-    assert " rests on 10 rows (0.5% of the data)" in compared.warnings[0]
-
-
 def test_one_person_in_two_groups_is_warned_of_once_and_many_groups_are_counted():
     certificate = debias(three_people(), "y", ["sex", "race"], representation_rate=1.0).certificate
     costs = {cost.name: cost for cost in certificate.costs.groups}
@@ -279,16 +268,3 @@ def test_one_person_in_two_groups_is_warned_of_once_and_many_groups_are_counted(
     assert len(remarks) == 4
     assert remarks[-1][0].startswith(f"{len(beyond) - 3} more groups rest on fewer than 30 effective rows")
     assert f"and {len(certificate.costs.groups) - 12} more groups" in str(certificate)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_of_cells_that_count_equally_much_the_first_is_the_worst(seed, tmp_path):
-    """Their weights differ in the last digits, and otherwise when the model is loaded."""
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame({name: rng.choice(["p", "q", "r"], 60) for name in ("a", "b", "s", "z", "y")})
-    frame["w"] = rng.choice([0.25, 1.0, 3.3], 60)
-    heaviest = frame[frame["w"] == frame["w"].max()].sort_values(["y", "z", "s"]).iloc[0]
-    fit = debias(frame, "y", ["z", "s"], statistical_rate=None, weight="w", estimate=None, random_state=seed)
-    assert fit.certificate.costs.worst_cell.name == f"y = {heaviest['y']}, z = {heaviest['z']}, s = {heaviest['s']}"
-    fit.save(tmp_path / "model.fme")
-    assert load(tmp_path / "model.fme").certificate.costs.worst_cell == fit.certificate.costs.worst_cell

@@ -198,20 +198,3 @@ def test_evidence_of_several_numbers_keeps_their_proportions():
     inside, outside = narrower.probability(rows)
     assert inside > 0
     assert outside == 0
-
-
-def test_a_number_never_seen_is_not_taken_for_its_neighbour():
-    rng = np.random.default_rng(31)
-    frame = random_frame(rng, (2,), 2)
-    frame["gain"] = np.where(rng.random(len(frame)) < 0.7, 0, rng.integers(1, 1000, len(frame)))
-    with pytest.raises(LevelError, match="'gain' never holds -5"):
-        debias(frame, "y", "z0", forbid=[{"gain": -5}])
-
-
-def test_a_raw_value_goes_before_a_label_of_the_same_text():
-    frame = random_frame(np.random.default_rng(32), (2,), 2)
-    frame["o"] = pd.Series([1, "1", True, "True"] * 125, dtype=object)
-    fit = debias(frame, "y", "z0", random_state=0)
-    for value in (1, "1", True, "True"):
-        drawn = fit.sample(20, given={"o": value})["o"].tolist()
-        assert all(type(cell) is type(value) and cell == value for cell in drawn)

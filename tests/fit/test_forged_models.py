@@ -6,7 +6,6 @@ import os
 import tracemalloc
 import zipfile
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
@@ -171,22 +170,6 @@ def test_an_array_may_not_declare_more_than_it_holds(tmp_path):
     assert refused(sealed(members_of(small_file()) | {"target.npy": header.getvalue()}), tmp_path / "fit")
 
 
-class PanicException(BaseException):
-    """What polars raises when it gives up."""
-
-    __module__ = "pyo3_runtime"
-
-
-def test_a_panic_of_polars_is_a_storage_error(tmp_path, monkeypatch):
-    def give_up(*_):
-        raise PanicException("out of range")
-
-    (tmp_path / "fit").write_bytes(small_file("polars"))
-    monkeypatch.setattr(pl, "read_ipc_stream", give_up)
-    with pytest.raises(StorageError, match="out of range"):
-        load(tmp_path / "fit")
-
-
 HEADERS = {
     "outcome protected": lambda header: header["request"].update(protected=header["request"]["outcome"]),
     "columns repeated": lambda header: header["columns"].append(header["columns"][0]),
@@ -340,12 +323,3 @@ def columns():
 def test_labels_of_learned_columns_fit(bins):
     for name, values in columns().items():
         check_domain(Domain.infer(pl.DataFrame({name: values}), bins=bins))
-
-
-@pytest.mark.parametrize(
-    "edges", [[0, 18, 65, 120], [0.1, 0.123456, 0.9], [DAY, DAY.replace(year=2021), DAY.max], [1, 2]]
-)
-def test_labels_of_declared_columns_fit(edges):
-    frame = nw.from_native(pl.DataFrame({"x": [1]}), eager_only=True)
-    declared = Domain.declare(edges={"x": edges}, missing=["x"])
-    check_domain(Domain(declared.attributes(frame), ()))

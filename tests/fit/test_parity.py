@@ -10,9 +10,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from fairmaxent import Estimate, Relabel, debias
-from fairmaxent.engines.rows import ReadingRequest, read_rows
-from fairmaxent.fit.pipeline import fit_rows
-from fairmaxent.fit.relabel import Labelling
 from fairmaxent.relabelling import closed_loop
 from fairmaxent.relabelling.labellers import ScikitLabeller
 
@@ -230,18 +227,6 @@ def test_missing_values_are_not_compared_unless_asked_for():
         assert len(known.shares) == groups
 
 
-def test_a_fit_of_other_rows_can_move_labels_as_another_did():
-    """The estimate fits without each fold: soft labels are learned anew, but the loop is not repeated."""
-    frame = skewed(8, rows=300)
-    fit = relabelled(frame, parity="predictions", student="tree")
-    reading = read_rows(frame.iloc[::2], ReadingRequest("y", ["z"], domain=fit.domain))
-    half = fit_rows(reading, fit.request, lambda *_: None, learned=Labelling(decisions=fit.certificate.decisions))
-    assert half.certificate.decisions == fit.certificate.decisions
-    assert np.abs(labels_of(half) - labels_of(fit)[::2]).max() > 1e-3
-    if half.certificate.decisions.keeps_means:
-        assert half.certificate.achieved["statistical_rate"]["z"] == pytest.approx(1, abs=1e-8)
-
-
 def test_progress_names_the_labels_and_ends_the_estimate():
     calls = []
     plan = Relabel(parity="predictions", labeller="tree", student="tree")
@@ -251,13 +236,3 @@ def test_progress_names_the_labels_and_ends_the_estimate():
     )  # fmt: skip
     assert list(dict.fromkeys(stage for stage, _ in calls)) == ["read", "count", "label", "base", "solve", "estimate"]
     assert [share for stage, share in calls if stage == "label"] == [0.0, 0.5]
-
-
-def test_a_student_that_decides_for_nothing_that_is_compared():
-    """Most outcomes are missing, so that is what everybody is predicted; there is no rate then."""
-    frame = skewed(3, rows=200)
-    frame.loc[frame.index % 20 > 0, "y"] = None
-    plan = Relabel(parity="predictions", labeller="tree", student="tree")
-    decisions = debias(frame, "y", "z", favourable="o1", relabel=plan).certificate.decisions
-    assert [rate.rate for rate in decisions.rates] == [None]
-    assert decisions.rates[0].vacuous

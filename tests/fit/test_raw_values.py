@@ -111,14 +111,6 @@ def test_given_a_raw_value_rows_weigh_as_bayes_says(table):
     np.testing.assert_allclose(exact[by_sex.index], by_sex, atol=1e-9)
 
 
-def test_evidence_can_be_given_in_steps(table):
-    fit = fitted(table, base_share=0.5)
-    once = fit.distribution.condition({"age": [33, 34], "sex": "F"})
-    steps = fit.distribution.condition({"sex": "F"}).condition({"age": [33, 34]})
-    np.testing.assert_allclose(once.root_table, steps.root_table, atol=1e-12)
-    assert once.sample(50, random_state=0).equals(steps.sample(50, random_state=0))
-
-
 def test_no_real_row_agrees_with_the_evidence(table):
     absent = next(a for a in table["amount"] if table.loc[table["amount"] == a, "sex"].item() == "F")
     with pytest.raises(fairmaxent.errors.EvidenceError, match="probability zero"):
@@ -126,16 +118,6 @@ def test_no_real_row_agrees_with_the_evidence(table):
     drawn = fitted(table, base_share=0.5).sample(5, given={"amount": int(absent), "sex": "M"})
     assert (drawn["amount"] == absent).all()
     assert (drawn["sex"] == "M").all()
-
-
-def test_design_weights_choose_among_equal_levels():
-    table = pd.DataFrame(
-        {"sex": ["F", "F", "M", "M"] * 50, "x": [1.0, 2.0, 1.5, 2.5] * 50, "y": (["a"] * 4 + ["b"] * 4) * 25}
-    )
-    table["w"] = np.where(table["x"].isin([1.0, 1.5]), 3.0, 0.0)
-    domain = fairmaxent.Domain.infer(table.drop(columns="w"), bins={"x": [0, 9]})
-    fit = fairmaxent.debias(table, "y", "sex", weight="w", domain=domain, base_share=0, detail="rows")
-    assert set(fit.sample(100, random_state=0)["x"]) == {1.0, 1.5}
 
 
 def test_forbidden_rows_are_not_copied(table):
@@ -165,14 +147,6 @@ def test_a_domain_that_does_not_know_the_values(table):
     assert "'age' holds" in fitted(other, domain=domain).certificate.redrawn.reason
     with pytest.raises(fairmaxent.errors.InputError, match="'age' holds"):
         fitted(other, domain=domain, detail="rows")
-
-
-def test_missing_numbers_and_rare_values_are_kept(table):
-    ragged = table.assign(age=table["age"].where(table.index % 7 > 0), code=[f"c{i}" for i in range(len(table))])
-    domain = fairmaxent.Domain.infer(ragged, max_levels=5)
-    drawn = fitted(ragged, domain=domain).sample(500)
-    assert drawn["age"].isna().any()
-    assert copies(drawn, ragged).all()
 
 
 def test_copies_whose_numbers_were_redrawn_on_request_are_not_called_rows_of_the_data(table, tmp_path):

@@ -181,30 +181,6 @@ def test_rows_that_break_a_rule_about_the_outcome_weigh_nothing_and_nobody_is_gi
     assert (weights[(frame["z0"] == "g0") & (frame["b"] == "b0")] == 0).all()
 
 
-def test_rules_and_decisions_together():
-    frame = discrete_frame(5)
-    for outcome in ("o0", "o1"):
-        rules = [{"y": outcome, "a": "a1"}]
-        fit = debias(frame, "y", "z0", forbid=rules, **AS_THEY_ARE | relabelled("predictions"))
-        whole = enumerated(fit, frame)
-        assert whole["probability"][(whole["y"] == outcome) & (whole["a"] == "a1")].max() == 0
-
-
-def test_a_target_and_a_rule_that_leave_a_row_without_an_outcome():
-    frame = discrete_frame(6, (2,), 3)
-    rules = [{"y": "o0", "a": "a1"}, {"y": "o1", "a": "a1"}]
-    with pytest.raises(InfeasibleError, match="leave no outcome for some rows"):
-        debias(frame, "y", "z0", forbid=rules, target={"y": {"o0": 0.5, "o1": 0.5, "o2": 0.0}}, **QUICK)
-
-
-def test_a_group_that_lacks_an_outcome_gets_it_from_its_own_rows():
-    frame = discrete_frame(7, (3,))
-    frame = frame[(frame["z0"] != "g2") | (frame["y"] != "o1")]
-    fit = debias(frame, "y", "z0", **AS_THEY_ARE)
-    assert not fit.certificate.filled_cells
-    assert rates_of(laid_out(fit, frame), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
-
-
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_groups_without_rows(share):
     frame = discrete_frame(8, (2, 2))

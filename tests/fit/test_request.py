@@ -149,20 +149,3 @@ def test_unknown_and_missing_arguments_are_named_as_those_of_the_function():
         debias(frame(), "y")
     with pytest.raises(TypeError, match=r"FairMaxEnt\(\) has no option 'row'"):
         fairmaxent.FairMaxEnt(row=3)
-
-
-def test_a_subclass_may_have_parameters_of_its_own():
-    from fairmaxent.aif360 import FairMaxEntPreprocessing
-
-    class Adapter(FairMaxEntPreprocessing):
-        def __init__(self):
-            super().__init__([{"sex": 0}], [{"sex": 1}], base_share=0.4)
-
-    class Sampler(fairmaxent.FairMaxEnt):
-        def __init__(self, protected=None, extra=1):
-            super().__init__(protected)
-            self.extra = extra
-
-    assert Adapter().base_share == 0.4
-    table = frame()
-    assert len(Sampler("z0").fit_resample(table.drop(columns="y"), table["y"])[0]) == len(table)

@@ -173,19 +173,3 @@ def test_files_reports_summaries_and_other_libraries(tmp_path):
 def test_refusals(options, words):
     with pytest.raises(fairmaxent.InputError, match=words):
         fairmaxent.debias(random_people(0), **{"outcome": ["hired", "grade"], "protected": "z", **options})
-
-
-def test_the_remedy_for_a_tiny_group_is_an_option_that_can_be_passed():
-    n = 600
-    frame = pd.DataFrame(
-        {"sex": ["F"] * 5 + ["M"] * (n - 5), "race": ["a", "b", "c"] * (n // 3), "x": ["p", "q"] * (n // 2)}
-    )
-    frame["hired"] = np.where(np.arange(n) % 5 < 2, "yes", "no")
-    frame["kept"] = np.where(np.arange(n) % 7 < 3, "yes", "no")
-    asked = {"representation_rate": 0.5, "estimate": None}
-    fit = fairmaxent.debias(frame, ["hired", "kept"], ["sex", "race"], **asked)
-    assert "representation_rate={'sex': None, 'race': 0.5}" in fit.certificate.warnings[0]
-    within = fairmaxent.debias(frame, "hired", ["sex", "race"], within="x", **asked)
-    assert "representation_rate={'sex': None, 'race': 0.5}" in within.certificate.warnings[0]
-    asked["representation_rate"] = {"sex": None, "race": 0.5}
-    assert fairmaxent.debias(frame, ["hired", "kept"], ["sex", "race"], **asked).certificate.wanted

@@ -246,11 +246,3 @@ def test_a_column_that_cannot_be_stored_is_named_before_anything_is_written(tmp_
     with pytest.raises(StorageError, match=r"'month'.*convert it"):
         debias(frame, "hired", "sex").save(tmp_path / "fit")
     assert not list(tmp_path.iterdir())
-
-
-def test_saving_replaces_an_older_file_and_keeps_its_permissions(small_fit, tmp_path):
-    (tmp_path / "fit").write_bytes(b"old")
-    mode = (tmp_path / "fit").stat().st_mode
-    small_fit.save(tmp_path / "fit")
-    load(tmp_path / "fit")
-    assert (tmp_path / "fit").stat().st_mode == mode

@@ -9,7 +9,6 @@ import pytest
 import fairmaxent
 from fairmaxent import InfeasibleError, InputError, Relabel, debias
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.uncertainty import Span
 
 SHARES = np.array([[0.30, 0.25, 0.02, 0.10], [0.20, 0.08, 0.01, 0.04]])
 
@@ -206,12 +205,3 @@ def test_what_has_no_intervals_is_refused():
     predictions = replace(fit.request, relabel=Relabel(parity="predictions"))
     with pytest.raises(InputError, match="predictions"):
         replace(fit, request=predictions).uncertainty()
-
-
-def test_a_cell_that_only_the_data_have_is_printed_too():
-    frame = drawn(3)
-    fit = debias(frame, "y", "z", statistical_rate=None, forbid=[{"y": "1", "z": "2"}], base_share=0, estimate=None)
-    spans = fit.uncertainty(replicates=40, random_state=0)
-    assert spans.before.cells["y = 1, z = 2"].value > 0
-    assert spans.after.cells["y = 1, z = 2"] == Span(0.0, 0.0, 0.0)
-    assert "y = 1, z = 2" in str(spans)

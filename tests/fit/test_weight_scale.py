@@ -8,7 +8,6 @@ from sklearn.linear_model import LogisticRegression
 
 import fairmaxent
 from fairmaxent import Domain, Estimate, Relabel, debias
-from fairmaxent.data.frames import WeightScale, in_range
 from fairmaxent.inspection import inspect
 from fairmaxent.report.delivered import deliver
 
@@ -174,13 +173,3 @@ def test_added_rows_count_one_beside_the_raw_weights():
     np.testing.assert_allclose(made.table.ravel(), mass / mass.sum(), atol=1e-12)
     with pytest.raises(fairmaxent.errors.WeightError, match=r"1e-300 on average"):
         fitted(scaled(survey(), "1e-300")).top_up()
-
-
-def test_the_scale_of_weights():
-    weights = np.array([0.0, 1.0, 3.0])
-    for factor in (1.0, 5e-324, 1e307, 2.0**1000):
-        scale = WeightScale.of(weights * factor)
-        np.testing.assert_allclose(scale.scaled(weights * factor), weights * 0.75, rtol=1e-15)
-        assert scale.mean == pytest.approx(weights.mean() * factor, abs=5e-324)
-    assert WeightScale.of(np.full(4, 1e308)).scaled(np.full(4, 1e308)).tolist() == [1.0] * 4
-    assert in_range(np.array([3.0, 24.0])).tolist() == [3 / 16, 1.5]  # exactly

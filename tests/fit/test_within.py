@@ -315,27 +315,6 @@ def test_storage_summary_uncertainty_and_intervals(tmp_path):
     assert low - 1e-9 <= drawn.value <= high + 1e-9
 
 
-def test_a_fit_that_fills_cells_of_several_strata_can_be_stored(tmp_path):
-    people = {("f", "x", "no"): 9, ("f", "y", "yes"): 7, **{("m", t, o): 6 for t in "xy" for o in ("no", "yes")}}
-    rows = [row for row, count in people.items() for _ in range(count)]
-    data = pd.DataFrame(rows, columns=["sex", "team", "hired"])
-    fit = fairmaxent.debias(data, "hired", "sex", within="team", statistical_rate=0.9, estimate=None)
-    assert fit.certificate.filled_cells == ("hired = no, sex = f, team = y", "hired = yes, sex = f, team = x")
-    fit.save(tmp_path / "fit")
-    assert fairmaxent.load(tmp_path / "fit").certificate.filled_cells == fit.certificate.filled_cells
-
-
-def test_the_certificate_and_the_report_speak_of_strata(tmp_path):
-    frame = decisions(600)
-    fit = fairmaxent.debias(frame, "decision", "group", within="label", estimate=None)
-    assert "statistical rate of group within label" in str(fit.certificate)
-    fit.report(tmp_path / "report.md", data=frame)
-    text = (tmp_path / "report.md").read_text()
-    assert "group within label" in text
-    assert "Each stratum of label keeps its size" in text
-    assert 'within="label"' in text or "within='label'" in text
-
-
 def test_the_estimator_takes_names_and_positions():
     frame = decisions(600)
     expected = fairmaxent.debias(frame, "decision", "group", within="label", estimate=None).weights()
