@@ -125,13 +125,6 @@ def test_the_outcome_keeps_its_name(parts, name):
     assert FairMaxEnt("z0").fit_resample(X, y.rename(labels[0]).to_frame())[1].columns.tolist() == labels
 
 
-def test_the_weight_column_may_be_a_position(frame):
-    weights = np.random.default_rng(0).random(len(frame)) + 0.5
-    weighted = frame.drop(columns="y").assign(w=weights, y=frame["y"])
-    by_place = FairMaxEnt(0, weight=5).fit(weighted.drop(columns="y"), weighted["y"])
-    assert_array_equal(by_place.sample_weight_, fairmaxent.debias(weighted, "y", "z0", weight="w").weights())
-
-
 # ---------------------------------------------------------------- weights, samples, attributes
 
 
@@ -154,14 +147,6 @@ def test_weights_that_cannot_be_fair_say_so():
     assert "FairMaxEnt" in estimator._repr_html_()  # what a notebook shows looks at every attribute
 
 
-def test_sample_draws_as_the_fit_does(parts):
-    estimator = FairMaxEnt("z0", random_state=4).fit(*parts)
-    X, y = estimator.sample(50, given={"z0": "g1"}, random_state=9, iid=True)
-    expected = estimator.fit_.sample(50, given={"z0": "g1"}, random_state=9, iid=True)
-    assert_frame_equal(X.assign(y=y), expected)
-    assert_frame_equal(estimator.sample(20)[0], estimator.fit_.sample(20).drop(columns="y"))
-
-
 def test_attributes(parts):
     estimator = FairMaxEnt("z0", random_state=0)
     _, y = estimator.fit_resample(*parts)
@@ -169,15 +154,6 @@ def test_attributes(parts):
     assert estimator.n_features_in_ == 5
     assert estimator.get_feature_names_out().tolist() == ["z0", "z1", "x0", "x1", "x2"]
     assert estimator.fit_.certificate.achieved["statistical_rate"] == {"z0": pytest.approx(1)}
-
-
-def test_clones_keep_what_was_given(parts):
-    domain = fairmaxent.Domain.infer(parts[0].assign(y=parts[1]), bins={"x1": 3})
-    estimator = FairMaxEnt("z0", domain=domain, target={"x2": None}, random_state=1)
-    copied = clone(estimator)
-    assert copied.get_params() | {"domain": None} == estimator.get_params() | {"domain": None}
-    assert_frame_equal(copied.fit_resample(*parts)[0], estimator.fit_resample(*parts)[0])
-    assert copied.fit_.domain.attribute("x1").size == 3
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import socket
-import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -397,20 +396,6 @@ def test_what_cannot_work_is_one_line(folder, monkeypatch, args):
     assert REFUSED[args] in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert sorted(path.name for path in folder.iterdir()) == ["census.parquet"]
-
-
-def test_a_missing_library_a_missing_file_and_no_workers(cluster, folder, monkeypatch):
-    there = cluster.scheduler.address
-    (folder / "census.parquet").write_bytes(b"PAR1 and no more")
-    assert "cannot read census.parquet as parquet (Error creating dataset" in typed("--scheduler", there).stderr
-
-    def none_in_time(*_, **__):
-        raise TimeoutError
-
-    monkeypatch.setattr(distributed.Client, "wait_for_workers", none_in_time)
-    assert "has no workers; start some: dask worker tcp://" in typed("--scheduler", there).stderr
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    assert "this needs distributed, which is not installed" in typed("--scheduler", there).stderr
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ import pytest
 
 import fairmaxent
 from fairmaxent.data.frames import to_numbers
-from fairmaxent.errors import LevelError
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -68,10 +67,3 @@ def test_pyarrow_decimals_are_the_nearest_floats():
     numbers = to_numbers(series)
     assert numbers[:-1].tolist() == sorted({float(value) for value in MONEY})
     assert np.isnan(numbers[-1])
-
-
-def test_duckdb_refuses_times_of_day_with_gaps():
-    times = [datetime.time(hour, minute) for hour in range(24) for minute in (0, 30)]
-    frame = table([*times, None], pl.Time)
-    with pytest.raises(LevelError, match="'x' was learned as date but is now Unknown"):
-        fairmaxent.debias(duckdb.from_arrow(frame.to_arrow()), "y", "z", estimate=None)

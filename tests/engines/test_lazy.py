@@ -159,17 +159,6 @@ def test_a_domain_that_is_given():
         debias(as_duckdb(frame), "income", "sex", domain=domain)
 
 
-def test_identifiers_are_named_as_in_memory():
-    frame = table().with_columns(id=pl.int_range(ROWS), text=pl.int_range(ROWS).cast(pl.String))
-    lazy, eager = debias(frame.lazy(), "income", "sex"), debias(frame, "income", "sex")
-    assert lazy.columns == eager.columns == tuple(table().columns)
-    assert lazy.certificate.left_out_columns == eager.certificate.left_out_columns == ("id", "text")
-    kept = debias(frame.lazy(), "income", "sex", keep_columns="id")
-    assert kept.columns == (*table().columns, "id")
-    assert kept.domain.notes == debias(frame, "income", "sex", keep_columns=["id"]).domain.notes
-    assert sum("looks like an identifier and was kept" in note for note in kept.domain.notes) == 1
-
-
 # ---------------------------------------------------------------- more values than are kept
 
 
