@@ -177,13 +177,3 @@ def test_the_config_it_writes_is_taken_by_debias(folder):
     domain = fairmaxent.Domain.infer(biased_table(), bins={"age": [0, 50, 100]})
     fit = debias(biased_table(), "income", "sex", favourable=">50K", representation_rate=1.0, domain=domain)
     assert read_table("fair.csv").frame.equals(fit.sample(ROWS, random_state=0))
-
-
-def test_odd_names_survive_the_config(folder):
-    table = biased_table().rename({"sex": 'the "sex", [x] = 1', "job": "ä\\b"})
-    table.write_csv("odd.csv")
-    (folder / "roles.toml").write_text('outcome = "income"\nprotected = [\'the "sex", [x] = 1\']\n')
-    run("inspect", "odd.csv", "--config", "roles.toml", "--write-config", "c.toml")
-    result = CliRunner().invoke(group, ["debias", "odd.csv", "--config", "c.toml", "-o", "fair.csv"])
-    assert result.exit_code == 0, result.stderr
-    assert read_table("fair.csv").frame.columns == table.columns

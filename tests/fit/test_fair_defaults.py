@@ -150,14 +150,3 @@ def test_a_target_of_the_outcome_also_sets_the_share_of_missing_ones(wanted):
     shares = shares_of(frame.y.fillna("missing"), fit.weights())
     assert shares == pytest.approx({"yes": wanted["yes"], "no": wanted["no"], "missing": wanted.get(None, 0.0)})
     assert fit.certificate.achieved["statistical_rate"]["z"] == pytest.approx(1)
-
-
-def test_rows_may_lack_two_outcomes():
-    frame, rng = with_gaps(), np.random.default_rng(1)
-    frame["promoted"] = np.where(rng.random(600) < np.where(frame.z == "q", 0.3, 0.6), "yes", "no").astype(object)
-    frame.loc[rng.random(600) < 0.1, "promoted"] = None
-    assert (frame.y.isna() & frame.promoted.isna()).any()
-    fit = fairmaxent.debias(frame, ["y", "promoted"], "z", estimate=None, forbid=[{"x": "a", "z": "p"}])
-    promoted = frame.promoted.fillna("missing")
-    assert shares_of(promoted, fit.weights()) == pytest.approx(promoted.value_counts(normalize=True).to_dict())
-    assert list(fit.certificate.achieved["statistical_rate"].values()) == pytest.approx([1, 1])

@@ -10,7 +10,7 @@ import pytest
 
 import realdata
 from fairmaxent.data.domain import Domain
-from fairmaxent.errors import EvidenceError, InputError, LevelError
+from fairmaxent.errors import EvidenceError, LevelError
 from fairmaxent.fit.pipeline import debias
 from fairmaxent.fit.weighing import fair_counts
 from tables import as_table, random_frame, rates_of
@@ -151,15 +151,6 @@ def test_evidence_on_a_binned_number_is_that_number():
         debias(frame, "y", "z0", forbid=[{"age": 30, "x2": True}])
     with pytest.raises(EvidenceError, match="probability zero"):
         fit.distribution.condition({"age": 30}).condition({"age": 31})
-
-
-def test_a_given_domain_keeps_the_order_of_the_frame():
-    frame = random_frame(np.random.default_rng(28), (2,), 2)
-    turned = frame[frame.columns[::-1]]
-    drawn = debias(turned, "y", "z0", domain=Domain.infer(frame)).sample(10, random_state=0)
-    assert list(drawn.columns) == list(turned.columns)
-    with pytest.raises(InputError, match="learned from a pandas table, but the frame is a polars table"):
-        debias(pl.from_pandas(frame), "y", "z0", domain=Domain.infer(frame))
 
 
 def test_what_a_careful_reader_should_know_is_noted():

@@ -94,13 +94,6 @@ def test_columns_are_kept_on_purpose(library):
     assert debias(frame, "hired", "sex", keep_columns=[]).columns == tuple(KEPT)
 
 
-def test_columns_that_another_option_names_are_kept():
-    assert "patient_id" in debias(people(), "hired", "sex", target={"patient_id": None}).columns
-    rule = [{"mail": people()["mail"].mode()[0], "sex": "F"}]
-    assert "mail" in debias(people(), "hired", "sex", forbid=rule).columns
-    assert "patient_id" in debias(people(), "hired", "patient_id", statistical_rate=None).columns
-
-
 def test_a_given_domain_is_narrowed():
     domain = Domain.infer(people(), bins={"age": [0, 40, 100]})
     fit = debias(people(), "hired", "sex", domain=domain)
@@ -190,20 +183,6 @@ def test_a_hint_lists_no_people(options):
     with pytest.raises(fairmaxent.InputError) as caught:
         debias(people(), "hired", "sex", **options)
     assert not leaks(str(caught.value))
-
-
-# ---------------------------------------------------------------- notes on how a file was read
-
-
-def test_a_note_on_reading_shows_no_cell_of_a_column_that_is_left_out(tmp_path):
-    table = people().astype({"patient_id": str, "age": str})
-    table.loc[3, ["patient_id", "age"]] = ["Zqname Zqsurname", "unknown"]
-    table.to_csv(tmp_path / "data.csv", index=False)
-    asked = ["--outcome", "hired", "--protected", "sex", "--estimate", "none"]
-    files = ["-o", tmp_path / "fair.csv", "--report", tmp_path / "report.json"]
-    result = run("debias", tmp_path / "data.csv", *asked, *files)
-    assert "age was read as text because of 'unknown'" in result.stdout
-    assert "Zqname" not in result.stdout + result.stderr + (tmp_path / "report.json").read_text()
 
 
 # ---------------------------------------------------------------- categories that no row has

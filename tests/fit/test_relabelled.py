@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -16,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import fairmaxent.relabelling.labellers
-from fairmaxent import InfeasibleError, InputError, Relabel, datasets, debias, load
+from fairmaxent import InputError, Relabel, datasets, debias, load
 from fairmaxent.fit.pipeline import refit
 from tables import rates_of
 
@@ -181,23 +180,6 @@ def test_rows_that_break_a_rule_about_the_outcome_weigh_nothing_and_nobody_is_gi
     assert (weights[(frame["z0"] == "g0") & (frame["b"] == "b0")] == 0).all()
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5])
-def test_groups_without_rows(share):
-    frame = discrete_frame(8, (2, 2))
-    frame = frame[(frame["z0"] != "g1") | (frame["z1"] != "g1")]
-    options = {**QUICK, "base_share": share, "groups": "joint"}
-    fit = debias(frame, "y", ["z0", "z1"], **options)
-    assert fit.certificate.achieved["statistical_rate"]["z0 × z1"] == pytest.approx(1, abs=1e-8)
-    if share == 0:
-        with pytest.raises(InfeasibleError, match="base_share > 0"):
-            debias(frame, "y", ["z0", "z1"], representation_rate=1.0, **options)
-    else:
-        filled = debias(frame, "y", ["z0", "z1"], representation_rate=1.0, **options)
-        assert filled.certificate.achieved["representation_rate"]["z0 × z1"] == pytest.approx(1, abs=1e-8)
-        with pytest.raises(InfeasibleError, match="no rows"):
-            filled.weights()
-
-
 def test_a_missing_outcome_is_a_level_if_it_is_compared():
     frame = discrete_frame(9)
     frame.loc[::7, "y"] = None
@@ -223,24 +205,6 @@ def test_a_missing_outcome_that_is_not_compared_stays_as_common_as_it_is():
         rates.append(np.array(known) / np.sum(known))
     np.testing.assert_allclose(rates[0], rates[1], atol=1e-8)
     np.testing.assert_allclose(rates[0], frame["y"].value_counts(normalize=True).sort_index(), atol=1e-8)
-
-
-def test_weigh_is_the_same_for_every_library():
-    frame = discrete_frame(10, (2,), 3)
-    frame["age"] = np.random.default_rng(0).integers(18, 80, len(frame))
-    tables = {"pandas": frame, "polars": pl.from_pandas(frame), "pyarrow": pa.Table.from_pandas(frame)}
-    found = []
-    for table in tables.values():
-        weighed = debias(table, "y", "z0", **AS_THEY_ARE).weigh(table, name="fair")
-        assert type(weighed) is type(table)
-        long = pd.DataFrame({name: list(np.asarray(weighed[name])) for name in (*frame.columns, "fair")})
-        found.append(long)
-        assert len(long) == 3 * len(frame)
-        assert list(long["age"]) == [*frame["age"]] * 3  # rows keep everything else as it is
-        np.testing.assert_allclose(shares(long, ["z0"], "fair"), shares(frame.assign(n=1.0), ["z0"], "n"), atol=1e-9)
-        assert rates_of(long.assign(probability=long["fair"]), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
-    pd.testing.assert_frame_equal(found[0], found[1], check_dtype=False)
-    pd.testing.assert_frame_equal(found[0], found[2], check_dtype=False)
 
 
 # ---------------------------------------------------------------- the other outputs

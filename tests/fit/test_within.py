@@ -262,32 +262,6 @@ def test_relabelling_keeps_people_and_gives_equal_means_within_strata():
     assert np.abs(shares - (frame.decision == "taken").groupby(frame.label).mean()).max() < 1e-9
 
 
-def test_decisions_of_a_student_are_compared_within_strata():
-    frame = decisions(1200)
-    plan = fairmaxent.Relabel(parity="predictions", labeller=TREE, student=TREE)
-    fit = fairmaxent.debias(frame, "decision", "group", within="label", relabel=plan, estimate=None)
-    (rate,) = fit.certificate.decisions.rates
-    assert rate.grouping == "group within label"
-    by_stratum = {}
-    for share in fit.certificate.decisions.shares:
-        if share.outcome == "decision = taken":
-            group, stratum = share.group.split(", ")
-            by_stratum.setdefault(stratum, {})[group] = share.share
-    ratios = [min(groups.values()) / max(groups.values()) for groups in by_stratum.values() if max(groups.values()) > 0]
-    assert rate.rate <= min(ratios) + 1e-12
-
-
-def test_the_estimate_is_within_strata():
-    frame = decisions(1500)
-    plan = fairmaxent.Estimate(output="weights", student=TREE)
-    fit = fairmaxent.debias(frame, "decision", "group", favourable="taken", within="label", estimate=plan)
-    scores = fit.certificate.estimate
-    assert list(scores.after.by_predictions) == ["group within label"]
-    # A model that sees label and group decides within labels by group, so before it is far from equal.
-    assert 0 <= scores.before.by_probabilities["group within label"] < 0.95
-    assert scores.after.by_probabilities["group within label"] > scores.before.by_probabilities["group within label"]
-
-
 def test_storage_summary_uncertainty_and_intervals(tmp_path):
     frame = decisions(800)
     fit = fairmaxent.debias(frame, "decision", "group", favourable="taken", within="label", estimate=None)
@@ -313,17 +287,6 @@ def test_storage_summary_uncertainty_and_intervals(tmp_path):
         fit.sample(5000, random_state=3), "decision", "group", favourable="taken", within="label"
     )
     assert low - 1e-9 <= drawn.value <= high + 1e-9
-
-
-def test_the_estimator_takes_names_and_positions():
-    frame = decisions(600)
-    expected = fairmaxent.debias(frame, "decision", "group", within="label", estimate=None).weights()
-    features, outcome = frame.drop(columns="decision"), frame.decision
-    for within in ("label", ["label"], 2, [2], {"label": None}):
-        estimator = fairmaxent.FairMaxEnt("group", within=within, estimate=None).fit(features, outcome)
-        assert np.abs(estimator.sample_weight_ - expected).max() < 1e-9
-    with pytest.raises(fairmaxent.errors.ColumnError, match="within is column 9"):
-        fairmaxent.FairMaxEnt("group", within=9).fit(features, outcome)
 
 
 def test_scores_of_defendants_have_equal_opportunity_and_odds_exactly():
