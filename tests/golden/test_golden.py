@@ -26,7 +26,7 @@ def test_the_same_cases():
 
 
 # Each tries models out dozens of times.
-SLOW = ("cli_relabel", "relabel_three_outcomes", "save_and_load_relabelled")
+SLOW = ("cli_relabel", "estimate_rows", "relabel_three_outcomes", "relabel_threshold", "save_and_load_relabelled")
 
 
 @pytest.mark.parametrize(
