@@ -228,8 +228,8 @@ class Certificate(Facts):
                 f"{self.rows:,})"
             )
         worst = None if self.costs is None else self.costs.worst_cell
-        if worst is not None and worst.largest_weight >= _NOTABLE:
-            yield f"one row counts up to {times(worst.largest_weight)} times as much as the average row ({worst.name})"
+        if worst is not None and worst.most_weight >= _NOTABLE:
+            yield f"one row counts up to {times(worst.most_weight)} times as much as the average row ({worst.name})"
         yield from (f"outcomes changed for {line}" for line in changed_lines(self.costs))
         yield from filled_lines(sum(self.filled_shares))
 
@@ -271,7 +271,7 @@ def certify(solved: Solved, told: Told) -> Certificate:
         costs=costs,
         removed_levels=removed_levels(distribution),
         means=group_means(problem, achieved),
-        largest_weight=problem.largest_weight,
+        weight_limit=problem.weight_limit,
         forbidden_rows=forbidden_rows(problem),
         outcome_shares=outcome_shares(problem, achieved),
         notes=solved.domain.notes,

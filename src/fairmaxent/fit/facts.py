@@ -102,7 +102,7 @@ class Facts(Told):
     forbidden_rows: tuple[ForbiddenRows, ...]
     outcome_shares: tuple[OutcomeShare, ...]
     means: tuple[GroupMean, ...]  # none: nobody asked for equal means
-    largest_weight: float | None  # the limit that was asked for
+    weight_limit: float | None  # the limit that was asked for
     notes: tuple[str, ...]  # what reading the columns showed
     costs: Costs | None  # None: one of the paper's own configurations
     copied_share: float  # of drawn rows that copy a real one on purpose

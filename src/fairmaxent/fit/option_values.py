@@ -87,10 +87,8 @@ class Relabel:
         label="Decision threshold",
         only_if={"relabel": ("given",)},
         slider=(0.05, 0.95, 0.01),
-        help="With --relabel: the probability of the favourable outcome from which a model decides for it; 0.5 by "
-        "default.",
-        doc="The probability of the favourable outcome from which the model decides for it. With more than two "
-        "outcomes the likeliest is predicted.",
+        help="If rows are relabelled: the probability of the favourable outcome from which a model decides for it; "
+        "0.5 by default.",
     )
     labeller: Any = option(
         None,
@@ -104,19 +102,16 @@ class Relabel:
         choices=("boosting", "logistic", "tree"),
         label="The model that you will train",
         help="The model that you will train: gradient boosting (the default), logistic regression or the rooted tree. "
-        "--relabel predictions makes its decisions equal, and its behaviour is what is estimated.",
-        page_help="The model whose behaviour is estimated, and whose decisions are made equal if you relabel for "
-        "equal decisions: gradient boosting, logistic regression or the rooted tree.",
-        doc='For ``"predictions"``: the model whose decisions should be equal, given in the same way as the labeller. '
-        "It is tried out on people whom it has not learned from, and labels are corrected by what it decides. Name "
-        "the model that you will train; others come close, but are not certified. An estimate tries it out too.",
+        "Its behaviour is estimated, and its decisions are made equal if you relabel for equal predictions.",
+        doc='For ``"predictions"``: the model whose decisions should be equal, given in the same way as the labeller, '
+        "and tried out on people whom it has not learned from. Name the model that you will train; others come close, "
+        "but are not certified. An estimate tries it out too.",
     )
     blind: bool = option(
         False,
         text="flag",
         label="It does not see the groups",
         help="The model that you will train does not see the protected columns: hide them from all models here too.",
-        doc="Hide the protected columns from the labeller and the student.",
     )
 
     def __post_init__(self) -> None:

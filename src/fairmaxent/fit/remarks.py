@@ -4,9 +4,10 @@ A remark is a tuple of texts and options (`errors.Option`), so that each front e
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from fairmaxent.document.words import counted, percent, times
-from fairmaxent.errors import Option
+from fairmaxent.errors import KEEP_COLUMNS, Option
 from fairmaxent.fairness.rates import ByGrouping
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES, GroupCost
 from fairmaxent.fit.estimate import ModelEstimate, ModelScores, Remedy
@@ -58,7 +59,7 @@ def _changes_to_the_table(facts: Facts) -> Iterator[Remark]:
         columns = ", ".join(map(repr, facts.left_out_columns))
         yield (
             f"left out, because they look like identifiers or notes about people: {columns}. To keep them, use ",
-            Option("keep_columns", list(facts.left_out_columns)),
+            replace(KEEP_COLUMNS, value=list(facts.left_out_columns)),
         )
     yield from ((note,) for note in facts.notes)
     if facts.redrawn is not None and facts.redrawn.reason is not None:
@@ -97,12 +98,12 @@ def _uncompared(facts: Facts) -> Iterator[Remark]:
 
 def _missed_rates(facts: Facts) -> Iterator[Remark]:
     """Say which rates the limit on weights leaves out of reach."""
-    for kind, name in () if facts.largest_weight is None else facts.rates_shown:
+    for kind, name in () if facts.weight_limit is None else facts.rates_shown:
         wanted, reached = facts.wanted[kind][name], facts.achieved[kind][name]
         if wanted is not None and reached is not None and reached < wanted - REACHED:
             yield (
                 f"the {facts.measure.rate_name(kind, name)} is {reached:.3f}, not {wanted:.3f}, because no row may "
-                f"count more than {facts.largest_weight:g} times (",
+                f"count more than {facts.weight_limit:g} times (",
                 Option("largest_weight"),
                 ")",
             )
@@ -155,7 +156,7 @@ def _statement(group: GroupCost, rows: int) -> str:
     if round(group.effective_rows) < group.rows:
         text += f", which carry as much information as {times(group.effective_rows)} equally weighted ones"
     if group.times > MOST_TIMES:
-        text += f"; one person has {times(group.largest_weight)} times the average weight"
+        text += f"; one person has {times(group.most_weight)} times the average weight"
         if group.most_copies >= 1:
             text += f", and is expected {times(group.most_copies)} times among {rows:,} drawn rows"
     return text
@@ -166,7 +167,7 @@ def _remedy(group: GroupCost, facts: Facts) -> Remark:
     if not group.grows and group.times <= MOST_TIMES:
         return (f". To do better, {merge}, or collect more rows.",)
     ways: list[Remark] = [_keep_size(group, facts), (merge,)]
-    if not facts.largest_weight and group.rows:  # a limit that was asked for is met; a lower one would lower the rates
+    if not facts.weight_limit and group.rows:  # a limit that was asked for is met; a lower one would lower the rates
         ways.append(("limit the weight of one person with ", Option("largest_weight")))
     *others, last = filter(None, ways)
     joined = (part for way in others for part in (*way, ", "))

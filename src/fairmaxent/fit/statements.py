@@ -55,7 +55,7 @@ def rates_table(lines: Sequence[RateLine], heads: tuple[str, str, str]) -> Table
 
 def rate_text(value: float | None, digits: int = 4) -> str:
     """Write a rate; a dash if there is nothing to compare, and no sign before a zero."""
-    return "–" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
+    return "–" if value is None or np.isnan(value) else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def _wanted(rate: float | None, digits: int = 4) -> str:
@@ -79,7 +79,7 @@ def cost_blocks(groups: Sequence[GroupCost], worst_cell: GroupCost, last: Sequen
             percent(cost.before),
             percent(cost.after),
             times(cost.effective_rows),
-            *(times(cost.largest_weight if column == "largest weight" else cost.most_copies) for column in last),
+            *(times(cost.most_weight if column == "largest weight" else cost.most_copies) for column in last),
         )
         for name, cost in [*named, (f"worst cell: {worst_cell.name}", worst_cell)]
     )
