@@ -16,7 +16,7 @@ from fairmaxent.metrics.effective_counts import WeightSums
 from fairmaxent.metrics.intervals import check_confidence, share_interval
 from fairmaxent.plain_text import visible
 
-_KINDS: dict[type, Any] = {str: nw.String, int: nw.Int64, float: nw.Float64}
+_KINDS: dict[Any, Any] = {str: nw.String, int: nw.Int64, float: nw.Float64}
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,9 @@ def draw_groups(fit: Solved, changes: Sequence[GroupChange], what: Plotted, ax: 
     if what == "shares":
         changes = list({(change.column, change.group): change for change in changes}.values())
         title, labels = "Share of each group", [change.group for change in changes]
-    sides = ("rate_before", "rate_after", "rate_before_low", "rate_before_high")
-    sides = sides if what == "rates" else ("share_before", "share_after")
+    sides = ["share_before", "share_after"]
+    if what == "rates":
+        sides = ["rate_before", "rate_after", "rate_before_low", "rate_before_high"]
     numbers = np.array([[getattr(change, side) for side in sides] for change in changes])
     moved = np.nan_to_num(np.abs(numbers[:, 1] - numbers[:, 0]), nan=np.inf)
     shown = np.sort(np.argsort(-moved, kind="stable")[:MOST_LINES])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
@@ -378,5 +378,5 @@ class Request:
 
     def kept(self) -> Request:
         """Return what a fit keeps of its request: a copy, so that the caller's lists and mappings can change."""
-        asked = {name: value for name, value in vars(self).items() if isinstance(value, Collection)}
+        asked: dict[str, Any] = {name: value for name, value in vars(self).items() if isinstance(value, Collection)}
         return replace(self, **copy.deepcopy(asked), domain=None, progress=None)
