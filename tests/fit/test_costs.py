@@ -9,8 +9,8 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from fairmaxent import Relabel, datasets, debias, load
+from fairmaxent.fit.certificate import cost_remarks
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES, Costs
-from fairmaxent.fit.remarks import cost_remarks
 from tables import random_frame
 
 SHIFT = {"x0": {"v0": 0.4, "v1": 0.3, "v2": 0.2, "v3": 0.1}}  # asked for, it moves weights within a cell

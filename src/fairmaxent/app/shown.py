@@ -16,9 +16,9 @@ from fairmaxent.data.levels import value_text
 from fairmaxent.document import Block
 from fairmaxent.errors import cut, spelled
 from fairmaxent.fairness.rates import group_table
+from fairmaxent.fit.certificate import cost_remarks, other_remarks, unfair_decisions
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes
-from fairmaxent.fit.remarks import cost_remarks, other_remarks, unfair_decisions
 from fairmaxent.fit.statements import changed_lines, copies_of, expected_lines
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
 from fairmaxent.inspection.hints import NOTABLE
@@ -171,7 +171,7 @@ def seen(fit: Fit) -> dict[str, Any]:
         "means": certificate.means,
         "effective_rows": certificate.effective_rows,
         "copied_share": certificate.copied_share,
-        "copied_rows": copies_of(redrawn=certificate.redrawn is not None).are,
+        "copied_rows": copies_of(certificate.redrawn)[0],
         "heaviest": max((group.most_weight for group in groups), default=None),
         "most_copies": max((group.most_copies for group in groups), default=None),
         "costs": [

@@ -22,9 +22,9 @@ from fairmaxent.errors import Option, spelled
 from fairmaxent.fairness.rates import Rates, outcome_axis, outcome_rates, worst_ratio
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.fit import statements
+from fairmaxent.fit.certificate import cost_remarks, other_remarks
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes
-from fairmaxent.fit.remarks import cost_remarks, other_remarks
 from fairmaxent.inspection.hints import leak_hints
 from fairmaxent.inspection.proposals import known_levels, propose_favourable
 from fairmaxent.report.delivered import (
@@ -214,10 +214,10 @@ def _sharing(result: Result) -> Iterator[str]:
     if certificate.privacy is not None:
         yield from (line[:1].upper() + line[1:] for line in statements.privacy_lines(certificate.privacy))
     elif certificate.copied_share and result.delivered is not None and result.delivered.mode == "rows":
-        count, copies = result.delivered.rows, statements.copies_of(redrawn=certificate.redrawn is not None)
+        count, (are, mean) = result.delivered.rows, statements.copies_of(certificate.redrawn)
         yield (
             f"About {round(certificate.copied_share * count):,} of the {counted(count, 'new row')} are copies of "
-            f"{copies.are}, and {copies.mean}; for rows to share, add --release."
+            f"{are}, and {mean}; for rows to share, add --release."
         )
 
 

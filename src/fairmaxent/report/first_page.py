@@ -211,7 +211,7 @@ def _model(report: Report) -> Answer:
     compared, more = _first(list(expected_lines(estimate, ["by_predictions"])), _GROUPINGS, "rate")
     rows = tuple(
         (
-            line.name
+            line.label
             if line.grouping is None
             else f"How equally often it predicts {outcome} in the groups of {short_name(line.grouping, _NAME)} "
             "(1 means equal)",
