@@ -13,7 +13,7 @@ from fairmaxent.document.words import counted, percent, times
 from fairmaxent.fit.costs import Costs, GroupCost
 from fairmaxent.fit.estimate import ModelEstimate
 from fairmaxent.fit.facts import GroupMean, OutcomeShare
-from fairmaxent.fit.relabel import DecidedRate, Decisions
+from fairmaxent.fit.relabel import DecidedRate, DecidedShare, Decisions
 from fairmaxent.metrics.trial import OVERALL
 from fairmaxent.privacy.budget import Ledger
 
@@ -146,7 +146,8 @@ def decision_blocks(decisions: Decisions | None) -> list[Block]:
 def decisions_table(decisions: Decisions, digits: int = 4) -> Table:
     """The rate of each grouping, and the share of each group that was decided for."""
     rows = []
-    for part in (*decisions.rates, *decisions.shares):
+    parts: list[DecidedRate | DecidedShare] = [*decisions.rates, *decisions.shares]
+    for part in parts:
         interval = "" if part.low is None or part.high is None else f"{part.low:.{digits}f} to {part.high:.{digits}f}"
         if isinstance(part, DecidedRate):
             name, wanted, reached = f"statistical rate of {part.grouping}", _wanted(part.wanted, digits), part.rate
