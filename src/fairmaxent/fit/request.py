@@ -18,7 +18,7 @@ from fairmaxent.errors import ColumnError, InputError, Option, check_choice
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fit import option_values as values
 from fairmaxent.fit.option_values import EstimateOption, ForbidOption, RateOption, RelabelOption, TargetOption
-from fairmaxent.maxent.priors.bases import BaseKind
+from fairmaxent.maxent.priors.bases import BASES, BaseKind
 from fairmaxent.options import documented, option, words
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.refusals import for_release
@@ -222,7 +222,7 @@ class Request:
         help="Impossible combination: 'sex=Male,pregnant=yes'; repeatable.",
         doc='Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``: they get probability zero. Each '
         "may name any outcome and protected columns, and at most two others.",
-        words=values.forbid_words,
+        words=lambda request: [f"Never: {values.rule_text(rule)}." for rule in request.forbid],
     )
     keep_columns: str | Sequence[str] | None = option(
         None,
@@ -364,12 +364,20 @@ class Request:
 
     def words(self) -> Iterator[str]:
         """What was asked for besides rates, one sentence each."""
-        yield from values.target_words(self)
-        for name in (self.outcome, *self.also_names) if self.means is None else ():
-            if name not in (self.target or {}):
+        target = self.target or {}
+        others = [name for name in (self.outcome, *self.also_names) if self.means is None and name not in target]
+        for name, shares in {**target, **dict.fromkeys(others)}.items():
+            if isinstance(shares, str):
+                yield f"The shares of {name} may change."
+            elif shares is None:
                 yield f"{name} keeps the shares that it has in the data."
+            else:
+                yield f"Shares of {name}: {', '.join(f'{level} {share:.4g}' for level, share in shares.items())}."
         yield from words(self)
-        yield from values.base_words(self)
+        yield "Otherwise the result is as close to the data as possible."
+        if self.privacy is None:
+            base = f"A share of {self.C:.3g} comes from the base {self.base!r}, {BASES[self.base].sentence}"
+            yield f"{base}; it makes combinations possible that no row has."
 
     def has_labels_of(self, other: Request) -> bool:
         """Whether relabelling gives the same labels, because only what comes after them is asked differently."""
