@@ -76,11 +76,8 @@ def test_missing_values_are_not_said_to_keep_a_share_that_was_changed():
     frame.loc[::15, "hired"] = None
     wanted = {"sex": {"F": 0.45, "M": 0.45, "missing": 0.1}}
     fit = fairmaxent.debias(frame, "hired", "sex", target=wanted)
-    said = [text for text in fit.certificate.warnings if "missing values" in text]
-    assert len(said) == 2
-    assert said[0].startswith("missing values of 'hired' (6.7% of the rows) keep their share and are not compared")
-    share = frame["sex"].isna().mean()
-    assert said[1].startswith(f"missing values of 'sex' are 10.0% of the result instead of {share:.1%} of the rows")
+    columns = f"'hired' (6.7% of the rows), 'sex' ({frame['sex'].isna().mean():.1%} of the rows, 10.0% of the result)"
+    assert any(text.startswith(f"missing values of {columns} are not compared") for text in fit.certificate.warnings)
 
 
 def test_rows_without_an_outcome_keep_their_weight():

@@ -278,10 +278,10 @@ def cost_remarks(facts: Facts) -> Iterator[Remark]:
         remedy = _remedy(group, facts)
         yield (_statement(group, facts.rows), *(["."] if remedy in remedies else remedy))
         remedies.append(remedy)
-    if len(groups) > _GROUPS:
+    if (more := len(groups) - _GROUPS) > 0:
         yield (
-            f"{counted(len(groups) - _GROUPS, 'more group')} with fewer than {FEWEST_ROWS} effective rows, or with a "
-            f"person who counts more than {MOST_TIMES} times.",
+            f"{more:,} more {'group rests' if more == 1 else 'groups rest'} on fewer than {FEWEST_ROWS} effective "
+            f"rows, or on a person who counts more than {MOST_TIMES} times.",
         )
 
 

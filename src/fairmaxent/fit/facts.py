@@ -12,15 +12,7 @@ import numpy as np
 from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.data.table import Reals
 from fairmaxent.engines.rows import divergence, tilted_rows
-from fairmaxent.fairness.rates import (
-    ByGrouping,
-    Grouping,
-    Measure,
-    Rates,
-    group_table,
-    smallest_over_largest,
-    worst_ratio,
-)
+from fairmaxent.fairness.rates import ByGrouping, Measure, Rates, group_table, smallest_over_largest, worst_ratio
 from fairmaxent.fit.costs import Costs, measure_costs, row_counts
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.estimate import Deferred, Estimated, ModelEstimate, NotEstimated
@@ -105,7 +97,6 @@ class Facts(Told):
     iterations: int
     residual: float  # max |E[φ] − θ|
     method: str
-    status: str
     multiplier_norm: float  # ‖λ*‖₂
     multiplier_bound: float | None  # Lemma 4.2; None if its assumptions do not hold
     distance: dict[str, float]  # "to_prior": KL(p*‖q); "from_data": KL(data‖p*)
@@ -164,7 +155,6 @@ def facts_of(solved: Solved, told: Told) -> dict[str, Any]:
         iterations=solution.iterations,
         residual=solution.residual,
         method=solution.method,
-        status=solution.status.value,
         multiplier_norm=float(np.linalg.norm(solution.multipliers)),
         multiplier_bound=_multiplier_bound(solved),
         distance={"to_prior": -solution.value, "from_data": divergence(problem.counted, distribution.density)},
@@ -266,7 +256,7 @@ def _group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
     return tuple(means)
 
 
-def _means_by_group(problem: Problem, table: Reals, values: Reals, axes: Grouping) -> Reals:
+def _means_by_group(problem: Problem, table: Reals, values: Reals, axes: tuple[int, ...]) -> Reals:
     """The mean number of each group that is compared, over the rows that have one; NaN if there are none."""
     compared = np.where(np.isnan(values), 0.0, problem.measure.outcomes_compared(table, axes))
     size, total = (group_table(compared * value, axes).sum(axis=0) for value in (1.0, np.nan_to_num(values)))
