@@ -43,9 +43,6 @@ class Scenario:
     asked: AskedOptions
     wanted: OutputOptions
     columns_as: DomainOptions
-    mode: str  # what is made: rows, weights or rows to add
-    drop: tuple[str, ...]  # columns that are left out
-    typed: tuple[str | None, ...]  # how the options are typed
     domain_text: str | None  # a declared domain
     pdf: bool  # whether the report is printed, too
 
@@ -76,9 +73,6 @@ class Scenario:
             asked=asked,
             wanted=wanted,
             columns_as=options.record(DomainOptions),
-            mode=wanted.mode,
-            drop=options.drop,
-            typed=options.typed,
             domain_text=text or None,
             pdf=bool(pdf),
         )
@@ -92,12 +86,14 @@ class Scenario:
     @property
     def needs_rows_in_memory(self) -> bool:
         """Whether the rows of a Parquet file have to be read: relabelling writes each several times."""
-        return (self.asked.relabels and self.mode == "weights") or (self.asked.releases and self.domain_text is None)
+        return (self.asked.relabels and self.wanted.mode == "weights") or (
+            self.asked.releases and self.domain_text is None
+        )
 
     @property
     def file(self) -> TableFile:
         """The table as it is fitted."""
-        return self.table.file(self.drop, in_memory=self.needs_rows_in_memory, texts=self.texts)
+        return self.table.file(self.options.drop, in_memory=self.needs_rows_in_memory, texts=self.texts)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -154,7 +150,7 @@ class Readings:
 def _key(scenario: Scenario, request: Request) -> object:
     """All that the reading depends on."""
     roles = (request.outcome, request.also_names, request.protected_names, request.within_names, request.weight)
-    columns = (scenario.drop, scenario.columns_as, scenario.domain_text, request.detail, request.release)
+    columns = (scenario.options.drop, scenario.columns_as, scenario.domain_text, request.detail, request.release)
     if request.privacy is not None:
         return repr((roles, columns, replace(request.privacy), request.forbid))
     return repr((scenario.needs_rows_in_memory, roles, columns, sorted(request.named_columns)))
@@ -171,7 +167,7 @@ class Fitted:
     @property
     def output(self) -> OutputOption:
         """What a model will be trained on, if this is taken."""
-        return "weights" if self.scenario.mode == "weights" else "rows"
+        return "weights" if self.scenario.wanted.mode == "weights" else "rows"
 
     @property
     def fit(self) -> Fit:
