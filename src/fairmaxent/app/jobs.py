@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from fairmaxent.errors import FairMaxEntError, InputError
 from fairmaxent.plain_text import visible
@@ -22,13 +22,6 @@ Result = TypeVar("Result")
 
 class SupersededError(Exception):
     """Newer work has come in, or the user stopped this, so nobody needs it any more."""
-
-
-class StaleError(InputError):
-    """The page shows another table than the one that is open."""
-
-    def __init__(self) -> None:
-        super().__init__("Another table was opened, perhaps in another tab. Reload this page.")
 
 
 def explained(problem: BaseException, *, hide: str) -> tuple[str, int]:
@@ -97,10 +90,11 @@ class Job:
     result: Any = None
     error: str | None = None
 
-    def stop(self, why: str | None = None) -> None:
+    def stop(self, why: str | None = None) -> Self:
         """Stop it, if it runs; its thread ends when it next reports its progress."""
         if self.state == "running":
             self.error, self.state = why, "stopped" if why is None else "failed"
+        return self
 
 
 class Jobs:

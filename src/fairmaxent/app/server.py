@@ -170,12 +170,6 @@ def _start(session: Session, values: Values) -> Values:
     return vars(session.jobs.start(kind, works[kind]))
 
 
-def _stop(session: Session, values: Values) -> Values:
-    job = session.jobs.get(values.get("number"))
-    job.stop()
-    return vars(job)
-
-
 def _fit(session: Session, values: Values) -> Values:
     """Fit the newest wish, in the thread of the live fits."""
     work = partial(session.fit, values.get("table"), _options(values), spend=values.get("spend") is True)
@@ -197,7 +191,7 @@ _POSTS: dict[str, Act] = {
     "rename": lambda session, values: session.rename(values.get("number"), values.get("name")),
     "unpin": lambda session, values: session.unpin(values.get("number")),
     "job": _start,
-    "stop": _stop,
+    "stop": lambda session, values: vars(session.jobs.get(values.get("number")).stop()),
 }
 
 

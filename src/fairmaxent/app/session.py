@@ -9,10 +9,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from fairmaxent.app.jobs import Jobs, LatestOnly, StaleError, explained
-from fairmaxent.app.opened_table import OpenedTable
+from fairmaxent.app.jobs import Jobs, LatestOnly, explained
 from fairmaxent.app.page_options import as_labelled, forms
-from fairmaxent.app.scenario import Fitted, Readings, Scenario
+from fairmaxent.app.scenario import Fitted, OpenedTable, Readings, Scenario
 from fairmaxent.app.shown import drafted, drawn_blocks, look_at, seen
 from fairmaxent.app.taking import command_text, python_text, take, weigh
 from fairmaxent.app.upload import cool_down
@@ -31,6 +30,7 @@ _PIN_LENGTH = 40  # of the name of a pin
 _NAME_LENGTH = 100  # of a file
 _OF_A_FIT = ("estimate", "evaluate", "take", "trade-off")  # slow work that is about one fit
 _ACCEPTED = ",".join((*SUFFIXES, *COMPRESSED))
+_STALE = "Another table was opened, perhaps in another tab. Reload this page."
 _CHANGED = "What you ask for has changed meanwhile, so this was stopped. Start it again."
 
 
@@ -183,13 +183,13 @@ class Session:
         )
         with self._lock:
             if self.opened is not opened:
-                raise StaleError
+                raise InputError(_STALE)
             self._fitted, self._answer, self._files = fitted, answer, []
         return {"answer": answer}
 
     def _current_table(self, number: object) -> OpenedTable:
         if self.opened is None or number != self.opened.number:
-            raise StaleError
+            raise InputError(_STALE)
         return self.opened
 
     # ------------------------------------------------------------ slow work

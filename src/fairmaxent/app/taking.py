@@ -6,9 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.page_options import FILING_NAMES, IN_APP, page_options
-from fairmaxent.app.scenario import Fitted
+from fairmaxent.app.scenario import Fitted, OpenedTable
 from fairmaxent.cli.debias import make_report, make_result
 from fairmaxent.cli.next_step import command_line
 from fairmaxent.cli.output import FilingOptions, OutputOptions
@@ -63,7 +62,7 @@ def _domain_file(fitted: Fitted) -> str | None:
 def command_text(fitted: Fitted) -> str:
     """The command, on one line, or why there is none; what has its default is left out."""
     table, wanted = fitted.scenario.table, named(fitted)
-    words = ["fairmaxent", "debias", table.typed, *fitted.scenario.options.typed, *table.reading_typed]
+    words = ["fairmaxent", "debias", table.typed, *fitted.scenario.options.typed, *table.options.typed]
     files = {"--domain": _domain_file(fitted), "--estimate": wanted.estimate, "-o": wanted.output}
     files |= {"--model": wanted.model, "--report": wanted.report, "--pdf": wanted.pdf}
     words += [word for name, value in files.items() if value is not None for word in (name, value)]
@@ -213,7 +212,7 @@ def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress:
     )
     progress("writing", 0.5)
     alike = ["--like-input"] if like_input else []
-    words = ["fairmaxent", "rake", table.typed, "--margins", names["margins"], *options.typed, *table.reading_typed]
+    words = ["fairmaxent", "rake", table.typed, "--margins", names["margins"], *options.typed, *table.options.typed]
     command = _typed([*words, "-o", names["output"], *alike, "--report", names["report"]])
     with Staging(wanted.targets, force=True) as staging:
         form = source.form if like_input else None
