@@ -83,16 +83,6 @@ def test_a_summary_is_a_frame_of_the_same_library(frame, fit, convert, kind):
     pd.testing.assert_frame_equal(measured, fit.summary(), check_dtype=False, check_exact=False, atol=1e-9)
 
 
-def test_missing_values_have_a_row_but_no_interval(frame):
-    holes = frame.assign(z0=frame["z0"].where(frame.index % 10 > 0), y=frame["y"].where(frame.index % 7 > 0))
-    summary = debias(holes, "y", "z0", favourable="o1").summary()
-    known = holes.dropna(subset=["z0", "y"])
-    rates = (known["y"] == "o1").groupby(known["z0"]).mean()
-    assert summary["rate_before"].iloc[:2].tolist() == pytest.approx(rates.tolist())
-    assert summary["rate_before_low"].isna().tolist() == [False, False, True]
-    assert summary["rows"].sum() == len(holes)
-
-
 # ---------------------------------------------------------------- what people see
 
 
