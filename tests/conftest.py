@@ -109,7 +109,7 @@ def _app_in_this_process(request, monkeypatch):
     if request.path.parent.name != "app" or request.node.get_closest_marker("process") is not None:
         return
     upload = pytest.importorskip("fairmaxent.app.upload", reason="the app needs starlette")
-    monkeypatch.setattr(upload, "_run", upload.reply)
+    monkeypatch.setattr(upload, "_asked_of_child", upload.read_or_refused)
     monkeypatch.setattr(upload, "warm_up", lambda: None)
     if "trade_off" not in request.node.name:
         monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)
