@@ -99,7 +99,7 @@ KNOWN = {
     "groups": get_args(GroupsOption),
     "detail": get_args(DetailOption),
     "relabel": ("none", *get_args(ParityOption)),
-    "estimate": ("auto", *get_args(OutputOption), "none"),
+    "estimate": (*get_args(OutputOption), "none"),
     "mode": get_args(Mode),
     "input_format": tuple(FORMATS),
     "output_format": tuple(FORMATS),

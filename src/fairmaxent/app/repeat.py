@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.scenario import Scenario
 from fairmaxent.cli.next_step import command_line
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import Request
-from fairmaxent.options import as_python, python_lines
+from fairmaxent.options import python_lines
 from fairmaxent.report.source import Source, reading_lines
 
 _SUFFIXES = {"rows": "-fair", "weights": "-fair-weights", "top-up": "-fair-added"}  # by what is taken
@@ -61,25 +60,23 @@ def command_tokens(scenario: Scenario, names: FileNames, estimated: str | None) 
     yield from scenario.typed
     yield from scenario.table.reading_typed
     yield from () if names.domain is None else ("--domain", names.domain)
-    yield from ("--estimate", estimated or "none")
+    yield from () if estimated is None else ("--estimate", estimated)
     yield from ("-o", names.table)
     yield from ["--like-input"] if names.like_input else []
     yield from ("--model", names.model, "--report", names.report)
     yield from () if names.pdf is None else ("--pdf", names.pdf)
 
 
-def python_text(scenario: Scenario, fit: Fit, names: FileNames, estimated: Any) -> str:
+def python_text(scenario: Scenario, fit: Fit, names: FileNames) -> str:
     """The Python that writes the same table."""
     reading, writing = _file_functions(scenario, names)
     request = fit.request
     assert isinstance(request, Request)
-    plan = "None" if estimated is None else as_python(scenario.asked.trial_of(estimated))
-    options = [line for line in python_lines(request) if not line.strip().startswith("estimate=")]
     narrowed = list(_domain_lines(scenario, fit, names))
     has_domain = any(line.startswith("domain =") for line in narrowed)
     lines = ["import fairmaxent", *reading, *(["frame = table"] if narrowed else []), *narrowed]
-    lines += ["fit = fairmaxent.debias(", f"    {'frame' if narrowed else 'table'},", *options]
-    lines += [*(["    domain=domain,"] if has_domain else []), f"    estimate={plan},", ")"]
+    lines += ["fit = fairmaxent.debias(", f"    {'frame' if narrowed else 'table'},", *python_lines(request)]
+    lines += [*(["    domain=domain,"] if has_domain else []), ")"]
     return "\n".join([*lines, *_made(scenario, fit), *writing, ""])
 
 

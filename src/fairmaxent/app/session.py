@@ -175,7 +175,7 @@ class Session:
                 "wishes": scenario.options.wishes,
                 "see": seen(fitted.fit),
                 "command": command_text(scenario, names, fitted.estimated),
-                "python": python_text(scenario, fitted.fit, names, fitted.estimated),
+                "python": python_text(scenario, fitted.fit, names),
                 "seconds": seconds,
                 "spent": self._readings.spent if scenario.asked.private else [],
             }

@@ -43,7 +43,7 @@ def take(fitted: Fitted, names: FileNames, folder: Path, command: str, progress:
         scenario.wanted,
         output=here(names.table),
         like_input=names.like_input,
-        estimate=fitted.estimated or "none",
+        estimate=fitted.estimated,
         model=here(names.model),
         report=here(names.report),
         pdf=here(names.pdf),

@@ -9,8 +9,7 @@ from fairmaxent.document.words import counted, percent, times
 from fairmaxent.errors import Option
 from fairmaxent.fairness.rates import ByGrouping
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES, GroupCost
-from fairmaxent.fit.estimate import ModelEstimate, ModelScores, Remedy
-from fairmaxent.fit.facts import Facts
+from fairmaxent.fit.facts import Facts, ModelEstimate, ModelScores, Remedy
 from fairmaxent.fit.statements import REACHED
 
 Remark = tuple[object, ...]

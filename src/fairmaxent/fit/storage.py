@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any
 
@@ -29,7 +29,6 @@ from fairmaxent.fairness.weights import reweigh
 from fairmaxent.files.write import write_whole
 from fairmaxent.fit.certificate import Certificate, certify
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.estimate import NotEstimated
 from fairmaxent.fit.facts import Told
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
@@ -90,8 +89,7 @@ _MADE_AGAIN = ("measure", "table")  # of a certificate: they follow from the res
 def save(fit: Solved, certificate: Certificate, path: str | PathLike[str], *, readable: bool = False) -> None:
     """Write a fit, whole or not at all; ``readable``: other users may read it."""
     record, arrays = _packed(fit)
-    # An estimate that nobody has asked for so far is not made to be stored.
-    record["certificate"] = pack(replace(certificate, estimated=certificate.estimate_so_far), without=_MADE_AGAIN)
+    record["certificate"] = pack(certificate, without=_MADE_AGAIN)
     write_whole(path_of(path), to_archive(record, arrays), readable=readable)
 
 
@@ -295,8 +293,7 @@ def _check_told(fit: Solved, told: Told) -> None:
         require("the ledger spends more than the privacy budget", within)
         rows = fit.table.keeps_rows or fit.distribution.details is not None or fit.weight_column is not None
         require("a private model keeps rows", not rows)
-    require("the reason for no estimate is not stored", not isinstance(told.estimated, NotEstimated))
-    numbers = [*_numbers(pack(told.estimated)), *_numbers(pack(told.decisions, without=("offsets",)))]
+    numbers = [*_numbers(pack(told.estimate)), *_numbers(pack(told.decisions, without=("offsets",)))]
     for name, number in numbers:
         fits = math.isnan(number) or 0 <= number <= (math.inf if name in _COUNTS else 1 + 1e-9)
         require("a number of the estimate or the decisions of the certificate is outside its range", fits)

@@ -205,8 +205,7 @@ def _model(report: Report) -> Answer:
         )
         return Answer("model", question, lines)
     if estimate is None:
-        why = "" if report.not_estimated is None else f" The reason: {report.not_estimated}."
-        return Answer("model", question, (f"{report.how_to_estimate()}{why}",))
+        return Answer("model", question, (report.how_to_estimate(),))
     trained = "new rows" if estimate.output == "rows" else "weighted rows"
     compared, more = _first(list(expected_lines(estimate, ["by_predictions"])), _GROUPINGS, "rate")
     rows = tuple(

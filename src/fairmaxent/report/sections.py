@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from fairmaxent.document import Block, Code, Document, Listing, Note, Paragraph, Section, Table
 from fairmaxent.document.words import percent
 from fairmaxent.errors import BASE_SHARE
-from fairmaxent.fit.estimate import ModelEstimate
+from fairmaxent.fit.facts import ModelEstimate
 from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.statements import cost_blocks, decisions_table, expected_lines, rate_text
 from fairmaxent.report.evaluated import evaluation_blocks
