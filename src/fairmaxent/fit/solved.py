@@ -6,7 +6,6 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import UNSCALED, WeightScale
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Counted, Reals
 from fairmaxent.fit.distribution import Distribution
@@ -31,7 +30,7 @@ class Solved:
     distribution: Distribution  # p* over the whole domain
     design_weights: Reals | None = None  # one per input row, scaled
     weight_column: frames.Column | None = None  # a one of the weight column's kind
-    weight_scale: WeightScale = UNSCALED  # what scaled them
+    weight_scale: float = 1.0  # the average of the raw ones, which they are divided by
 
     @property
     def roles(self) -> Roles:

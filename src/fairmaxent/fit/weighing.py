@@ -66,7 +66,7 @@ def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str)
             "any order"
         )
     raw = read_weights(frame, _weight_name(fit))
-    by_row = with_design(weights[distinct_row], None if raw is None else fit.weight_scale.scaled(raw))
+    by_row = with_design(weights[distinct_row], None if raw is None else raw / fit.weight_scale)
     like = frame.get_column(outcome)
     if fit.soft is None:
         return frame.with_columns(frames.number_column(name, by_row, like)).to_native()
@@ -177,13 +177,13 @@ def missing_rows(fit: Solved) -> NDArray[np.intp]:
             instead,
             ".",
         )
-    average = old.sum() / fit.table.size * fit.weight_scale.mean
+    average = old.sum() / fit.table.size * fit.weight_scale
     if not 0.2 <= average <= 5:
         raise WeightError(
             f"each added row has weight 1, but the design weights are {average:.3g} on average; scale them to an "
             "average of about 1 before fitting"
         )
-    rows = np.round(np.round(old * fit.weight_scale.mean, 9))  # 2.4999999999999996 is meant to be 2.5
+    rows = np.round(np.round(old * fit.weight_scale, 9))  # 2.4999999999999996 is meant to be 2.5
     least = int(max(rows.sum(), np.ceil(np.max((rows - 1) / np.where(fair > 0, fair, np.inf)))))
     more = least - int(rows.sum())
     for total in range(least, least + _MOST_TRIALS) if more <= LARGEST_TOP_UP else ():

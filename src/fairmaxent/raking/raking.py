@@ -94,7 +94,7 @@ class Raking:
         opened = frames.open_frame(frame)
         cells = self._cells_of(opened)
         raw = read_weights(opened, self.survey.weight)
-        design = None if raw is None else self.survey.weight_scale.scaled(raw)
+        design = None if raw is None else raw / self.survey.weight_scale
         columns = {name: self._scaled(self.factors[cells], design)}
         if self.replicated is not None:
             if not np.array_equal(cells, self.survey.table.inverse):

@@ -124,7 +124,7 @@ def rows_table(fit: Fit, codes: Codes, *, added: bool = False) -> Reals:
     """The table of rows given as block codes, with ``added`` of the fitted rows and these together."""
     cells = tally(codes[:, 0], None, fit.roles.blocks.levels[0])
     # An added row has the weight 1, beside the raw design weights of the others.
-    return _shaped(fit, cells + root_sums(fit).ravel() * fit.weight_scale.mean if added else cells)
+    return _shaped(fit, cells + root_sums(fit).ravel() * fit.weight_scale if added else cells)
 
 
 def weighted_table(fit: Fit, weights: Reals) -> Reals:
