@@ -7,6 +7,7 @@ sum of its parts: one person stays one person.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +15,12 @@ import numpy as np
 
 from fairmaxent.data.table import Reals, Spread, Table, highest, tally
 from fairmaxent.engines.rows import RowWeights, row_prior, row_spread, tilted_rows
+from fairmaxent.errors import InfeasibleError
 from fairmaxent.fairness.rates import group_shares, group_table
-from fairmaxent.fit.distribution import asked_of_rows
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.solved import Solved
-from fairmaxent.maxent.dual import Dual
-from fairmaxent.maxent.optimum import default_solver
+from fairmaxent.fit.solved import Solved, rows_alone
 from fairmaxent.maxent.priors.protocol import Tilted
 from fairmaxent.maxent.priors.rows import TiltedRows
-from fairmaxent.maxent.solvers import Status
 from fairmaxent.relabelling.people import Profiles, root_shape
 
 FEWEST_ROWS = 30  # effective rows that a group should rest on
@@ -117,16 +115,15 @@ def _fair_weights(solved: Solved, drawn: tuple[float, RowWeights] | None, *, fil
     """
     if drawn is not None and drawn[0] == 1.0:  # C = 0 already
         return drawn[1]
-    problem, weighted = solved.problem, solved.weighted
-    rows = row_prior(problem.blocks, weighted) if drawn is None else drawn[1].rows
-    if not filled and problem.chosen.keys() <= set(problem.roles.root):
-        return rows.tilt(np.zeros(problem.blocks.width))
-    features, levels = asked_of_rows(problem, weighted, solved.target)
-    dual = Dual(rows, features, features.mean(levels))
-    solution = None if filled else default_solver(dual).solve(dual)
-    if solution is not None and solution.status is Status.CONVERGED:
-        return rows.tilt(features.potentials(solution.multipliers))
-    return rows.tilt(np.zeros(problem.blocks.width)) if drawn is None else drawn[1]
+    problem, blocks = solved.problem, solved.roles.blocks
+    others = not problem.chosen.keys() <= set(problem.roles.root)
+    if others and not filled:
+        with suppress(InfeasibleError):
+            return rows_alone(solved).tilted
+    if drawn is not None and (others or filled):
+        return drawn[1]
+    rows = row_prior(blocks, solved.weighted) if drawn is None else drawn[1].rows
+    return rows.tilt(np.zeros(blocks.width))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,8 +159,7 @@ class _People:
 
     @classmethod
     def of(cls, problem: Problem) -> _People:
-        counted = problem.counted.collect()
-        profiles = Profiles.of(problem.table.collect(), problem.blocks, counted.counts)
+        counted, profiles = problem.counted.collect(), problem.profiles
         profile, size = profiles.profile_of_row, len(profiles.codes)
         kept = counted.counts > 0
         table = Table(
@@ -222,7 +218,7 @@ def _changes(problem: Problem, moved: Reals) -> Iterator[ChangedOutcome]:
 
 def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spreads) -> Iterator[GroupCost]:
     """The groups of each grouping that have rows or a share."""
-    rows = row_counts(problem)
+    rows = problem.cells("rows")
     for columns, axes in problem.measure.of_first_outcome:
         merged = tuple(axis - 1 for axis in range(1, fair.ndim) if axis not in axes)  # groups have no outcome
         measured = {
@@ -239,7 +235,7 @@ def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spre
 
 def _worst_cell(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spreads) -> GroupCost:
     """The cell of outcome and protected columns in which one person counts most."""
-    shares = {"rows": row_counts(problem), "before": problem.data_table, "after": fair}
+    shares = {"rows": problem.cells("rows"), "before": problem.data_table, "after": fair}
     largest = weights.cells.largest
     ties = largest >= largest.max() * (1 - _TIE)  # the first of them, whatever the last digits say
     cell = tuple(int(level) for level in np.unravel_index(int(np.argmax(ties)), fair.shape))
@@ -258,9 +254,3 @@ def _of_people(weights: Spread, copies: Spread) -> dict[str, Reals]:
 def _cost(columns: str, name: str, cell: tuple[int, ...], measured: Mapping[str, Reals], **flags: bool) -> GroupCost:
     numbers: dict[str, Any] = {what: float(values[cell]) for what, values in measured.items()}
     return GroupCost(columns, name, **numbers | {"rows": int(numbers["rows"])}, **flags)
-
-
-def row_counts(problem: Problem) -> Reals:
-    """How many rows of the data each cell of outcome and protected columns has."""
-    (rows,) = problem.table.tables([(0,)], problem.blocks.levels, of="rows")
-    return rows.reshape(problem.blocks.shape(0))

@@ -22,7 +22,7 @@ from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import Estimate, OutputOption, Relabel
 from fairmaxent.fit.remarks import less_fair
 from fairmaxent.fit.request import Request
-from fairmaxent.fit.weighing import spread_over_rows, support_weights, with_design
+from fairmaxent.fit.solved import spread_over_rows, support_weights, with_design
 from fairmaxent.metrics.trial import OVERALL, Run, Score, Trial
 from fairmaxent.progress import Progress, silent
 from fairmaxent.relabelling.labellers import TREE, Labeller, choose_labeller, name_of

@@ -12,7 +12,7 @@ import numpy as np
 from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.data.table import Reals
 from fairmaxent.fairness.rates import ByGrouping, Grouping, Measure, Rates, group_table, worst_ratio
-from fairmaxent.fit.costs import Costs, row_counts
+from fairmaxent.fit.costs import Costs
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
@@ -171,7 +171,7 @@ class Facts(Told):
 
 def small_groups(problem: Problem) -> tuple[SmallGroup, ...]:
     """Groups of fewer than `SMALL_GROUP` rows."""
-    rows = row_counts(problem)
+    rows = problem.cells("rows")
     sizes = {axes: group_table(rows, axes).sum(axis=0) for _, axes in problem.measure.of_first_outcome}
     return tuple(
         SmallGroup(problem.roles.describe_group(axes, group), int(size[group]))

@@ -22,9 +22,8 @@ from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.groups import Plotted, draw_groups, group_changes, summary_frame
 from fairmaxent.fit.records import MOST_BYTES
-from fairmaxent.fit.solved import Solved
-from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
-from fairmaxent.fit.weighing import (
+from fairmaxent.fit.solved import (
+    Solved,
     missing_rows,
     spread_over_rows,
     support_weights,
@@ -32,6 +31,7 @@ from fairmaxent.fit.weighing import (
     weigh_rows,
     with_design,
 )
+from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
 from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.progress import Progress, silent
 

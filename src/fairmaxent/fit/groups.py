@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.table import Reals, Summed
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import DependencyError, check_choice, cut
 from fairmaxent.fairness.rates import Grouping, Rates, group_shares, group_table, outcome_axis, outcome_rates
 from fairmaxent.fit.solved import Solved
@@ -40,9 +40,8 @@ class GroupChange:
 def group_changes(fit: Solved, *, confidence: float = 0.95) -> tuple[GroupChange, ...]:
     """Compare every group that the data or the fair distribution has, for each outcome that is compared."""
     check_confidence(confidence)
-    sums: tuple[Summed, ...] = ("counts", "squares", "rows")
-    blocks, measure = fit.roles.blocks, fit.problem.measure
-    tables = [fit.table.tables([(0,)], blocks.levels, of=of)[0].reshape(blocks.shape(0)) for of in sums]
+    measure, cells = fit.problem.measure, fit.problem.cells
+    tables = [cells(), cells("squares"), cells("rows")]
     groupings = zip(measure.groupings, measure.names, strict=True)
     return tuple(change for axes, name in groupings for change in _changes(fit, tables, axes, name, confidence))
 

@@ -31,7 +31,7 @@ from fairmaxent.fit.request import Request
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.closed_loop import Levelled, Shortfall, Wish, close_loop, moved_labels, rehearse
 from fairmaxent.relabelling.labellers import choose_labeller, cross_fit, name_of
-from fairmaxent.relabelling.people import People, Profiles, pooled_labels, root_shape
+from fairmaxent.relabelling.people import People, pooled_labels, root_shape
 from fairmaxent.relabelling.soft_labels import FLOOR, tilt
 
 _DRAWS = 4000
@@ -115,7 +115,7 @@ def relabelled_if_asked(
     check_in_memory(Option("relabel"), problem.table)
     progress("label", 0.0)
     labelling = learned if learned.labels is not None else _learn(problem, fair, plan, data, learned, progress)
-    labels, profiles = labelling.labels, _profiles(problem)
+    labels, profiles = labelling.labels, problem.profiles
     assert labels is not None
     if labelling.decisions is not None and not labelling.decisions.keeps_means:
         table = fair.table.reshape(labels.shape[1], -1)
@@ -141,7 +141,7 @@ def _learn(
 ) -> Labelling:
     """Learn soft labels, unless they are known, and move them until they, or a student's decisions, are fair."""
     counts = problem.counted.collect().counts  # those whom a rule forbids count nothing
-    table, profiles = problem.table.collect(), _profiles(problem)
+    table, profiles = problem.table.collect(), problem.profiles
     people = People.of(problem.roles, table, counts, positions=data.positions, design=data.design)
     labeller = choose_labeller(problem.roles, plan.labeller, blind=plan.blind)
     soft = pooled_labels(people, cross_fit(labeller, people)) if learned.soft is None else learned.soft
@@ -252,7 +252,7 @@ def _fair_shares(problem: Problem, decided: Reals) -> Reals:
 
 def with_labels(problem: Problem, labels: Reals) -> Problem:
     """The problem with every profile once per outcome; what it counts is shared out by its labels."""
-    profiles = _profiles(problem)
+    profiles = problem.profiles
 
     def shared(per_row: Reals) -> Reals:
         return np.asarray((tally(profiles.profile_of_row, per_row, len(labels)) * labels.T).ravel())
@@ -265,10 +265,6 @@ def with_labels(problem: Problem, labels: Reals) -> Problem:
         squares=shared(problem.counted.collect().squares),
     )
     return replace(problem, table=table)
-
-
-def _profiles(problem: Problem) -> Profiles:
-    return Profiles.of(problem.table.collect(), problem.blocks, problem.counted.collect().counts)
 
 
 # ---------------------------------------------------------------- what the student decides, and how certain that is

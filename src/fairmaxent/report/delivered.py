@@ -12,7 +12,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_key
-from fairmaxent.data.table import Codes, Mask, Reals, Summed, highest, match_rows, ravel, row_keys, tally
+from fairmaxent.data.table import Codes, Mask, Reals, highest, match_rows, ravel, row_keys, tally
 from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, fresh_name, open_lazy
 from fairmaxent.errors import InputError, check_choice
 from fairmaxent.fairness.rates import (
@@ -110,21 +110,16 @@ def _encoded(fit: Fit, frame: Any) -> Codes:
 # ---------------------------------------------------------------- tables of outcome and protected columns
 
 
-def root_sums(fit: Fit, of: Summed = "counts") -> Reals:
-    """The weights, or the numbers of rows, of the data in each cell of outcome and protected columns."""
-    return fit.table.tables([(0,)], fit.roles.blocks.levels, of=of)[0].reshape(fit.roles.blocks.shape(0))
-
-
 def data_table(fit: Fit) -> Reals:
     """The table of the rows that the fit was made from."""
-    return _shaped(fit, root_sums(fit))
+    return _shaped(fit, fit.problem.cells())
 
 
 def rows_table(fit: Fit, codes: Codes, *, added: bool = False) -> Reals:
     """The table of rows given as block codes, with ``added`` of the fitted rows and these together."""
     cells = tally(codes[:, 0], None, fit.roles.blocks.levels[0])
     # An added row has the weight 1, beside the raw design weights of the others.
-    return _shaped(fit, cells + root_sums(fit).ravel() * fit.weight_scale if added else cells)
+    return _shaped(fit, cells + fit.problem.cells().ravel() * fit.weight_scale if added else cells)
 
 
 def weighted_table(fit: Fit, weights: Reals) -> Reals:
