@@ -176,14 +176,16 @@ def test_where_nothing_surely_helps_no_remedy_is_named():
 
 
 def test_what_is_tried_goes_on_to_the_next_thing():
-    request = debias(hiring(3, rows=100), "y", "z", **PLAIN).request
-    assert list(_candidates(request, "weights")) == ["relabel"]
-    assert list(_candidates(request, "rows")) == ["relabel", "weights"]
-    assert list(_candidates(replace(request, relabel="probabilities"), "weights")) == ["predictions"]
-    assert list(_candidates(replace(request, relabel="predictions"), "rows")) == ["weights"]
-    assert not _candidates(replace(request, relabel="predictions"), "weights")
-    tried, _ = _candidates(replace(request, relabel=Relabel(threshold=0.3)), "weights")["predictions"]
-    assert (tried.relabelling.parity, tried.relabelling.threshold) == ("predictions", 0.3)
+    def tried(output, relabel=None):
+        return [name for name, *_ in _candidates(Request("y", "z", relabel=relabel), output)]
+
+    assert tried("weights") == ["relabel"]
+    assert tried("rows") == ["relabel", "weights"]
+    assert tried("weights", "probabilities") == ["predictions"]
+    assert tried("rows", "predictions") == ["weights"]
+    assert not tried("weights", "predictions")
+    ((_, request, _),) = _candidates(Request("y", "z", relabel=Relabel(threshold=0.3)), "weights")
+    assert (request.relabelling.parity, request.relabelling.threshold) == ("predictions", 0.3)
 
 
 @pytest.fixture(scope="module")

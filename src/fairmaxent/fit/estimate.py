@@ -32,6 +32,7 @@ FOLDS = 3
 MOST_PEOPLE = 50_000  # of a larger table, that many represent all
 _FEW_PEOPLE = 5_000  # up to so many are split into folds more than once, unless models learn slowly
 _STREAM = 4_201_955  # draws of our own: data that were simulated with a plain seed do not share them
+_BY_GROUPING = ("by_predictions", "by_probabilities", "equal_opportunity", "equalised_odds", "calibration_gap")
 _SURE = 0.975  # share of replicates in which a remedy must be better
 
 
@@ -249,14 +250,8 @@ def _scores(trial: Trial) -> ModelScores:
         accuracy=expected["accuracy"][OVERALL].value,
         auc=expected["auc"][OVERALL].value,
         decided=each("decided")[OVERALL],
-        ranges={
-            quantity: {name: span(score) for name, score in by_name.items()} for quantity, by_name in expected.items()
-        },
-        by_predictions=each("by_predictions"),
-        by_probabilities=each("by_probabilities"),
-        equal_opportunity=each("equal_opportunity"),
-        equalised_odds=each("equalised_odds"),
-        calibration_gap=each("calibration_gap"),
+        ranges={quantity: {name: span(score) for name, score in own.items()} for quantity, own in expected.items()},
+        **{quantity: each(quantity) for quantity in _BY_GROUPING},
     )
 
 
@@ -266,7 +261,7 @@ def _scores(trial: Trial) -> ModelScores:
 def _remedy(tryout: Tryout, after: Trial, short: list[str]) -> tuple[Remedy, ByGrouping | None]:
     """Try what may help, in one round, and return what helps most, with the rates of decisions that it helps with."""
     best, gained, rates = None, 0.0, {}
-    for name, (request, learned_from) in _candidates(tryout.request, tryout.plan.output).items() if short else ():
+    for name, request, learned_from in _candidates(tryout.request, tryout.plan.output) if short else ():
         try:
             tried = tryout.trial(partial(tryout.fair_lesson, request=request, output=learned_from))
         except (InfeasibleError, InputError):  # it cannot be done with these data
@@ -279,13 +274,11 @@ def _remedy(tryout: Tryout, after: Trial, short: list[str]) -> tuple[Remedy, ByG
     return ("none", None) if best is None else (best, rates)
 
 
-def _candidates(request: Request, output: OutputOption) -> dict[Remedy, tuple[Request, OutputOption]]:
+def _candidates(request: Request, output: OutputOption) -> Iterator[tuple[Remedy, Request, OutputOption]]:
     """What may help. Relabelling is tried with the rooted tree, which takes no time to learn."""
     plan = request.relabelling or Relabel(threshold=request.threshold)
-    result: dict[Remedy, tuple[Request, OutputOption]] = {}
     if plan.parity != "predictions":
-        quick = replace(request, relabel=replace(plan, parity="predictions", labeller=TREE, student=TREE))
-        result["relabel" if request.relabelling is None else "predictions"] = (quick, output)
+        quick = replace(plan, parity="predictions", labeller=TREE, student=TREE)
+        yield "relabel" if request.relabelling is None else "predictions", replace(request, relabel=quick), output
     if output == "rows":
-        result["weights"] = (request, "weights")
-    return result
+        yield "weights", request, "weights"

@@ -123,13 +123,12 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
     ``learned`` is what an earlier fit of the same rows learned of its labels.
     """
     problem = Problem.of(request, data.roles, data.table, data.positions, data.design)
-    relabelled = relabelled_if_asked(problem, request, data, learned, progress)
-    fair, labelled, soft = relabelled.fair, relabelled.problem, relabelled.labelling.soft
+    fair, labelled, labelling = relabelled_if_asked(problem, request, data, learned, progress)
     progress("base", 0.0)
     roles, blocks, share, root = data.roles, problem.blocks, request.C, fair.table.ravel()
     weighted = reweigh(labelled.counted, root)
     private = data if isinstance(data, PrivateReading) else None
-    if private is None or private.tree is None or soft is not None:
+    if private is None or private.tree is None or labelling.soft is not None:
         base = build_base(request.base, blocks, labelled.counted, weighted, root=root, rules=problem.rules)
         lends = request.base == "tree"  # others have nothing to lend
         borrowed = borrowed_shares(blocks, labelled.counted, share if lends else 0.0)
@@ -151,8 +150,8 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
         columns=data.columns,
         problem=problem,
         weighted=weighted,
-        soft=soft,
-        labels=relabelled.labelling.labels,
+        soft=labelling.soft,
+        labels=labelling.labels,
         target=levels,
         optimum=optimum,
         distribution=distribution,
@@ -163,7 +162,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
     told = Told(
         emptied_cells=tuple(roles.describe_cell(cell) for cell in fair.emptied),
         redrawn=data.redrawn,
-        decisions=relabelled.labelling.decisions,
+        decisions=labelling.decisions,
         left_out_columns=data.left_out,
         privacy=None if private is None else private.ledger,
     )
