@@ -97,14 +97,14 @@ def measure_costs(solved: Solved, *, filled: bool) -> Costs:
     fair = _fair_weights(solved, drawn, filled=filled)
     people = None if solved.soft is None else _People.of(problem)
     size = float(problem.table.size)
-    weights = _spreads(problem, fair, people).scaled(size)
-    copies = weights.scaled(0.0) if drawn is None else _spreads(problem, drawn[1], people).scaled(size * drawn[0])
-    every_axis = tuple(range(weights.groups.total.ndim))
+    cells, groups = (spread.scaled(size) for spread in _spreads(problem, fair, people))
+    share, tilted = (0.0, fair) if drawn is None else drawn
+    cell_copies, group_copies = (spread.scaled(size * share) for spread in _spreads(problem, tilted, people))
     return Costs(
-        groups=tuple(_group_costs(problem, distribution.root_table, weights, copies)),
-        worst_cell=_worst_cell(problem, distribution.root_table, weights, copies),
-        effective_rows=float(weights.groups.over(every_axis).effective_rows),
-        changed=() if people is None else people.changed(problem, fair, solved.design_weights),
+        groups=tuple(_group_costs(problem, distribution.root_table, groups, group_copies)),
+        worst_cell=_worst_cell(problem, distribution.root_table, cells, cell_copies),
+        effective_rows=float(groups.over(tuple(range(groups.total.ndim))).effective_rows),
+        changed=() if people is None else tuple(people.changed(problem, fair, solved.design_weights)),
     )
 
 
@@ -126,28 +126,18 @@ def _fair_weights(solved: Solved, drawn: tuple[float, RowWeights] | None, *, fil
     return rows.tilt(np.zeros(blocks.width))
 
 
-@dataclass(frozen=True, eq=False)
-class _Spreads:
+def _spreads(problem: Problem, tilted: Tilted, people: _People | None) -> tuple[Spread, Spread]:
     """How weights spread over people: in each cell (y, z) and in each group z, one axis per column."""
-
-    cells: Spread
-    groups: Spread
-
-    def scaled(self, factor: float) -> _Spreads:
-        return _Spreads(self.cells.scaled(factor), self.groups.scaled(factor))
-
-
-def _spreads(problem: Problem, tilted: Tilted, people: _People | None) -> _Spreads:
     shape = problem.blocks.shape(0)
     if people is None:
         cells = row_spread(problem.table, tilted).shaped(shape)
-        return _Spreads(cells, cells.over((0,)))
+        return cells, cells.over((0,))
     parts = people.weights(tilted)
     _, groups = root_shape(problem.blocks)
     by_outcome = [Spread.of(people.table, part, groups) for part in parts]
     fields = (np.stack([getattr(spread, name) for spread in by_outcome]) for name in ("total", "squares", "largest"))
     whole = Spread.of(people.table, np.asarray(parts.sum(axis=0)), groups)
-    return _Spreads(Spread(*fields).shaped(shape), whole.shaped(shape[1:]))
+    return Spread(*fields).shaped(shape), whole.shaped(shape[1:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +167,7 @@ class _People:
             raise TypeError("relabelled rows are in memory")
         return tilted.on(self.profiles.labelled()).reshape(-1, len(self.profiles.codes))
 
-    def changed(self, problem: Problem, tilted: Tilted, design: Reals | None) -> tuple[ChangedOutcome, ...]:
+    def changed(self, problem: Problem, tilted: Tilted, design: Reals | None) -> Iterator[ChangedOutcome]:
         """Count the people whose outcome changes, in each group and each direction."""
         weights = self.weights(tilted)
         total = weights.sum(axis=0)
@@ -186,7 +176,15 @@ class _People:
         recorded = self._recorded(problem, design) * (total > 0)[:, np.newaxis]
         moved = np.zeros((groups, outcomes, outcomes))  # by group, recorded outcome and new one
         np.add.at(moved, self.profiles.groups, recorded[:, :, np.newaxis] * labels.T[:, np.newaxis, :])
-        return tuple(_changes(problem, moved.reshape(*problem.blocks.shape(0)[1:], outcomes, outcomes)))
+        moved = moved.reshape(*problem.blocks.shape(0)[1:], outcomes, outcomes)
+        names = problem.roles.attributes[0].labels
+        for axes, columns in zip(problem.measure.groupings, problem.measure.names, strict=True):
+            by_group = moved.sum(axis=tuple(axis - 1 for axis in range(1, moved.ndim - 1) if axis not in axes))
+            for group in np.ndindex(by_group.shape[:-2]):
+                name, people = problem.roles.describe_group(axes, group), round(float(by_group[group].sum()))
+                for old, new in np.argwhere(~np.eye(outcomes, dtype=bool)).tolist() if people else ():
+                    changed = float(by_group[group][old, new])
+                    yield ChangedOutcome(columns, name, people, names[old], names[new], changed)
 
     def _recorded(self, problem: Problem, design: Reals | None) -> Reals:
         """(profiles, outcomes): how many people that count have each recorded outcome."""
@@ -199,24 +197,10 @@ class _People:
         return people.reshape(self.profiles.counts.shape)
 
 
-def _changes(problem: Problem, moved: Reals) -> Iterator[ChangedOutcome]:
-    """Name the groups and directions; the last two axes are the recorded and the new outcome."""
-    labels = problem.roles.attributes[0].labels
-    directions = [(old, new) for old, new in np.ndindex(len(labels), len(labels)) if old != new]
-    for axes, columns in zip(problem.measure.groupings, problem.measure.names, strict=True):
-        others = tuple(axis - 1 for axis in range(1, moved.ndim - 1) if axis not in axes)
-        by_group = moved.sum(axis=others)
-        for group in np.ndindex(by_group.shape[:-2]):
-            name, people = problem.roles.describe_group(axes, group), round(float(by_group[group].sum()))
-            for old, new in directions if people else ():
-                changed = float(by_group[group][old, new])
-                yield ChangedOutcome(columns, name, people, labels[old], labels[new], changed)
-
-
 # ---------------------------------------------------------------- groups and cells
 
 
-def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spreads) -> Iterator[GroupCost]:
+def _group_costs(problem: Problem, fair: Reals, weights: Spread, copies: Spread) -> Iterator[GroupCost]:
     """The groups of each grouping that have rows or a share."""
     rows = problem.cells("rows")
     for columns, axes in problem.measure.of_first_outcome:
@@ -225,7 +209,7 @@ def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spre
             "rows": group_table(rows, axes).sum(axis=0),
             "before": group_shares(problem.data_table, axes),
             "after": group_shares(fair, axes),
-            **_of_people(weights.groups.over(merged), copies.groups.over(merged)),
+            **_of_people(weights.over(merged), copies.over(merged)),
         }
         targeted = any(axis in problem.root_targets for axis in axes)
         for group in map(tuple, np.argwhere((measured["rows"] > 0) | (measured["after"] > 0)).tolist()):
@@ -233,14 +217,13 @@ def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spre
             yield _cost(columns, name, group, measured, targeted=targeted, compared=compared)
 
 
-def _worst_cell(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spreads) -> GroupCost:
+def _worst_cell(problem: Problem, fair: Reals, weights: Spread, copies: Spread) -> GroupCost:
     """The cell of outcome and protected columns in which one person counts most."""
     shares = {"rows": problem.cells("rows"), "before": problem.data_table, "after": fair}
-    largest = weights.cells.largest
-    ties = largest >= largest.max() * (1 - _TIE)  # the first of them, whatever the last digits say
+    ties = weights.largest >= weights.largest.max() * (1 - _TIE)  # the first of them, whatever the last digits say
     cell = tuple(int(level) for level in np.unravel_index(int(np.argmax(ties)), fair.shape))
     columns, name = problem.roles.grouping_name(range(fair.ndim)), problem.roles.describe_cell(cell)
-    return _cost(columns, name, cell, shares | _of_people(weights.cells, copies.cells))
+    return _cost(columns, name, cell, shares | _of_people(weights, copies))
 
 
 def _of_people(weights: Spread, copies: Spread) -> dict[str, Reals]:

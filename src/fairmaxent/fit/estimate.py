@@ -22,7 +22,7 @@ from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import Estimate, OutputOption, Relabel
 from fairmaxent.fit.remarks import less_fair
 from fairmaxent.fit.request import Request
-from fairmaxent.fit.solved import spread_over_rows, support_weights, with_design
+from fairmaxent.fit.solved import spread_over_rows, with_design
 from fairmaxent.metrics.trial import OVERALL, Run, Score, Trial
 from fairmaxent.progress import Progress, silent
 from fairmaxent.relabelling.labellers import TREE, Labeller, choose_labeller, name_of
@@ -218,7 +218,7 @@ def _weighted_lesson(fit: Fit, data: Reading) -> Lesson:
     """The rows with their fair weights, by outcome; if they keep their outcome, by the one they have."""
     # A cell that lost its only row to the fold has nothing to weigh; the student learns from the rest.
     filled, people = bool(fit.certificate.filled_cells), _people(data)
-    fair = fit.weighted.collect().counts * fit.table.size if filled else support_weights(fit)
+    fair = fit.weighted.collect().counts * fit.table.size if filled else None
     weights = with_design(spread_over_rows(fit, fair)[fit.distinct_rows.inverse], fit.design_weights)
     if weights.ndim == 1:
         weights = np.eye(people.outcomes)[people.outcome] * weights[:, None]

@@ -176,10 +176,8 @@ def refit(fit: Fit, request: Request) -> Fit:
     """
     learned = NO_LABELS
     if fit.soft is not None and isinstance(fit.request, Request):
-        free = {
-            name: getattr(fit.request, name) for name in ("base", "base_share", "estimate", "detail", "random_state")
-        }
-        same = replace(request, **free) == fit.request
+        free = ("base", "base_share", "estimate", "detail", "random_state")
+        same = replace(request, **{name: getattr(fit.request, name) for name in free}) == fit.request
         learned = Labelling(fit.soft, fit.labels, fit.certificate.decisions) if same else Labelling(fit.soft)
     return fit_rows(_reading(fit), replace(request, estimate=None), silent, learned=learned)
 

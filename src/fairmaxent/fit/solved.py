@@ -82,7 +82,7 @@ class Solved:
         return f"{rows}, {how}; protect it like the table itself"
 
 
-def support_weights(fit: Solved) -> Reals:
+def _support_weights(fit: Solved) -> Reals:
     """Weight of each row of the prior in the fair distribution on these rows; they add up to the input rows."""
     _refuse_filled_cells(fit)
     rows, request = fit.weighted.collect(), fit.request
@@ -92,11 +92,12 @@ def support_weights(fit: Solved) -> Reals:
     return np.asarray(fit.table.size * np.exp(rows_alone(fit).density.log_probability(rows.codes)))
 
 
-def spread_over_rows(fit: Solved, fair: Reals) -> Reals:
+def spread_over_rows(fit: Solved, fair: Reals | None = None) -> Reals:
     """Weight of one input row of each distinct row, before its design weight; by outcome if relabelled.
 
-    ``fair`` are the weights of the rows of the prior, which are shared out.
+    ``fair`` are weights of the rows of the prior, which are shared out; by default those of the fair distribution.
     """
+    fair = _support_weights(fit) if fair is None else fair
     if fit.soft is None:
         counts = fit.table.collect().counts
         return np.asarray(fair / np.where(counts > 0, counts, 1.0))  # rows of design weight zero stay at zero

@@ -24,22 +24,11 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Blocks, Mask, Positions, Reals, Table, match_rows, row_keys
 from fairmaxent.errors import DependencyError, StorageError, shown
 from fairmaxent.fairness.weights import reweigh
-from fairmaxent.files.write import write_whole
 from fairmaxent.fit.certificate import Certificate, certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.facts import Told
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.records import (
-    MOST_BYTES,
-    check_domain,
-    damaged,
-    pack,
-    path_of,
-    read_archive,
-    require,
-    to_archive,
-    unpack,
-)
+from fairmaxent.fit.records import MOST_BYTES, check_domain, damaged, pack, read_archive, require, unpack, write_archive
 from fairmaxent.fit.relabel import with_labels
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
@@ -88,7 +77,7 @@ def save(fit: Solved, certificate: Certificate, path: str | PathLike[str], *, re
         raise StorageError("fits of the paper's own configurations cannot be saved; fit again where they are needed")
     record, arrays = _packed(fit)
     record["certificate"] = pack(certificate, without=_MADE_AGAIN)
-    write_whole(path_of(path), to_archive(record, arrays), readable=readable)
+    write_archive(path, record, arrays, readable=readable)
 
 
 def _packed(fit: Solved) -> tuple[Record, Arrays]:
