@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.table import Reals, Spread, Table, highest, tally
+from fairmaxent.data.table import Reals, Spread, tally
 from fairmaxent.engines.rows import RowWeights, row_prior, row_spread, tilted_rows
 from fairmaxent.errors import InfeasibleError
 from fairmaxent.fairness.rates import group_shares, group_table
@@ -21,7 +21,7 @@ from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.solved import Solved, rows_alone
 from fairmaxent.maxent.priors.protocol import Tilted
 from fairmaxent.maxent.priors.rows import TiltedRows
-from fairmaxent.relabelling.people import Profiles, root_shape
+from fairmaxent.relabelling.people import root_shape
 
 FEWEST_ROWS = 30  # effective rows that a group should rest on
 MOST_TIMES = 20  # how many times a person may count
@@ -95,16 +95,17 @@ def measure_costs(solved: Solved, *, filled: bool) -> Costs:
     problem, distribution = solved.problem, solved.distribution
     drawn = tilted_rows(distribution.tilted)
     fair = _fair_weights(solved, drawn, filled=filled)
-    people = None if solved.soft is None else _People.of(problem)
-    size = float(problem.table.size)
-    cells, groups = (spread.scaled(size) for spread in _spreads(problem, fair, people))
+    relabelled, size = solved.soft is not None, float(problem.table.size)
+    cells, groups = (spread.scaled(size) for spread in _spreads(problem, fair, relabelled=relabelled))
     share, tilted = (0.0, fair) if drawn is None else drawn
-    cell_copies, group_copies = (spread.scaled(size * share) for spread in _spreads(problem, tilted, people))
+    cell_copies, group_copies = (
+        spread.scaled(size * share) for spread in _spreads(problem, tilted, relabelled=relabelled)
+    )
     return Costs(
         groups=tuple(_group_costs(problem, distribution.root_table, groups, group_copies)),
         worst_cell=_worst_cell(problem, distribution.root_table, cells, cell_copies),
         effective_rows=float(groups.over(tuple(range(groups.total.ndim))).effective_rows),
-        changed=() if people is None else tuple(people.changed(problem, fair, solved.design_weights)),
+        changed=tuple(_changed(problem, fair, solved.design_weights)) if relabelled else (),
     )
 
 
@@ -126,75 +127,49 @@ def _fair_weights(solved: Solved, drawn: tuple[float, RowWeights] | None, *, fil
     return rows.tilt(np.zeros(blocks.width))
 
 
-def _spreads(problem: Problem, tilted: Tilted, people: _People | None) -> tuple[Spread, Spread]:
+def _spreads(problem: Problem, tilted: Tilted, *, relabelled: bool) -> tuple[Spread, Spread]:
     """How weights spread over people: in each cell (y, z) and in each group z, one axis per column."""
     shape = problem.blocks.shape(0)
-    if people is None:
+    if not relabelled:
         cells = row_spread(problem.table, tilted).shaped(shape)
         return cells, cells.over((0,))
-    parts = people.weights(tilted)
-    _, groups = root_shape(problem.blocks)
-    by_outcome = [Spread.of(people.table, part, groups) for part in parts]
+    parts, rows, (_, groups) = _by_outcome(problem, tilted), problem.counted.collect(), root_shape(problem.blocks)
+    people = replace(rows, codes=rows.codes[:, :1] % groups)
+    by_outcome = [Spread.of(people, part, groups) for part in parts]
     fields = (np.stack([getattr(spread, name) for spread in by_outcome]) for name in ("total", "squares", "largest"))
-    whole = Spread.of(people.table, np.asarray(parts.sum(axis=0)), groups)
+    whole = Spread.of(people, np.asarray(parts.sum(axis=0)), groups)
     return Spread(*fields).shaped(shape), whole.shaped(shape[1:])
 
 
-@dataclass(frozen=True, eq=False)
-class _People:
-    """The people behind relabelled rows: profiles, which share the weights of each outcome."""
+def _by_outcome(problem: Problem, tilted: Tilted) -> Reals:
+    """(outcomes, distinct rows): the weights of relabelled people with each outcome; the sum is one."""
+    if not isinstance(tilted, TiltedRows):
+        raise TypeError("relabelled rows are in memory")
+    profiles = problem.profiles
+    weights = tilted.on(profiles.labelled()).reshape(-1, len(profiles.codes))
+    shared = weights / np.where(profiles.mass > 0, profiles.mass, 1.0)
+    return np.asarray(shared[:, profiles.profile_of_row] * problem.counted.collect().counts)
 
-    profiles: Profiles
-    table: Table  # the profiles as distinct rows, in which forbidden people count zero
 
-    @classmethod
-    def of(cls, problem: Problem) -> _People:
-        counted, profiles = problem.counted.collect(), problem.profiles
-        profile, size = profiles.profile_of_row, len(profiles.codes)
-        kept = counted.counts > 0
-        table = Table(
-            codes=profiles.codes,
-            counts=profiles.mass,
-            rows=tally(profile, np.where(kept, counted.rows, 0.0), size),
-            squares=tally(profile, counted.squares, size),
-            peaks=highest(profile, np.where(kept, counted.largest, 0.0), size),
-        )
-        return cls(profiles, table)
-
-    def weights(self, tilted: Tilted) -> Reals:
-        """(outcomes, profiles): the weight of each profile with each outcome; the sum is one."""
-        if not isinstance(tilted, TiltedRows):
-            raise TypeError("relabelled rows are in memory")
-        return tilted.on(self.profiles.labelled()).reshape(-1, len(self.profiles.codes))
-
-    def changed(self, problem: Problem, tilted: Tilted, design: Reals | None) -> Iterator[ChangedOutcome]:
-        """Count the people whose outcome changes, in each group and each direction."""
-        weights = self.weights(tilted)
-        total = weights.sum(axis=0)
-        labels = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
-        outcomes, groups = root_shape(problem.blocks)
-        recorded = self._recorded(problem, design) * (total > 0)[:, np.newaxis]
-        moved = np.zeros((groups, outcomes, outcomes))  # by group, recorded outcome and new one
-        np.add.at(moved, self.profiles.groups, recorded[:, :, np.newaxis] * labels.T[:, np.newaxis, :])
-        moved = moved.reshape(*problem.blocks.shape(0)[1:], outcomes, outcomes)
-        names = problem.roles.attributes[0].labels
-        for axes, columns in zip(problem.measure.groupings, problem.measure.names, strict=True):
-            by_group = moved.sum(axis=tuple(axis - 1 for axis in range(1, moved.ndim - 1) if axis not in axes))
-            for group in np.ndindex(by_group.shape[:-2]):
-                name, people = problem.roles.describe_group(axes, group), round(float(by_group[group].sum()))
-                for old, new in np.argwhere(~np.eye(outcomes, dtype=bool)).tolist() if people else ():
-                    changed = float(by_group[group][old, new])
-                    yield ChangedOutcome(columns, name, people, names[old], names[new], changed)
-
-    def _recorded(self, problem: Problem, design: Reals | None) -> Reals:
-        """(profiles, outcomes): how many people that count have each recorded outcome."""
-        table, counted = problem.table.collect(), problem.counted.collect()
-        rows = table.rows
-        if design is not None and table.keeps_rows:  # people whose design weight is zero do not count
-            rows = tally(table.inverse, (design > 0).astype(float), table.distinct)
-        cells = self.profiles.profile_of_row * self.profiles.counts.shape[1] + self.profiles.outcomes
-        people = tally(cells, np.where(counted.counts > 0, rows, 0.0), self.profiles.counts.size)
-        return people.reshape(self.profiles.counts.shape)
+def _changed(problem: Problem, tilted: Tilted, design: Reals | None) -> Iterator[ChangedOutcome]:
+    """Count the people whose outcome changes, in each group and each direction."""
+    weights, table, profiles = _by_outcome(problem, tilted), problem.table.collect(), problem.profiles
+    rows, total = table.rows, weights.sum(axis=0)
+    if design is not None and table.keeps_rows:  # people whose design weight is zero do not count
+        rows = tally(table.inverse, (design > 0).astype(float), table.distinct)
+    new = np.divide(weights * rows, total, out=np.zeros_like(weights), where=total > 0)
+    outcomes, groups = root_shape(problem.blocks)
+    moved = np.zeros((groups, outcomes, outcomes))  # by group, recorded outcome and new one
+    np.add.at(moved, (profiles.groups[profiles.profile_of_row], profiles.outcomes), new.T)
+    moved = moved.reshape(*problem.blocks.shape(0)[1:], outcomes, outcomes)
+    names = problem.roles.attributes[0].labels
+    for axes, columns in zip(problem.measure.groupings, problem.measure.names, strict=True):
+        by_group = moved.sum(axis=tuple(axis - 1 for axis in range(1, moved.ndim - 1) if axis not in axes))
+        for group in np.ndindex(by_group.shape[:-2]):
+            name, people = problem.roles.describe_group(axes, group), round(float(by_group[group].sum()))
+            for old, other in np.argwhere(~np.eye(outcomes, dtype=bool)).tolist() if people else ():
+                changed = float(by_group[group][old, other])
+                yield ChangedOutcome(columns, name, people, names[old], names[other], changed)
 
 
 # ---------------------------------------------------------------- groups and cells

@@ -82,22 +82,20 @@ class Solved:
         return f"{rows}, {how}; protect it like the table itself"
 
 
-def _support_weights(fit: Solved) -> Reals:
-    """Weight of each row of the prior in the fair distribution on these rows; they add up to the input rows."""
-    _refuse_filled_cells(fit)
-    rows, request = fit.weighted.collect(), fit.request
-    # If nothing is asked of columns outside the fair table, the weights w meet the target θ^w as they are.
-    if isinstance(request, Request) and set(request.target or ()) <= set(fit.roles.names):
-        return np.asarray(fit.table.size * rows.counts / rows.total)
-    return np.asarray(fit.table.size * np.exp(rows_alone(fit).density.log_probability(rows.codes)))
-
-
 def spread_over_rows(fit: Solved, fair: Reals | None = None) -> Reals:
     """Weight of one input row of each distinct row, before its design weight; by outcome if relabelled.
 
-    ``fair`` are weights of the rows of the prior, which are shared out; by default those of the fair distribution.
+    ``fair`` are weights of the rows of the prior, which are shared out; by default those of the fair distribution on
+    these rows. They add up to the input rows.
     """
-    fair = _support_weights(fit) if fair is None else fair
+    if fair is None:
+        _refuse_filled_cells(fit)
+        rows, request = fit.weighted.collect(), fit.request
+        # If nothing is asked of columns outside the fair table, the weights w meet the target θ^w as they are.
+        if isinstance(request, Request) and set(request.target or ()) <= set(fit.roles.names):
+            fair = fit.table.size * rows.counts / rows.total
+        else:
+            fair = fit.table.size * np.exp(rows_alone(fit).density.log_probability(rows.codes))
     if fit.soft is None:
         counts = fit.table.collect().counts
         return np.asarray(fair / np.where(counts > 0, counts, 1.0))  # rows of design weight zero stay at zero
