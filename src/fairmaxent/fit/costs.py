@@ -7,7 +7,6 @@ sum of its parts: one person stays one person.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,12 +14,15 @@ import numpy as np
 
 from fairmaxent.data.table import Reals, Spread, tally
 from fairmaxent.engines.rows import RowWeights, row_prior, row_spread, tilted_rows
-from fairmaxent.errors import InfeasibleError
 from fairmaxent.fairness.rates import group_shares, group_table
+from fairmaxent.fit.distribution import asked_of_rows
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.solved import Solved, rows_alone
+from fairmaxent.fit.solved import Solved
+from fairmaxent.maxent.dual import Dual
+from fairmaxent.maxent.optimum import default_solver
 from fairmaxent.maxent.priors.protocol import Tilted
 from fairmaxent.maxent.priors.rows import TiltedRows
+from fairmaxent.maxent.solvers import Status
 from fairmaxent.relabelling.people import root_shape
 
 FEWEST_ROWS = 30  # effective rows that a group should rest on
@@ -117,14 +119,15 @@ def _fair_weights(solved: Solved, drawn: tuple[float, RowWeights] | None, *, fil
     if drawn is not None and drawn[0] == 1.0:  # C = 0 already
         return drawn[1]
     problem, blocks = solved.problem, solved.roles.blocks
-    others = not problem.chosen.keys() <= set(problem.roles.root)
-    if others and not filled:
-        with suppress(InfeasibleError):
-            return rows_alone(solved).tilted
-    if drawn is not None and (others or filled):
-        return drawn[1]
     rows = row_prior(blocks, solved.weighted) if drawn is None else drawn[1].rows
-    return rows.tilt(np.zeros(blocks.width))
+    others = not problem.chosen.keys() <= set(problem.roles.root)
+    if others and not filled:  # unlike `rows_alone`, it does not look for why there is no solution, which takes minutes
+        features, levels = asked_of_rows(problem, solved.weighted, solved.target)
+        dual = Dual(rows, features, features.mean(levels))
+        solution = default_solver(dual).solve(dual)
+        if solution.status is Status.CONVERGED:
+            return rows.tilt(features.potentials(solution.multipliers))
+    return drawn[1] if drawn is not None and (others or filled) else rows.tilt(np.zeros(blocks.width))
 
 
 def _spreads(problem: Problem, tilted: Tilted, *, relabelled: bool) -> tuple[Spread, Spread]:
