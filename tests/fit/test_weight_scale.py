@@ -14,7 +14,7 @@ from fairmaxent.inspection import inspect
 from fairmaxent.report.delivered import deliver
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-14}
-SCALES = (1e-99, 7.0, 1e99)
+SCALES = (1e-99, 1e99)
 
 PLAIN = LogisticRegression(max_iter=2000, tol=1e-10)
 
@@ -85,7 +85,7 @@ def test_in_memory(unit, scale):
 
 
 def test_lazily(unit):
-    frame = scaled(survey(), "largest")
+    frame = scaled(survey(), 1e-99)
     fit = fitted(pl.from_pandas(frame).lazy())
     check_equal(fit, fitted(pl.from_pandas(survey()).lazy()))
     np.testing.assert_allclose(fit.distribution.root_table, unit.distribution.root_table, **CLOSE)
