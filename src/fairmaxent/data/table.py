@@ -120,20 +120,28 @@ class Counted(Protocol):
         """Whether the distinct row of each input row is known."""
 
     @property
+    def sums(self) -> Reals:
+        """Distinct rows, input rows, the total of their weights and of their squared weights."""
+
+    @property
     def distinct(self) -> int:
         """Number of distinct rows."""
+        return int(self.sums[0])
 
     @property
     def size(self) -> int:
         """Number of input rows."""
+        return round(float(self.sums[1]))
 
     @property
     def total(self) -> float:
         """N: the total weight of the rows."""
+        return float(self.sums[2])
 
     @property
     def worth(self) -> float:
-        """How many equally weighted input rows would carry as much information."""
+        """(Σw)²/Σw² over the input rows: how many equally weighted ones would carry as much information (Kish)."""
+        return float(effective_rows(*self.sums[2:]))
 
     def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
         """Sum the rows by the levels of a few columns at a time, one axis each; ``sizes`` are those of all columns."""
@@ -152,7 +160,7 @@ class Counted(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(Counted):
     """Distinct rows in lexicographic order, their weights n_α, and where each input row went if rows were kept."""
 
     codes: Codes  # (distinct, columns)
@@ -205,25 +213,10 @@ class Table:
         """Whether the distinct row of each input row is known."""
         return self.places is not None
 
-    @property
-    def distinct(self) -> int:
-        """Number of distinct rows."""
-        return len(self.codes)
-
-    @property
-    def size(self) -> int:
-        """Number of input rows."""
-        return round(float(self.rows.sum()))
-
-    @property
-    def total(self) -> float:
-        """N: the total weight of the rows."""
-        return float(self.counts.sum())
-
-    @property
-    def worth(self) -> float:
-        """(Σw)²/Σw² over the input rows: how many equally weighted ones would carry as much information (Kish)."""
-        return float(effective_rows(self.total, float(self.squares.sum())))
+    @cached_property
+    def sums(self) -> Reals:
+        """Distinct rows, input rows, the total of their weights and of their squared weights."""
+        return np.array([len(self.codes), self.rows.sum(), self.counts.sum(), self.squares.sum()])
 
     def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
         """Sum the rows by the levels of a few columns at a time, one axis each; ``sizes`` are those of all columns."""
@@ -351,10 +344,7 @@ class Spread:
 
     @classmethod
     def of(cls, table: Table, mass: Reals, size: int) -> Spread:
-        """Give each distinct row its ``mass``, which its input rows share as they share its count.
-
-        The cells are the ``size`` levels of the first column.
-        """
+        """Give each distinct row its ``mass``, shared like its count; the cells are the levels of the first column."""
         cells = table.codes[:, 0]
         ratio = mass / np.where(table.counts > 0, table.counts, 1.0)
         return cls(
@@ -362,6 +352,11 @@ class Spread:
             tally(cells, ratio**2 * table.squares, size),
             highest(cells, ratio * table.largest, size),
         )
+
+    @classmethod
+    def stacked(cls, spreads: Sequence[Spread]) -> Spread:
+        """Put the cells of several along a new first axis."""
+        return cls(*(np.stack([getattr(part, name) for part in spreads]) for name in ("total", "squares", "largest")))
 
     @property
     def effective_rows(self) -> Reals:
@@ -379,9 +374,3 @@ class Spread:
     def over(self, axes: tuple[int, ...]) -> Spread:
         """Merge the cells along some axes; no input row may be in two of them."""
         return Spread(self.total.sum(axis=axes), self.squares.sum(axis=axes), self.largest.max(axis=axes))
-
-
-def joined(spreads: Sequence[Spread]) -> Spread:
-    """Merge the spreads of different rows, cell by cell."""
-    stacked = (np.stack([getattr(part, name) for part in spreads]) for name in ("total", "squares", "largest"))
-    return Spread(*stacked).over((0,))
