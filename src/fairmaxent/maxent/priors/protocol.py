@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,11 +43,7 @@ class Tilted(Protocol):
         """Exact joint table of a few blocks, one axis per wanted block."""
 
     def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
-        """Draw one row for each wanted level of the root block.
-
-        ``spread``: rows of the data come as often as they weigh, up to one, rather than independently of each other.
-        What a base adds is independent either way.
-        """
+        """Draw one row for each wanted level of the root; ``spread``: rows of the data as often as they weigh."""
 
 
 class Prior(Protocol):
@@ -76,6 +72,16 @@ class Prior(Protocol):
 
     def log_floor(self) -> float:
         """Give a lower bound on log q(α) over the support of q: −L_q in the proof of Lemma 4.2."""
+
+
+class Tabular:
+    """A prior that is made of tables and has no rows."""
+
+    rows = 0
+
+    def thinned(self, rows: int) -> Self:
+        """Return itself."""
+        return self
 
 
 @dataclass(frozen=True, eq=False)
