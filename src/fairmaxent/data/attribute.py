@@ -1,7 +1,4 @@
-"""One column of the domain: its levels, the raw values that each of them stands for, and rows in their terms.
-
-One pass over a column of a table learns its attribute, or uses one that was learned before, and encodes its rows.
-"""
+"""One column of the domain: its levels, the raw values that each of them stands for, and rows in their terms."""
 
 from __future__ import annotations
 
@@ -14,18 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.columns import (
-    distinct_values,
-)
+from fairmaxent.data.columns import distinct_values
 from fairmaxent.data.draws import Choice
-from fairmaxent.data.levels import (
-    ColumnOptions,
-    FeatureKind,
-    Kind,
-    group_values,
-    unique_labels,
-    value_key,
-)
+from fairmaxent.data.levels import ColumnOptions, FeatureKind, Kind, group_values, unique_labels, value_key
 from fairmaxent.data.table import Codes, Positions, Reals
 from fairmaxent.errors import InputError, LevelError, Option, cut, did_you_mean_level, shown
 
@@ -36,19 +24,14 @@ class Attribute:
 
     name: str
     kind: Kind
-    labels: tuple[str, ...]
-    """One text per level, for people; unique within the attribute."""
+    labels: tuple[str, ...]  # one text per level, for people; unique within the attribute
     features: FeatureKind
-    values: frames.Column
-    """Raw values in the column's own dtype, sorted by level; the missing value last, if there was one."""
-    level_starts: NDArray[np.int64]
-    """Level k stands for ``values[level_starts[k]:level_starts[k + 1]]``."""
-    counts: NDArray[np.float64]
-    """Total weight of the rows with each raw value."""
+    values: frames.Column  # raw values in the column's own dtype, sorted by level; the missing one last, if any
+    level_starts: NDArray[np.int64]  # level k stands for values[level_starts[k]:level_starts[k + 1]]
+    counts: NDArray[np.float64]  # total weight of the rows with each raw value
     edges: NDArray[np.float64] | None
     """Cut points between bins, which are half-open to the right; the outermost bins reach to ±∞. None: no bins."""
-    missing: int | None
-    """The level of missing values, always the last one. None: no value was missing."""
+    missing: int | None  # the level of missing values, always the last one; None: no value was missing
 
     def __repr__(self) -> str:
         shown = ", ".join(self.labels[:8]) + (", …" if self.size > 8 else "")
@@ -67,8 +50,7 @@ class Attribute:
     def level(self, value: object) -> int:
         """Return the level of a raw value, of a number or date inside a bin, of None/NaN, or of a label's text."""
         if self.edges is None or frames.is_missing(value):
-            position = self._find(value)
-            if position is not None:
+            if (position := self._find(value)) is not None:
                 return self._level_at(position)
         elif (number := frames.number_of(value)) is not None:
             return int(np.searchsorted(self.edges, number, side="right"))
@@ -78,8 +60,7 @@ class Attribute:
 
     def exact_level(self, value: object) -> int:
         """Return the level of a raw value that does not share its level, or of a label's text."""
-        position = self._find(value)
-        if position is None:
+        if (position := self._find(value)) is None:
             return self._label_level(value)
         level = self._level_at(position)
         if level != self.missing and self.level_starts[level + 1] - self.level_starts[level] > 1:
@@ -99,13 +80,11 @@ class Attribute:
         for value in values:
             if isinstance(value, slice):
                 kept |= self._in_range(value)
-                continue
-            position = self._find(value)
-            if position is None:
+            elif (position := self._find(value)) is not None:
+                kept[position] = True
+            else:
                 level = self._label_level(value)
                 kept[self.level_starts[level] : self.level_starts[level + 1]] = True
-            else:
-                kept[position] = True
         return replace(self, counts=np.where(kept, self.counts, 0.0))
 
     def _in_range(self, span: slice) -> NDArray[np.bool_]:
@@ -156,9 +135,8 @@ class Attribute:
             raise InputError(
                 f"column {self.name!r} is {self.kind}, so its levels have no numeric value; name a column of numbers"
             )
-        starts = self.level_starts[:-1]
-        sums = np.add.reduceat(self.counts * frames.to_numbers(self.values), starts)
-        totals = np.add.reduceat(self.counts, starts)
+        sums = np.add.reduceat(self.counts * frames.to_numbers(self.values), self.level_starts[:-1])
+        totals = self.level_counts()
         return np.asarray(np.divide(sums, totals, out=np.full(self.size, np.nan), where=totals > 0))
 
     def levels_of(self, values: frames.Column) -> NDArray[np.intp]:
@@ -245,15 +223,15 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False)
 class EncodedColumn:
-    """One column of a table in terms of its attribute; notes and the number of rows with a value if it was learned."""
+    """One column of a table in terms of its attribute."""
 
     attribute: Attribute
     levels: Codes  # the level of each row
     positions: NDArray[np.unsignedinteger] | None = None
     """Where the raw value of each row stands in `Attribute.values`; None: each level is one value, or nobody asked."""
     unknown: str = ""  # why there are no positions although they were wanted: which value the attribute does not know
-    notes: tuple[str, ...] = ()
-    present: int = 0
+    notes: tuple[str, ...] = ()  # of a column that was learned
+    present: int = 0  # its rows that have a value
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,10 +265,7 @@ class Encoded:
 
 
 def encode_column(attribute: Attribute, series: frames.Column, *, positions: bool) -> EncodedColumn:
-    """Encode a column by an attribute that was learned before; ``positions``: look up raw values, too.
-
-    Raises :class:`fairmaxent.errors.LevelError` for a value that has no level.
-    """
+    """Encode a column by an attribute that was learned before; ``positions``: look up raw values, too."""
     with frames.column_errors(series):
         distinct = distinct_values(series)
         missing = attribute.level(None) if distinct.missing else 0

@@ -21,22 +21,12 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.errors import (
-    ColumnError,
-    DependencyError,
-    FairMaxEntError,
-    InputError,
-    WeightError,
-    did_you_mean,
-    first_line,
-)
+from fairmaxent.errors import ColumnError, DependencyError, FairMaxEntError, InputError, WeightError, did_you_mean, first_line
 
 Column = nw.Series[Any]
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECONDS = 1e6  # per second
-
-# ---------------------------------------------------------------- frames in and out
 
 
 def open_frame(frame: Any) -> nw.DataFrame[Any]:
@@ -54,12 +44,10 @@ def open_frame(frame: Any) -> nw.DataFrame[Any]:
         )
     if not names:
         raise InputError("the table has no columns; pass at least one")
-    strange = [name for name in names if not isinstance(name, str)]
-    if strange:
-        listed = ", ".join(repr(name) for name in strange[:5])
+    if strange := [repr(name) for name in names if not isinstance(name, str)]:
+        listed = ", ".join(strange[:5])
         raise ColumnError(f"column names must be text, but these are not: {listed}; rename them, e.g. with str(name)")
-    repeated = [name for name, times in Counter(names).items() if times > 1]
-    if repeated:
+    if repeated := [name for name, times in Counter(names).items() if times > 1]:
         raise ColumnError(f"column names appear more than once: {', '.join(map(repr, repeated))}; rename them")
     if not len(native):
         raise InputError("the table has no rows; pass at least one")
@@ -68,9 +56,8 @@ def open_frame(frame: Any) -> nw.DataFrame[Any]:
 
 def column(frame: nw.DataFrame[Any], name: str) -> Column:
     """Return the column called ``name``."""
-    names = frame.columns
-    if name not in names:
-        raise ColumnError(f"no column {name!r}; {did_you_mean(name, names)}")
+    if name not in frame.columns:
+        raise ColumnError(f"no column {name!r}; {did_you_mean(name, frame.columns)}")
     return frame.get_column(name)
 
 
@@ -123,10 +110,9 @@ def build(columns: Mapping[str, Column]) -> Any:
 
 def arrange(frame: Any, order: Sequence[str], ones: Column | None) -> Any:
     """Put the columns of a decoded table in this order, with ``ones`` repeated for every row under its name."""
-    opened: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
-    columns = {name: opened.get_column(name) for name in opened.columns}
+    columns = {series.name: series for series in columns_of(frame, None)}
     if ones is not None:
-        columns[ones.name] = take(ones, np.zeros(len(opened), dtype=np.intp))
+        columns[ones.name] = take(ones, np.zeros(len(frame), dtype=np.intp))
     return build({name: columns[name] for name in order})
 
 
@@ -136,12 +122,8 @@ def number_column(name: str, numbers: NDArray[np.float64], like: Column) -> Colu
 
 
 def typed_column(name: str, values: Sequence[Any], dtype: Any, library: str) -> Column:
-    """Return values, None among them, as a column of this dtype; None: of the one that the library finds for them.
-
-    numpy, and so pandas, has no whole numbers, truth values or days with gaps: they are floats, pandas' own truth
-    values, and times.
-    """
-    if library == "pandas":
+    """Return values, None among them, as a column of this dtype; None: of the one that the library finds for them."""
+    if library == "pandas":  # which has no whole numbers or truth values with gaps, and no days
         gaps = any(value is None for value in values)
         if dtype == nw.Boolean and gaps:
             native = load_library(library).Series(values, dtype="boolean", name=name)
@@ -162,12 +144,6 @@ def one_like(series: Column) -> Column:
     """Return a single 1 as a column of the same name and dtype as this column of numbers."""
     one = series.head(1).cast(nw.Float64) * 0 + 1
     return one if series.dtype == nw.Object else one.cast(series.dtype)
-
-
-def is_ordered(series: Column) -> bool:
-    """Whether a column holds categories in a declared order."""
-    kind = getattr(getattr(series.to_native(), "dtype", None), "pyarrow_dtype", None)  # of pandas, for narwhals unknown
-    return nw.is_ordered_categorical(series) if kind is None else bool(getattr(kind, "ordered", False))
 
 
 def library_of(series: Column) -> str:
@@ -197,11 +173,7 @@ def has_library(library: str) -> bool:
 
 
 def is_missing(value: object) -> bool:
-    """Tell whether a single value stands for "no value": None, NaN, NaT or pandas' NA.
-
-    >>> is_missing(float("nan")), is_missing(None), is_missing(0), is_missing("")
-    (True, True, False, False)
-    """
+    """Tell whether a single value stands for "no value": None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas' own, without importing it
         return True
     return isinstance(value, float | np.floating | Decimal | np.datetime64 | np.timedelta64) and value != value
@@ -283,10 +255,7 @@ def library_errors(explain: Callable[[str], FairMaxEntError], *also: type[BaseEx
 
 @contextlib.contextmanager
 def column_errors(series: Any) -> Iterator[None]:
-    """Name the column that its library cannot handle: some kinds of columns can be made, but not sorted or taken from.
-
-    Dates far away can be stored by all libraries and shown by none.
-    """
+    """Name the column that its library cannot handle: some can be made, but not sorted, taken from or shown."""
 
     def explain(why: str) -> InputError:
         return InputError(
@@ -340,13 +309,7 @@ UNSCALED = WeightScale()
 
 
 def in_range(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Multiply weights by a power of two, so that sums of them and of their squares are within float64.
-
-    This is for what depends on their ratios alone.
-
-    >>> in_range(np.array([5e-324, 1e-323, 1.5e-323]))
-    array([0.5, 1. , 1.5])
-    """
+    """Multiply weights, of which only ratios matter, by a power of two, so that sums of squares are within float64."""
     return np.asarray(WeightScale.of_largest(float(weights.max())).shifted(weights))
 
 

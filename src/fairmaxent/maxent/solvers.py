@@ -62,7 +62,7 @@ _SHORT = 0.3  # of the slope that is left after a step that was too short
 def iterate(dual: Dual, step: Step, *, method: str, tolerance: float, max_iterations: int) -> Solution:
     """Repeat ``step`` from λ = 0 until the gradient vanishes; a step that returns None can make no progress.
 
-    h(λ*) = −KL(p*‖q) ≥ −L_q wherever a solution exists (proof of Lemma 4.2), so a lower value proves that there is none.
+    h(λ*) = −KL(p*‖q) ≥ −L_q where a solution exists (proof of Lemma 4.2), and a lower value proves that there is none.
     """
     point, reached = dual.start, 0.0
     floor = dual.prior.log_floor() - 1e-6
