@@ -1,8 +1,7 @@
-"""What was learned about the columns of a table: their levels, and how to encode and decode them.
+"""The domain Ω = Ω₁ × … × Ω_m of a table: the levels of its columns, and how to encode and decode them.
 
-A *level* of an attribute stands for one or more raw values: a category for itself, a bin for the numbers seen in it,
-"other" for all rare categories. Decoding a level draws one of its raw values, each as often as it was seen.
-The domain Ω = Ω₁ × … × Ω_m is the product of the attributes' levels.
+A *level* stands for one or more raw values: a category for itself, a bin for the numbers seen in it, "other" for all
+rare categories. Decoding a level draws one of its raw values, each as often as it was seen.
 """
 
 from __future__ import annotations
@@ -97,10 +96,7 @@ class Domain:
 
     @classmethod
     def learn_rows(cls, frame: Any, options: ColumnOptions, *, weights: Reals | None = None) -> tuple[Domain, Encoded]:
-        """Learn the domain of a table and encode the table, including raw values, in one pass over each column.
-
-        ``weights`` are design weights that were checked, and whose sum is within the range of float64.
-        """
+        """Learn the domain of a table and encode the table; ``weights`` were checked, and their sum is in range."""
         table = frames.open_frame(frame)
         check_columns(len(table.columns))
         columns = [learn_column(table.get_column(name), options, weights) for name in table.columns]
@@ -121,8 +117,8 @@ class Domain:
 
     def with_attributes(self, changed: Mapping[int, Attribute]) -> Domain:
         """Return the domain with some attributes, by position, replaced."""
-        attributes = [changed.get(index, attribute) for index, attribute in enumerate(self.attributes)]
-        return replace(self, attributes=tuple(attributes))
+        attributes = tuple(changed.get(index, attribute) for index, attribute in enumerate(self.attributes))
+        return replace(self, attributes=attributes)
 
     def without(self, names: Collection[str]) -> Domain:
         """Return the domain without some columns, and without the notes on them."""
@@ -169,11 +165,8 @@ class Domain:
     def encode_rows(self, frame: Any, *, positions: bool = True) -> Encoded:
         """Encode a table, including raw values if ``positions``, in one pass over each column."""
         table = frames.open_frame(frame)
-        columns = [
-            encode_column(attribute, frames.column(table, attribute.name), positions=positions)
-            for attribute in self.attributes
-        ]
-        return Encoded.stacked(columns)
+        columns = ((attribute, frames.column(table, attribute.name)) for attribute in self.attributes)
+        return Encoded.stacked([encode_column(*column, positions=positions) for column in columns])
 
     def decode(
         self,
@@ -201,11 +194,7 @@ class Domain:
 
 
 def count_text(count: int) -> str:
-    """Write a number that may have thousands of digits.
-
-    >>> count_text(48_000), count_text(64**2000)
-    ('48,000', 'about 10^3612')
-    """
+    """Write a number that may have thousands of digits: 48,000, or about 10^3612."""
     return f"{count:,}" if count < 10**18 else f"about 10^{math.log10(count):.0f}"
 
 
@@ -233,8 +222,6 @@ def check_domain(domain: Domain, frame: nw.DataFrame[Any], weight: str | None) -
         )
 
 
-# ---------------------------------------------------------------- a table without rare values
-
 FEWEST_ROWS = 10  # that a value needs, to be one that many people have
 OTHER = "other"
 
@@ -242,11 +229,10 @@ OTHER = "other"
 def shareable(
     frame: nw.DataFrame[Any], roles: Collection[str], keep: Collection[str], weight: str | None
 ) -> tuple[nw.DataFrame[Any], tuple[str, ...]]:
-    """Return a table without rare values and without identifiers, and the names of these.
+    """Return a table without rare values, which may point to a person, and without identifiers, whose names come last.
 
-    Rare values may point to a person. This is no guarantee, as a private fit gives one; it takes out what people would
-    recognise at first sight. Rare texts become "other". A column of many numbers is cut into bins, and each number
-    becomes the mean of its bin; in a column of few numbers, a rare one becomes the nearest that is not rare.
+    Rare texts become "other". A column of many numbers is cut into bins, and each number becomes the mean of its bin;
+    in a column of few numbers, a rare one becomes the nearest that is not rare.
     """
     columns = frame if weight is None else frame.drop(frames.column(frame, weight).name)
     identifiers = Domain.infer(columns.to_native()).identifiers
@@ -316,11 +302,7 @@ def _common_numbers(distinct: DistinctValues, rare: NDArray[np.bool_]) -> Reals:
 
 
 def _few_digits(mean: float, span: float) -> float:
-    """Three digits of a mean, or more if the numbers of its column differ only in later ones, as years do.
-
-    >>> _few_digits(1987.3, span=60.0), _few_digits(51234.5, span=90000.0)
-    (1987.3, 51200.0)
-    """
+    """Three digits of a mean (51,200), or more if its column's numbers differ only in later ones, as years do."""
     if not mean or not 0 < span < math.inf:
         return mean
     equal = math.floor(math.log10(abs(mean))) - math.floor(math.log10(span))  # leading digits that say nothing
@@ -335,4 +317,8 @@ def _replaced(series: frames.Column, distinct: DistinctValues, numbers: Reals) -
         size = 2 ** int(name.lstrip("UInt"))
         least, most = (0, size - 1) if name.startswith("U") else (-size // 2, size // 2 - 1)
         values = [*(min(max(round(number), least), most) for number in numbers), None]
-    return frames.column_like(series, [values[code] for code in distinct.codes])  # missing is -1, the last
+    listed = [values[code] for code in distinct.codes]  # missing is -1, the last
+    if frames.library_of(series) != "pandas":
+        return nw.new_series(series.name, listed, series.dtype, backend=series.implementation)
+    native = frames.load_library("pandas").Series(listed, dtype=series.to_native().dtype, name=series.name)
+    return nw.from_native(native, series_only=True)

@@ -21,7 +21,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.errors import ColumnError, DependencyError, FairMaxEntError, InputError, WeightError, did_you_mean, first_line
+from fairmaxent import errors
+from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, WeightError, did_you_mean
 
 Column = nw.Series[Any]
 
@@ -121,29 +122,10 @@ def number_column(name: str, numbers: NDArray[np.float64], like: Column) -> Colu
     return nw.new_series(name, numbers, nw.Float64, backend=like.implementation)
 
 
-def typed_column(name: str, values: Sequence[Any], dtype: Any, library: str) -> Column:
-    """Return values, None among them, as a column of this dtype; None: of the one that the library finds for them."""
-    if library == "pandas":  # which has no whole numbers or truth values with gaps, and no days
-        gaps = any(value is None for value in values)
-        if dtype == nw.Boolean and gaps:
-            native = load_library(library).Series(values, dtype="boolean", name=name)
-            return nw.from_native(native, series_only=True)
-        dtype = nw.Float64 if dtype == nw.Int64 and gaps else nw.Datetime if dtype == nw.Date else dtype
-    return nw.new_series(name, values, dtype, backend=load_library(library))
-
-
-def column_like(series: Column, values: Sequence[Any]) -> Column:
-    """Return other values, None for missing ones, as a column of the same name and native type."""
-    if library_of(series) != "pandas":
-        return nw.new_series(series.name, values, series.dtype, backend=series.implementation)
-    native = load_library("pandas").Series(values, dtype=series.to_native().dtype, name=series.name)
-    return nw.from_native(native, series_only=True)
-
-
 def one_like(series: Column) -> Column:
     """Return a single 1 as a column of the same name and dtype as this column of numbers."""
-    one = series.head(1).cast(nw.Float64) * 0 + 1
-    return one if series.dtype == nw.Object else one.cast(series.dtype)
+    number = series.head(1).cast(nw.Float64) * 0 + 1
+    return number if series.dtype == nw.Object else number.cast(series.dtype)
 
 
 def library_of(series: Column) -> str:
@@ -161,15 +143,12 @@ def load_library(library: str) -> Any:
     try:
         return importlib.import_module(library)
     except ImportError as error:
-        raise DependencyError(f"this needs {library}, which is not installed; pip install {library}") from error
+        raise errors.DependencyError(f"this needs {library}, which is not installed; pip install {library}") from error
 
 
 def has_library(library: str) -> bool:
     """Tell whether a library is installed, without importing it."""
     return importlib.util.find_spec(library) is not None
-
-
-# ---------------------------------------------------------------- single values
 
 
 def is_missing(value: object) -> bool:
@@ -249,7 +228,7 @@ def library_errors(explain: Callable[[str], FairMaxEntError], *also: type[BaseEx
         raise
     except BaseException as problem:
         if isinstance(problem, also) or is_foreign(problem):
-            raise explain(first_line(problem)) from problem
+            raise explain(errors.first_line(problem)) from problem
         raise
 
 
@@ -339,11 +318,12 @@ def read_weights(frame: nw.DataFrame[Any], weight: str | None) -> NDArray[np.flo
         return None
     series = column(frame, weight)
     kind = series.dtype
-    refusal = WeightError(f"weight column {weight!r} holds {kind}, not numbers; convert it, or name another column")
-    if not (kind.is_numeric() or kind == nw.Boolean or kind == nw.Object):
-        raise refusal
     try:
+        if not (kind.is_numeric() or kind == nw.Boolean or kind == nw.Object):
+            raise TypeError(kind)
         numbers = to_numbers(series)
     except (TypeError, ValueError) as problem:  # objects may be anything
-        raise refusal from problem
+        raise WeightError(
+            f"weight column {weight!r} holds {kind}, not numbers; convert it, or name another column"
+        ) from problem
     return check_weights(numbers, len(frame), what=f"weight column {weight!r}")
