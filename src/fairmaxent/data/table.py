@@ -77,12 +77,10 @@ class Blocks:
         """Undo :meth:`pool`."""
         codes = np.empty((len(pooled), len(self.sizes)), dtype=np.min_scalar_type(max(self.sizes)), order="F")
         for number, block in enumerate(self.members):
-            if len(block) == 1:
-                codes[:, block[0]] = pooled[:, number]
-                continue
-            digits = np.unravel_index(pooled[:, number].astype(np.intp), self.shape(number))
-            for attribute, column in zip(block, digits, strict=True):
-                codes[:, attribute] = column
+            column, shape = pooled[:, number], self.shape(number)
+            digits = [column] if len(block) == 1 else np.unravel_index(column.astype(np.intp), shape)
+            for attribute, digit in zip(block, digits, strict=True):
+                codes[:, attribute] = digit
         return codes
 
     def spread(self, values: Mapping[int, Reals]) -> Reals:
@@ -173,8 +171,7 @@ class Table(Counted):
     @classmethod
     def compress(cls, codes: Codes, sizes: Sequence[int], weight: Reals | None = None) -> Table:
         """Merge equal rows; ``weight`` are design weights, one per row."""
-        keys, span = row_keys(codes, sizes)
-        first, inverse = _distinct(keys, span)
+        first, inverse = _distinct(*row_keys(codes, sizes))
         return cls.tallied(np.asfortranarray(codes[first]), inverse, weight)
 
     @classmethod
@@ -190,10 +187,8 @@ class Table(Counted):
     def inverse(self) -> NDArray[np.intp]:
         """The distinct row of each input row."""
         if self.places is None:
-            raise InputError(
-                "an engine counted the rows of this fit, so individual rows are not available; use "
-                "fit.weigh(lazy_frame), or fit a table in memory"
-            )
+            advice = "use fit.weigh(lazy_frame), or fit a table in memory"
+            raise InputError(f"an engine counted the rows of this fit, so individual rows are not available; {advice}")
         return self.places
 
     @property
@@ -224,8 +219,7 @@ class Table(Counted):
         tables = []
         for columns in wanted:
             shape = [sizes[column] for column in columns]
-            alone = len(columns) == 1
-            cells = self.codes[:, columns[0]] if alone else ravel(self.codes[:, list(columns)], shape)
+            cells = self.codes[:, columns[0]] if len(columns) == 1 else ravel(self.codes[:, list(columns)], shape)
             tables.append(tally(cells, summed, int(np.prod(shape))).reshape(shape))
         return tables
 
@@ -282,26 +276,17 @@ def equal_steps(weights: Reals, count: int) -> NDArray[np.intp]:
 
 
 def grouped_rows(groups: NDArray[np.intp], count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return rows one group after the other, and where each of ``count`` groups begins; rows of group -1 are left out.
-
-    >>> grouped_rows(np.array([1, -1, 0, 1]), 2)
-    (array([2, 0, 3]), array([0, 1]))
-    """
+    """Return rows one group after the other, and where each of ``count`` groups begins; group -1 is left out."""
     shifted = (groups + 1).astype(np.min_scalar_type(count))  # numpy sorts small integers much faster
     starts = np.cumsum(np.bincount(shifted, minlength=count + 1))[:-1]
     return np.argsort(shifted, kind="stable")[starts[0] :], starts - starts[0]
 
 
 def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
-    """One integer per row, equal for equal rows and in their lexicographic order, and its exclusive bound.
-
-    The digits of a row are packed in mixed radix. Where that would overflow, the part packed so far is
-    replaced by its rank among the rows at hand, which keeps both equality and order.
-    """
-    keys = np.zeros(len(codes), dtype=np.int64)
-    span = 1
+    """One integer per row, equal for equal rows and in their lexicographic order, and its exclusive bound."""
+    keys, span = np.zeros(len(codes), dtype=np.int64), 1
     for column, size in zip(codes.T, sizes, strict=True):
-        if span * size > _LARGEST_KEY:
+        if span * size > _LARGEST_KEY:  # the part packed so far becomes its rank, which keeps equality and order
             distinct, keys = np.unique(keys, return_inverse=True)
             span = len(distinct)
         keys *= size
@@ -347,11 +332,8 @@ class Spread:
         """Give each distinct row its ``mass``, shared like its count; the cells are the levels of the first column."""
         cells = table.codes[:, 0]
         ratio = mass / np.where(table.counts > 0, table.counts, 1.0)
-        return cls(
-            tally(cells, mass, size),
-            tally(cells, ratio**2 * table.squares, size),
-            highest(cells, ratio * table.largest, size),
-        )
+        squares = tally(cells, ratio**2 * table.squares, size)
+        return cls(tally(cells, mass, size), squares, highest(cells, ratio * table.largest, size))
 
     @classmethod
     def stacked(cls, spreads: Sequence[Spread]) -> Spread:
