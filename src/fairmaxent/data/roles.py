@@ -172,10 +172,8 @@ def _check_role(attribute: Attribute, role: str) -> None:
             "to compare. Choose another column, or add rows with another level."
         )
     if attribute.edges is None and not attribute.is_value_coded:
-        problem = (
-            f"{role} column {attribute.name!r} has {len(attribute.values)} levels, too many to compare group by group"
-        )
-        raise LevelError(f"{problem}. Merge levels beforehand, or raise ", Option("max_levels"), ".")
+        many = f"{len(attribute.values)} levels, too many to compare group by group. Merge levels beforehand, or raise "
+        raise LevelError(f"{role} column {attribute.name!r} has {many}", Option("max_levels"), ".")
 
 
 def read_columns(option: str, names: str | Sequence[str]) -> list[str]:
