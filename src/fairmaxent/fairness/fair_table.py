@@ -17,13 +17,7 @@ from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.fairness.projection import Conditions, project
 from fairmaxent.fairness.rates import group_table
-from fairmaxent.fairness.weights import (
-    GroupShares,
-    closest_shares,
-    fixed_shares,
-    representation_blocks,
-    share_rows,
-)
+from fairmaxent.fairness.weights import GroupShares, closest_shares, fixed_shares, representation_blocks, share_rows
 from fairmaxent.fairness.wishes import (
     Block,
     Cell,
