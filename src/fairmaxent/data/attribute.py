@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -241,16 +241,6 @@ class Encoded:
     codes: Codes  # the level of each row in each column, shape (rows, columns), in Fortran order
     positions: Positions | None  # of the columns whose levels stand for several values; None: some value is unknown
     unknown: str = ""  # which value that is
-
-    def without(self, dropped: Collection[int]) -> Encoded:
-        """Return the table without some columns, by position."""
-        if not dropped:
-            return self
-        kept = [index for index in range(self.codes.shape[1]) if index not in dropped]
-        positions = None
-        if self.positions is not None:
-            positions = {kept.index(old): column for old, column in self.positions.items() if old not in dropped}
-        return Encoded(np.asfortranarray(self.codes[:, kept]), positions, self.unknown)
 
     @classmethod
     def stacked(cls, columns: Sequence[EncodedColumn]) -> Encoded:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.attribute import Attribute, Encoded, encode_column, learn_column
+from fairmaxent.data.attribute import Attribute, Encoded, EncodedColumn, encode_column, learn_column
 from fairmaxent.data.columns import DistinctValues, distinct_values
 from fairmaxent.data.declaration import Declaration, drafted
 from fairmaxent.data.frames import check_weights, in_range
@@ -95,8 +95,10 @@ class Domain:
         return Declaration.of(levels or {}, edges or {}, missing)
 
     @classmethod
-    def learn_rows(cls, frame: Any, options: ColumnOptions, *, weights: Reals | None = None) -> tuple[Domain, Encoded]:
-        """Learn the domain of a table and encode the table; ``weights`` were checked, and their sum is in range."""
+    def learn_rows(
+        cls, frame: Any, options: ColumnOptions, *, weights: Reals | None = None
+    ) -> tuple[Domain, list[EncodedColumn]]:
+        """Learn the domain of a table and encode its columns; ``weights`` were checked, and their sum is in range."""
         table = frames.open_frame(frame)
         check_columns(len(table.columns))
         columns = [learn_column(table.get_column(name), options, weights) for name in table.columns]
@@ -104,8 +106,7 @@ class Domain:
         identifiers = tuple(
             column.attribute.name for column in columns if looks_like_identifier(column.attribute, column.present)
         )
-        domain = cls(tuple(column.attribute for column in columns), notes, identifiers)
-        return domain, Encoded.stacked(columns)
+        return cls(tuple(column.attribute for column in columns), notes, identifiers), columns
 
     def draft(self) -> Declaration:
         """Draft a declaration from what was learned, without identifiers.
@@ -203,23 +204,22 @@ def bound(domain: Domain | Declaration, frame: nw.DataFrame[Any]) -> Domain:
     return Domain(domain.attributes(frame), ()) if isinstance(domain, Declaration) else domain
 
 
-def check_domain(domain: Domain, frame: nw.DataFrame[Any], weight: str | None) -> None:
-    """Refuse a domain that has other columns, or comes from another library, than a frame without its weights."""
+def fitting(given: Domain | Declaration, frame: nw.DataFrame[Any], weight: str | None) -> Domain:
+    """Return the domain; refuse one that has other columns than a frame without its weights, or another library."""
+    domain = bound(given, frame)
     if not isinstance(domain, Domain):
         raise InputError(f"domain is {domain!r}; pass a Domain, e.g. Domain.infer(frame), or None")
     if weight in domain.names:
         raise ColumnError(f"the given Domain includes the weight column {weight!r}; infer it without that column")
-    unknown = [name for name in frame.columns if name not in domain.names]
-    if unknown:
-        raise ColumnError(
-            f"column {unknown[0]!r} is not in the given Domain; infer the Domain from the same columns, or drop it"
-        )
-    learned_from, now = domain.library, frames.library_of(frame.get_column(frame.columns[0]))
-    if learned_from != now:
-        raise InputError(
-            f"the Domain was learned from a {learned_from} table, but the frame is a {now} table; infer it from the "
-            "same kind"
-        )
+    for name in frame.columns:
+        if name not in domain.names:
+            advice = "infer the Domain from the same columns, or drop it"
+            raise ColumnError(f"column {name!r} is not in the given Domain; {advice}")
+    old, new = domain.library, str(frame.implementation.value)
+    if old != new:
+        clash = f"the Domain was learned from a {old} table, but the frame is a {new} table"
+        raise InputError(f"{clash}; infer it from the same kind")
+    return domain
 
 
 FEWEST_ROWS = 10  # that a value needs, to be one that many people have

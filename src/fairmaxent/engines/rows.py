@@ -13,7 +13,7 @@ import narwhals as nw
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Encoded
 from fairmaxent.data.declaration import Declaration
-from fairmaxent.data.domain import Domain, bound, check_domain
+from fairmaxent.data.domain import Domain, fitting
 from fairmaxent.data.frames import UNSCALED, WeightScale, read_weights
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.roles import DetailOption, Reading, Roles, per_average, redrawn_values, without_identifiers
@@ -99,12 +99,11 @@ def read_domain(
     """
     attributes = frame if weight is None else frame.drop(weight)
     if domain is None:
-        whole, encoded = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
+        whole, columns = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
         domain, left_out = without_identifiers(whole, keep)
-        return domain, encoded.without([whole.index(name) for name in left_out]), left_out
-    domain = bound(domain, attributes)
-    check_domain(domain, attributes, weight)
-    domain, left_out = without_identifiers(domain, keep)
+        kept = [column for column in columns if column.attribute.name not in left_out]
+        return domain, Encoded.stacked(kept), left_out
+    domain, left_out = without_identifiers(fitting(domain, attributes, weight), keep)
     return domain, domain.encode_rows(attributes), left_out
 
 
@@ -140,9 +139,7 @@ def _lazy_domain(lazy: Lazy, request: ReadingRequest) -> tuple[Domain, tuple[str
         return without_identifiers(lazy_frame.learn_domain(lazy, weight=weight, progress=request.progress), keep)
     first = collect(lazy.head(1))
     head = first if weight is None else first.drop(weight)
-    domain = bound(request.domain, head)
-    check_domain(domain, head, weight)
-    domain, left_out = without_identifiers(domain, keep)
+    domain, left_out = without_identifiers(fitting(request.domain, head, weight), keep)
     lazy_frame.check_known(lazy, domain, request.progress)
     return domain, left_out
 

@@ -115,7 +115,8 @@ class Pooled:
         """Levels as `debias` would make them from the real table, and all tables in terms of them."""
         weights = np.zeros(len(self.codes))
         weights[self.parts["real"]] = 1.0
-        return Domain.learn_rows(self.frame, ColumnOptions(self.names), weights=weights)
+        domain, columns = Domain.learn_rows(self.frame, ColumnOptions(self.names), weights=weights)
+        return domain, Encoded.stacked(columns)
 
     @cached_property
     def frame(self) -> Any:
