@@ -64,11 +64,9 @@ class Attribute:
             return self._label_level(value)
         level = self._level_at(position)
         if level != self.missing and self.level_starts[level + 1] - self.level_starts[level] > 1:
-            raise LevelError(
-                f"column {self.name!r}: {shown(value)} shares its level with other values; "
-                f"name the complete level, {self.labels[level]!r}, or make bins narrower with ",
-                Option("bins"),
-            )
+            advice = f"name the complete level, {self.labels[level]!r}, or make bins narrower with "
+            shares = f"column {self.name!r}: {shown(value)} shares its level with other values"
+            raise LevelError(f"{shares}; {advice}", Option("bins"))
         return level
 
     def narrowed(self, values: Sequence[object]) -> Attribute:
@@ -91,10 +89,8 @@ class Attribute:
         """Say which raw values lie in a range; refuse one that makes no sense, or that no value lies in."""
         text = f"slice({span.start!r}, {span.stop!r})"
         if self.kind not in ("numeric", "date"):
-            raise InputError(
-                f"column {self.name!r} is {self.kind}, so {text} says nothing of it; name levels, or a column of "
-                "numbers or dates"
-            )
+            advice = "name levels, or a column of numbers or dates"
+            raise InputError(f"column {self.name!r} is {self.kind}, so {text} says nothing of it; {advice}")
         low = -np.inf if span.start is None else frames.number_of(span.start)
         high = np.inf if span.stop is None else frames.number_of(span.stop)
         if span.step is not None or low is None or high is None:
@@ -132,9 +128,8 @@ class Attribute:
     def scores(self) -> NDArray[np.float64]:
         """Return the mean raw value of each level (dates in seconds since 1970); NaN for the missing level."""
         if self.kind not in ("numeric", "boolean", "date"):
-            raise InputError(
-                f"column {self.name!r} is {self.kind}, so its levels have no numeric value; name a column of numbers"
-            )
+            levels = "its levels have no numeric value; name a column of numbers"
+            raise InputError(f"column {self.name!r} is {self.kind}, so {levels}")
         sums = np.add.reduceat(self.counts * frames.to_numbers(self.values), self.level_starts[:-1])
         totals = self.level_counts()
         return np.asarray(np.divide(sums, totals, out=np.full(self.size, np.nan), where=totals > 0))
@@ -167,10 +162,8 @@ class Attribute:
             return frames.to_numbers(values)
         numbers = [frames.number_of(value) for value in values.to_list()]
         if None in numbers:
-            raise LevelError(
-                f"column {self.name!r} was learned as {self.kind} but is now {values.dtype}; convert it back",
-                column=self.name,
-            )
+            changed = f"was learned as {self.kind} but is now {values.dtype}; convert it back"
+            raise LevelError(f"column {self.name!r} {changed}", column=self.name)
         return np.array(numbers, dtype=np.float64)
 
     def column_of(self, codes: NDArray[np.integer]) -> frames.Column:
@@ -191,11 +184,9 @@ class Attribute:
         if not frames.is_missing(value):
             return self._positions_by_key.get(value_key(value)) if isinstance(value, Hashable) else None
         if self.missing is None:
-            raise LevelError(
-                f"column {self.name!r} had no missing values when the domain was learned, or none were declared; "
-                "fill them in, or learn or declare the domain with them",
-                column=self.name,
-            )
+            none = "had no missing values when the domain was learned, or none were declared"
+            advice = "fill them in, or learn or declare the domain with them"
+            raise LevelError(f"column {self.name!r} {none}; {advice}", column=self.name)
         return int(self.level_starts[self.missing])
 
     def _level_at(self, position: int) -> int:
@@ -205,11 +196,8 @@ class Attribute:
         """Return the level with this label, or explain what is wrong with a value that was never seen."""
         if isinstance(value, str) and value in self.labels:
             return self.labels.index(value)
-        level = self.level(value)
-        raise LevelError(
-            f"column {self.name!r} never holds {shown(value)}; name a value that was seen, or its level, "
-            f"{self.labels[level]!r}"
-        )
+        advice = f"name a value that was seen, or its level, {self.labels[self.level(value)]!r}"
+        raise LevelError(f"column {self.name!r} never holds {shown(value)}; {advice}")
 
     @cached_property
     def _choice(self) -> Choice:

@@ -45,25 +45,19 @@ def distinct_values(series: Column) -> DistinctValues:
     """Find the distinct values of a column in one pass."""
     with column_errors(series):
         codes, counts = _close_gaps(LIBRARIES[frames.library_of(series)](series.to_native(), series.name))
-        rows = first_rows(codes, len(counts))
-        return DistinctValues(frames.take(series, rows), codes, counts, rows)
+        rows = np.full(len(counts) + 1, -1, dtype=np.intp)  # one more, at -1, for missing
+        for size in (4096, len(codes)):  # the first few thousand rows nearly always show every value
+            head = codes[:size]
+            rows[head[::-1]] = np.arange(len(head) - 1, -1, -1)  # the last write, i.e. the first row, stays
+            if rows[:-1].min(initial=0) >= 0:
+                break
+        return DistinctValues(frames.take(series, rows[:-1]), codes, counts, rows[:-1])
 
 
 def factorize(series: Column) -> tuple[NDArray[np.intp], Column]:
     """Return each row's position among the distinct values (-1: missing) and those values, in canonical order."""
     distinct = distinct_values(series)
     return distinct.codes, distinct.values
-
-
-def first_rows(codes: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Return for each of ``count`` codes the first row that has it."""
-    rows = np.full(count + 1, -1, dtype=np.intp)  # one more, at -1, for missing
-    for size in (4096, len(codes)):  # the first few thousand rows nearly always show every value
-        head = codes[:size]
-        rows[head[::-1]] = np.arange(len(head) - 1, -1, -1)  # the last write, i.e. the first row, stays
-        if rows[:count].min(initial=0) >= 0:
-            break
-    return rows[:count]
 
 
 def _close_gaps(ranks: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -114,11 +108,8 @@ def _rank_values(indices: NDArray[np.integer], values: Sequence[Any]) -> NDArray
 
 def _cannot_factorize(name: str, kind: object) -> InputError:
     shown = str(kind) if len(str(kind)) <= 60 else f"{str(kind)[:60]}…"
-    return InputError(
-        f"column {name!r} holds {shown}; each cell must be a single number, text, truth value or date: "
-        "unpack the column",
-        column=name,
-    )
+    rule = "each cell must be a single number, text, truth value or date: unpack the column"
+    return InputError(f"column {name!r} holds {shown}; {rule}", column=name)
 
 
 def _pandas_ranks(native: Any, name: str) -> NDArray[np.integer]:
@@ -132,9 +123,7 @@ def _pandas_ranks(native: Any, name: str) -> NDArray[np.integer]:
     if dtype.kind in "mM":
         return _rank_numbers(native.array.asi8, native.isna().to_numpy())
     if dtype.kind in "biuf":
-        masked = hasattr(dtype, "numpy_dtype")
-        numbers = native.to_numpy(dtype=dtype.numpy_dtype, na_value=0) if masked else native.to_numpy()
-        missing = native.isna().to_numpy()
+        numbers, missing = _pandas_numbers(native), native.isna().to_numpy()
         return _rank_numbers(numbers, missing | np.isnan(numbers) if dtype.kind == "f" else missing)
     try:
         indices, values = native.array.factorize()
@@ -148,6 +137,12 @@ def _pandas_ranks(native: Any, name: str) -> NDArray[np.integer]:
     except TypeError as error:
         raise _cannot_factorize(name, f"cells that cannot be compared ({error})") from error
     return _rank_values(indices, list(values))
+
+
+def _pandas_numbers(native: Any) -> NDArray[Any]:
+    """The numbers of a column of pandas, 0 where one that has gaps of its own has one."""
+    kind = getattr(native.dtype, "numpy_dtype", None)
+    return np.asarray(native.to_numpy() if kind is None else native.to_numpy(dtype=kind, na_value=0))
 
 
 def _polars_ranks(native: Any, name: str) -> NDArray[np.integer]:
@@ -296,9 +291,9 @@ def _pandas_record(native: Any, name: str) -> tuple[Record, Arrays]:
         record = {"layout": "category", "ordered": dtype.ordered, "categories": categories}
         return record, {"codes": native.cat.codes.to_numpy(), **nest("categories", arrays)}
     if isinstance(dtype, pandas.IntervalDtype):  # of pandas.cut
-        ends = [_pandas_record(getattr(pandas.Index(native), end).to_series(), name) for end in _ENDS]
-        record = {"layout": "interval", "closed": dtype.closed, "left": ends[0][0], "right": ends[1][0]}
-        return record, nest("left", ends[0][1]) | nest("right", ends[1][1])
+        left, right = (_pandas_record(getattr(pandas.Index(native), end).to_series(), name) for end in _ENDS)
+        record = {"layout": "interval", "closed": dtype.closed, "left": left[0], "right": right[0]}
+        return record, nest("left", left[1]) | nest("right", right[1])
     if isinstance(dtype, pandas.ArrowDtype):
         column = frames.load_library("pyarrow").chunked_array(native.array.__arrow_array__())
         return {"layout": "stream"}, _stream(column, "pyarrow")
@@ -313,10 +308,8 @@ def _pandas_record(native: Any, name: str) -> tuple[Record, Arrays]:
         raise StorageError(f"column {name!r} of dtype {dtype} cannot be stored; convert it, e.g. to text")
     if dtype.kind in "mM":
         return record, {"numbers": native.array.asi8}
-    if hasattr(dtype, "numpy_dtype"):
-        numbers = native.to_numpy(dtype=dtype.numpy_dtype, na_value=0)
-        return record, {"numbers": numbers, "missing": native.isna().to_numpy()}
-    return record, {"numbers": native.to_numpy()}
+    missing = {"missing": native.isna().to_numpy()} if hasattr(dtype, "numpy_dtype") else {}
+    return record, {"numbers": _pandas_numbers(native), **missing}
 
 
 def _pandas_restore(record: Record, arrays: Mapping[str, NDArray[Any]]) -> Any:

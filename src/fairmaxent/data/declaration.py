@@ -136,10 +136,10 @@ def _check_edges(name: str, edges: Sequence[Any]) -> None:
     numbers = np.array([frames.number_of(edge) for edge in edges], dtype=np.float64)
     ascending = len(edges) > 1 and np.isfinite(numbers).all() and (np.diff(numbers) > 0).all()
     if not ascending or len(kinds) > 1 or None in kinds:
-        raise InputError(
-            f"the edges of column {name!r} are {shown(edges)}; list at least two numbers or dates in ascending order: "
-            "the smallest, the limits of the bins, the largest"
+        advice = (
+            "list at least two numbers or dates in ascending order: the smallest, the limits of the bins, the largest"
         )
+        raise InputError(f"the edges of column {name!r} are {shown(edges)}; {advice}")
 
 
 def _edge_kind(edge: object) -> str | None:
@@ -200,9 +200,9 @@ def _column(name: str, values: list[Any], library: str) -> frames.Column:
             dtype = nw.Float64 if dtype == nw.Int64 and None in values else nw.Datetime if dtype == nw.Date else dtype
         return nw.new_series(name, values, dtype, backend=backend)
     except Exception as problem:
+        advice = "declare values of one type: numbers, text, truth values or dates"
         raise LevelError(
-            f"the values declared for column {name!r} do not fit into one column of {library}; declare values of one "
-            "type: numbers, text, truth values or dates"
+            f"the values declared for column {name!r} do not fit into one column of {library}; {advice}"
         ) from problem
 
 

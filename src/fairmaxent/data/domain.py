@@ -238,11 +238,9 @@ def shareable(
     identifiers = Domain.infer(columns.to_native()).identifiers
     for name in identifiers:
         if name in (*roles, *keep):
-            raise ColumnError(
-                f"column {name!r} looks like an identifier, which cannot be in rows to share; take it out, or do "
-                "without ",
-                Option("release"),
-            )
+            advice = "take it out, or do without "
+            problem = f"column {name!r} looks like an identifier, which cannot be in rows to share; {advice}"
+            raise ColumnError(problem, Option("release"))
     kept = columns.drop(list(identifiers))
     changed = [_common(kept.get_column(name), has_role=name in roles) for name in kept.columns]
     return frame.drop(list(identifiers)).with_columns(*changed), identifiers
@@ -255,18 +253,14 @@ def _common(series: frames.Column, *, has_role: bool) -> frames.Column:
     if not rare.any():
         return _without_unused(series, distinct)
     if has_role:
-        value = distinct.values.to_list()[int(np.argmax(rare))]
-        raise LevelError(
-            f"column {series.name!r} has fewer than {FEWEST_ROWS} rows with {shown(value)}; merge it with another "
-            "level, or take those rows out, before you share rows"
-        )
+        few = f"fewer than {FEWEST_ROWS} rows with {shown(distinct.values.to_list()[int(np.argmax(rare))])}"
+        advice = "merge it with another level, or take those rows out, before you share rows"
+        raise LevelError(f"column {series.name!r} has {few}; {advice}")
     if series.dtype.is_numeric() and not series.dtype.is_decimal():
         return _replaced(series, distinct, _common_numbers(distinct, rare))
     if series.dtype.is_temporal() or series.dtype == nw.Boolean:
-        raise LevelError(
-            f"column {series.name!r} has values that fewer than {FEWEST_ROWS} rows have; round them, e.g. dates to "
-            "years, or leave the column out, before you share rows"
-        )
+        advice = "round them, e.g. dates to years, or leave the column out, before you share rows"
+        raise LevelError(f"column {series.name!r} has values that fewer than {FEWEST_ROWS} rows have; {advice}")
     texts = [OTHER if few else str(value) for value, few in zip(distinct.values.to_list(), rare, strict=True)]
     listed = [None if code < 0 else texts[code] for code in distinct.codes]
     return nw.new_series(series.name, listed, nw.String, backend=series.implementation)

@@ -1,17 +1,14 @@
 """Draws: quotas for the cells of a table, exact draws from many distributions, and where randomness comes from.
 
-A *quota* says how many rows each cell of a table gets, rounded at random, without bias and within one row. The table t
-has one axis for the outcome and one for each protected column, and n·t has to become whole numbers. If the rows that
-are left over went to the largest remainders, the same cells would be favoured at every seed. *Controlled rounding*
-rounds totals up or down as well as cells, and is *unbiased* if the expectation of every count is n·t.
+A *quota* says how many rows each cell of a table t (outcome, protected columns) gets: n·t, rounded at random, within
+one row and without bias. (By largest remainders, the same cells would be favoured at every seed.)
 
-Totals are controlled along two chains of ever finer sums. The first has the groups of the column with the fewest
+Totals are rounded along, on two chains of ever finer sums. The first has the groups of the column with the fewest
 levels, then those of this column and the next one jointly, and at last the joint groups z of all columns. The second
 has the outcomes y, then y with the column that has the most levels, then y with the two columns that have the most, and
-so on. Each chain is a tree whose leaves are the cells. So the counts are flows in a network that balance at every sum,
+so on. Each chain is a tree whose leaves are the cells, so the counts are flows in a network that balance at every sum,
 and such flows can always be rounded (two-way tables: Bacharach 1966, Causey, Cox and Ernst 1985; without bias: Cox
-1987). Totals outside both chains cannot always be rounded along with these. With two protected columns, the one with
-more levels is controlled within each outcome, so that its totals are off by less than the number of outcomes.
+1987). Totals outside both chains cannot always be rounded along with these.
 
 The flows are rounded bit by bit, from the smallest bit to 1/2. If all flows are multiples of a bit, an even number of
 them are odd multiples at each sum, because they balance. Paired there, the odd flows form closed tours. Pushing one bit

@@ -40,9 +40,8 @@ def open_frame(frame: Any) -> nw.DataFrame[Any]:
     elif nw.dependencies.is_pyarrow_table(native):
         names = list(native.column_names)
     else:
-        raise InputError(
-            f"{type(native).__name__} is not a table; pass a pandas DataFrame, a polars DataFrame or a pyarrow Table"
-        )
+        tables = "a pandas DataFrame, a polars DataFrame or a pyarrow Table"
+        raise InputError(f"{type(native).__name__} is not a table; pass {tables}")
     if not names:
         raise InputError("the table has no columns; pass at least one")
     if strange := [repr(name) for name in names if not isinstance(name, str)]:
@@ -237,11 +236,8 @@ def column_errors(series: Any) -> Iterator[None]:
     """Name the column that its library cannot handle: some can be made, but not sorted, taken from or shown."""
 
     def explain(why: str) -> InputError:
-        return InputError(
-            f"column {series.name!r} ({series.dtype}) holds values that cannot be read ({why}); convert it, e.g. to "
-            "text, or make such values missing",
-            column=str(series.name),
-        )
+        problem = f"column {series.name!r} ({series.dtype}) holds values that cannot be read ({why})"
+        return InputError(f"{problem}; convert it, e.g. to text, or make such values missing", column=str(series.name))
 
     with library_errors(explain, ValueError, OverflowError, NotImplementedError):
         yield
@@ -303,10 +299,9 @@ def check_weights(weights: Any, rows: int, *, what: str = "weight") -> NDArray[n
     bad = ~(np.isfinite(numbers) & (numbers >= 0))
     if bad.any():
         row = int(np.argmax(bad))
-        raise WeightError(
-            f"{what} holds {numbers[row]} in row {row}, and {int(bad.sum())} such values in all; "
-            "weights must be finite and not negative. Repair or drop those rows."
-        )
+        found = f"{numbers[row]} in row {row}, and {int(bad.sum())} such values in all"
+        rule = "weights must be finite and not negative. Repair or drop those rows."
+        raise WeightError(f"{what} holds {found}; {rule}")
     if not numbers.any():
         raise WeightError(f"{what} is zero everywhere; at least one row must count")
     return numbers
@@ -323,7 +318,6 @@ def read_weights(frame: nw.DataFrame[Any], weight: str | None) -> NDArray[np.flo
             raise TypeError(kind)
         numbers = to_numbers(series)
     except (TypeError, ValueError) as problem:  # objects may be anything
-        raise WeightError(
-            f"weight column {weight!r} holds {kind}, not numbers; convert it, or name another column"
-        ) from problem
+        advice = "convert it, or name another column"
+        raise WeightError(f"weight column {weight!r} holds {kind}, not numbers; {advice}") from problem
     return check_weights(numbers, len(frame), what=f"weight column {weight!r}")

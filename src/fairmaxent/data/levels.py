@@ -160,10 +160,8 @@ def _lump_rare(values: frames.Column, counts: Reals, max_levels: int) -> LevelsO
     levels[kept] = np.arange(len(kept))
     labels = [value_text(value) for value in frames.take(values, kept).to_list()]
     share = 1 - counts[kept].sum() / counts.sum() if counts.any() else 0.0
-    note = (
-        f"column {values.name!r} has {len(values)} values: the {len(kept)} most frequent stay, "
-        f"and the other {len(values) - len(kept)} ({share:.1%} of the rows) become one level, 'other'"
-    )
+    others = f"the other {len(values) - len(kept)} ({share:.1%} of the rows) become one level, 'other'"
+    note = f"column {values.name!r} has {len(values)} values: the {len(kept)} most frequent stay, and {others}"
     return LevelsOfValues(levels, [*labels, "other"], note=note)
 
 
@@ -235,10 +233,8 @@ def _group_by_edges(numbers: Reals, counts: Reals, given: list[Any], name: str) 
         mass = float(counts[below | above].sum())
         whole = (counts == np.round(counts)).all()
         rows = f"{mass:,.0f} rows" if whole else f"{mass / counts.sum():.1%} of the weight"
-        notes.append(
-            f"column {name!r}: {rows} outside the edges {texts[0]} … {texts[-1]} are counted in the outermost bins, as "
-            "their labels show"
-        )
+        outside = f"{rows} outside the edges {texts[0]} … {texts[-1]}"
+        notes.append(f"column {name!r}: {outside} are counted in the outermost bins, as their labels show")
     cuts = edges[kept[1:-1]]
     return LevelsOfValues(np.searchsorted(cuts, numbers, side="right"), labels, cuts, "; ".join(notes) or None)
 

@@ -66,21 +66,15 @@ def need_memory(needed: float, what: str, remedy: object) -> None:
     """Refuse what takes more memory than is allowed."""
     limit = memory_limit()
     if needed > limit:
-        raise LimitError(
-            f"{what} would take about {memory_text(needed)} of memory, and the limit is {memory_text(limit)}; ",
-            remedy,
-            ", or raise the limit with ",
-            Option("max_memory"),
-        )
+        needs = f"{what} would take about {memory_text(needed)} of memory, and the limit is {memory_text(limit)}; "
+        raise LimitError(needs, remedy, ", or raise the limit with ", Option("max_memory"))
 
 
 def check_columns(count: int) -> None:
     """Refuse more columns than can be compared with each other."""
     if count > MOST_COLUMNS:
-        raise LimitError(
-            f"the table has {count:,} columns, and fairmaxent compares every pair of them, so the limit is "
-            f"{MOST_COLUMNS:,}; drop the columns that do not matter"
-        )
+        why = f"fairmaxent compares every pair of them, so the limit is {MOST_COLUMNS:,}"
+        raise LimitError(f"the table has {count:,} columns, and {why}; drop the columns that do not matter")
 
 
 def check_file_columns(count: int, path: object) -> None:

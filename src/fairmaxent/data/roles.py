@@ -167,10 +167,8 @@ class Roles:
 def _check_role(attribute: Attribute, role: str) -> None:
     """Refuse a column of the root with a single level, or whose rare levels would be lumped together."""
     if attribute.size < 2:
-        raise LevelError(
-            f"{role} column {attribute.name!r} has a single level ({attribute.labels[0]!r}); at least two are needed "
-            "to compare. Choose another column, or add rows with another level."
-        )
+        advice = "at least two are needed to compare. Choose another column, or add rows with another level."
+        raise LevelError(f"{role} column {attribute.name!r} has a single level ({attribute.labels[0]!r}); {advice}")
     if attribute.edges is None and not attribute.is_value_coded:
         many = f"{len(attribute.values)} levels, too many to compare group by group. Merge levels beforehand, or raise "
         raise LevelError(f"{role} column {attribute.name!r} has {many}", Option("max_levels"), ".")
