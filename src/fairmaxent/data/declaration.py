@@ -136,10 +136,8 @@ def _check_edges(name: str, edges: Sequence[Any]) -> None:
     numbers = np.array([frames.number_of(edge) for edge in edges], dtype=np.float64)
     ascending = len(edges) > 1 and np.isfinite(numbers).all() and (np.diff(numbers) > 0).all()
     if not ascending or len(kinds) > 1 or None in kinds:
-        advice = (
-            "list at least two numbers or dates in ascending order: the smallest, the limits of the bins, the largest"
-        )
-        raise InputError(f"the edges of column {name!r} are {shown(edges)}; {advice}")
+        wanted = "at least two numbers or dates in ascending order: the smallest, the limits of the bins, the largest"
+        raise InputError(f"the edges of column {name!r} are {shown(edges)}; list {wanted}")
 
 
 def _edge_kind(edge: object) -> str | None:
