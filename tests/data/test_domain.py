@@ -18,8 +18,6 @@ from fairmaxent.errors import ColumnError, InputError, LevelError
 from fairmaxent.fit.records import pack, unpack
 from mixed import BINNED, LUMPED, TABLES, cells, generator, infer_and_encode, raw_columns, same_tables, schema
 
-# ---------------------------------------------------------------- there and back
-
 
 def test_a_table_survives_the_way_to_codes_and_back(table):
     domain, codes = infer_and_encode(table)
@@ -86,13 +84,9 @@ def test_the_three_libraries_give_the_same_codes_labels_and_notes(seed):
         assert domain.notes == first.notes
 
 
-@pytest.mark.parametrize("other", TABLES)
-def test_a_domain_encodes_the_same_data_of_another_library_in_any_column_order(table, other):
+def test_a_domain_encodes_the_same_data_of_another_library_in_any_column_order(table):
     domain, codes = infer_and_encode(table)
-    again = TABLES[other]()
-    assert np.array_equal(
-        domain.encode(again.select(list(reversed(domain.names))) if other != "pandas" else again), codes
-    )
+    assert np.array_equal(domain.encode(TABLES["polars"]().select(list(reversed(domain.names)))), codes)
 
 
 value = st.one_of(st.none(), st.sampled_from(["a", "b", "é", "other", "missing", "1", ""]))
