@@ -1,7 +1,6 @@
 """DataFrame libraries (pandas, polars, pyarrow), through narwhals: frames in and out, single values, design weights.
 
-Only this file and columns know the libraries. Where narwhals has no fast way, the native library is used; it is loaded
-already, because the user's frame came from it. Only reading a stored column may import one.
+Only this file and columns know the libraries. Where narwhals has no fast way, the native library is used.
 """
 
 from __future__ import annotations

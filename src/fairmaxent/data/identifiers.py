@@ -1,9 +1,8 @@
 """Identifiers: columns that name a row or a person instead of describing it, and free text about people.
 
-A column is taken for one by what it holds, or by its name together with many different values. Measured numbers, such
-as incomes, often differ in every row and name nobody, so numbers are suspected only if they look as if they had been
-handed out: each once, from a range in which numbers that were measured would have repeated. The words that names are
-made of are in vocabulary.toml.
+A column is taken for one by what it holds, or by its name (words of vocabulary.toml) together with many values.
+Measured numbers often differ in every row and name nobody, so numbers are suspected only if they look as if they had
+been handed out: each once, from a range in which numbers that were measured would have repeated.
 """
 
 import itertools

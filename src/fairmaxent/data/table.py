@@ -1,9 +1,8 @@
 """The data, compressed: distinct rows and how often each occurs (the paper's S and n_α), their blocks and their spread.
 
-A block is one attribute, or several pooled into one alphabet (their cross product). Block 0, the *root*, always pools
-the outcome with the protected attributes, so that every fairness statement is a statement about one block. The other
-attributes are blocks of their own. Vectors over the *levels* of all blocks, one block after the other, are the common
-currency of priors and features: a potential per level goes in, a probability per level comes out.
+A block is one attribute, or several pooled into one alphabet (their cross product). Block 0, the *root*, pools the
+outcome with the protected attributes, so that every fairness statement is about one block. Vectors over the *levels* of
+all blocks are the common currency of priors and features: potentials go in, probabilities come out.
 """
 
 from __future__ import annotations
