@@ -278,17 +278,9 @@ def learn_column(series: frames.Column, options: ColumnOptions, weights: Reals |
         starts = np.searchsorted(levels[by_level], np.arange(len(labels) + 1))
         counts = counts[by_level]
         empty = np.repeat(np.add.reduceat(counts, starts[:-1]) == 0, np.diff(starts))
-        attribute = Attribute(
-            name=series.name,
-            kind=kind,
-            labels=unique_labels(labels),
-            features=options.features_of(series.name, kind),
-            values=values,
-            level_starts=starts,
-            counts=np.where(empty, 1.0, counts),  # so that a level without weight can be decoded
-            edges=grouping.edges,
-            missing=missing,
-        )
+        counts = np.where(empty, 1.0, counts)  # so that a level without weight can be decoded
+        texts, features = unique_labels(labels), options.features_of(series.name, kind)
+        attribute = Attribute(series.name, kind, texts, features, values, starts, counts, grouping.edges, missing)
         positions = None
         if not attribute.is_value_coded:
             positions = np.empty(len(by_level), np.min_scalar_type(len(by_level)))

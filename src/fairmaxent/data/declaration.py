@@ -101,17 +101,8 @@ class Declaration:
         if name in self.missing:
             missing = len(labels)
             values, starts, labels = [*values, None], np.append(starts, starts[-1] + 1), [*labels, "missing"]
-        return Attribute(
-            name=name,
-            kind=kind,
-            labels=unique_labels([cut(label) for label in labels]),
-            features="indicator",
-            values=_column(name, values, library),
-            level_starts=starts,
-            counts=np.ones(len(values)),
-            edges=edges,
-            missing=missing,
-        )
+        texts, column = unique_labels([cut(label) for label in labels]), _column(name, values, library)
+        return Attribute(name, kind, texts, "indicator", column, starts, np.ones(len(values)), edges, missing)
 
 
 def _is_listed(option: object) -> bool:

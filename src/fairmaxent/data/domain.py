@@ -102,11 +102,9 @@ class Domain:
         table = frames.open_frame(frame)
         check_columns(len(table.columns))
         columns = [learn_column(table.get_column(name), options, weights) for name in table.columns]
-        notes = tuple(note for column in columns for note in column.notes)
-        identifiers = tuple(
-            column.attribute.name for column in columns if looks_like_identifier(column.attribute, column.present)
-        )
-        return cls(tuple(column.attribute for column in columns), notes, identifiers), columns
+        attributes, notes = tuple(column.attribute for column in columns), tuple(n for c in columns for n in c.notes)
+        suspected = [column.attribute for column in columns if looks_like_identifier(column.attribute, column.present)]
+        return cls(attributes, notes, tuple(attribute.name for attribute in suspected)), columns
 
     def draft(self) -> Declaration:
         """Draft a declaration from what was learned, without identifiers.
