@@ -102,7 +102,8 @@ class Domain:
         table = frames.open_frame(frame)
         check_columns(len(table.columns))
         columns = [learn_column(table.get_column(name), options, weights) for name in table.columns]
-        attributes, notes = tuple(column.attribute for column in columns), tuple(n for c in columns for n in c.notes)
+        attributes = tuple(column.attribute for column in columns)
+        notes = tuple(note for column in columns for note in column.notes)
         suspected = [column.attribute for column in columns if looks_like_identifier(column.attribute, column.present)]
         return cls(attributes, notes, tuple(attribute.name for attribute in suspected)), columns
 
