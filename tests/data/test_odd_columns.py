@@ -1,5 +1,6 @@
 """Columns of kinds that few people have: read rightly, or refused with an error that names the column."""
 
+import datetime
 import decimal
 import uuid
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from fairmaxent import Domain, FairMaxEntError, InfeasibleError, debias
-from fairmaxent.errors import ColumnError
+from fairmaxent.errors import ColumnError, LevelError
 
 ROWS = 60
 Y, Z, TEXTS = ["a", "b"] * 30, ["p", "q", "q"] * 20, ["u", "v", "w"] * 20
@@ -100,6 +101,12 @@ def test_an_ordered_dictionary_that_repeats_a_value_has_it_once(wrap):
     assert attribute.counts.tolist() == [40, 20]
     holding = pa.DictionaryArray.from_arrays(codes, pa.array(["z", None, "k"]), ordered=True)
     assert Domain.infer(wrap(holding)).attribute("x").labels == ("z", "k", "missing")
+
+
+def test_a_date_and_its_midnight_are_not_two_levels():
+    midnight = datetime.datetime(2020, 1, 1)
+    with pytest.raises(LevelError, match="column 'x' holds the same moment as a date and as a time"):
+        Domain.infer(pandas(pd.Series([midnight.date(), midnight] * 30, dtype=object)))
 
 
 def test_a_dot_in_a_name_is_syntax_for_duckdb():

@@ -261,6 +261,9 @@ def learn_column(series: frames.Column, options: ColumnOptions, weights: Reals |
     with frames.column_errors(series):
         distinct = distinct_values(series)
         values, rows = distinct.values, distinct.rows
+        if series.dtype == nw.Object and len({value_key(value) for value in values.to_list()}) < len(values):
+            mixed = "holds the same moment as a date and as a time; write all of them alike"
+            raise LevelError(f"column {series.name!r} {mixed}", column=series.name)
         kind = options.kind_of(series, values)
         if weights is None:
             counts = np.append(distinct.counts, distinct.missing).astype(np.float64)  # last: rows without a value
