@@ -16,9 +16,9 @@ from fairmaxent.evaluation.attacks import (
     read_secrets,
 )
 from fairmaxent.evaluation.fidelity import fidelity
-from fairmaxent.evaluation.pooled import Nearest, Pooled, TableName, nearest, pool
+from fairmaxent.evaluation.pooled import NAMES, TableName, nearest, pool
+from fairmaxent.evaluation.result import Evaluation, Risks
 from fairmaxent.evaluation.singling_out import singling_out
-from fairmaxent.evaluation.text import Evaluation, Risks
 from fairmaxent.evaluation.utility import utility
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.progress import Progress, silent
@@ -104,7 +104,18 @@ def evaluate(
     copies = copied_rows(pooled, confidence=confidence)
     singled = singling_out(pooled, attacks, confidence=confidence, rng=stream("singling out"))
     closest = closest_record(pooled, min(_CLOSEST, attacks), rng=stream("distances"))
-    attacked = _attack(pooled, attacks, halves, guessed, stream("attacks"), report)
+    rng = stream("attacks")
+    candidates, begin = pooled.shuffled("new", rng), _SHARES["attacks"]
+    targets = [name for name in pooled.parts if name != "new"]
+    attacked = []
+    for number, table in enumerate(targets):
+
+        def done(share: float, before: int = number) -> None:
+            report("attacks", begin + (1 - begin) * (before + share) / len(targets))
+
+        people = pooled.shuffled(table, rng, attacks)
+        attacked.append(nearest(pooled, people, candidates, parts=halves, others=guessed, done=done))
+    report("attacks", 1.0)
     distances = [near.distance for near in attacked]
     risks = Risks(
         copies=copies,
@@ -114,38 +125,6 @@ def evaluate(
         membership=membership(*distances, confidence=confidence) if len(distances) > 1 else None,
         closest_record=closest,
     )
-    return Evaluation(
-        real_rows=pooled.rows("real"),
-        new_rows=pooled.rows("new"),
-        control_rows=pooled.rows("control"),
-        columns=pooled.names,
-        left_out=left_out,
-        confidence=confidence,
-        fidelity=compared,
-        utility=learned,
-        risks=risks,
-        library=pooled.library,
-    )
-
-
-def _attack(
-    pooled: Pooled,
-    attacks: int,
-    parts: Sequence[Sequence[int]],
-    secrets: Sequence[int],
-    rng: np.random.Generator,
-    report: Progress,
-) -> list[Nearest]:
-    """The new rows nearest to people of the real table and of the control: one search serves three attacks."""
-    candidates = pooled.shuffled("new", rng)
-    targets: list[TableName] = ["real", "control"] if "control" in pooled.parts else ["real"]
-    attacked = []
-    for number, table in enumerate(targets):
-
-        def done(share: float, before: int = number) -> None:
-            report("attacks", _SHARES["attacks"] + (1 - _SHARES["attacks"]) * (before + share) / len(targets))
-
-        people = pooled.shuffled(table, rng, attacks)
-        attacked.append(nearest(pooled, people, candidates, parts=parts, others=secrets, done=done))
-    report("attacks", 1.0)
-    return attacked
+    real_rows, new_rows, control_rows = map(pooled.rows, NAMES)
+    rows = (real_rows, new_rows, control_rows)
+    return Evaluation(*rows, pooled.names, left_out, confidence, compared, learned, risks, pooled.library)

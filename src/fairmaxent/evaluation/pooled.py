@@ -8,7 +8,7 @@ or 1 for everything else. A missing value is at distance 0 from another one and 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any, Literal
 
@@ -259,7 +259,8 @@ def nearest(
     left out one at a time: the distance by all columns but one is the whole distance less that column's.
     """
     unit = _WHOLE // len(pooled.columns)
-    columns = _distances(pooled, candidates, unit)
+    kept = _KEPT // (4 * len(candidates) * len(pooled.columns))
+    columns = [_distances_by(column, candidates, unit, kept) for column in pooled.columns]
     distance = np.empty(len(people), np.int32)
     by_parts, by_others = (np.empty((len(people), len(of)), np.intp) for of in (parts, others))
     without = np.empty(len(candidates), np.int32)
@@ -276,17 +277,8 @@ def nearest(
     return Nearest(people, distance / unit, candidates[by_parts], candidates[by_others])
 
 
-def _distances(pooled: Pooled, candidates: Rows, unit: int) -> list[Callable[[int], Distances]]:
-    """Distances from a person by each column; those with the fewest values are kept as long as there is room."""
-    room, found = _KEPT, {}
-    for index in sorted(range(len(pooled.columns)), key=lambda index: pooled.columns[index].size):
-        room -= pooled.columns[index].size * len(candidates) * 4
-        found[index] = _distances_by(pooled.columns[index], candidates, unit, keeps=room >= 0)
-    return [found[index] for index in range(len(found))]
-
-
-def _distances_by(column: PooledColumn, candidates: Rows, unit: int, *, keeps: bool) -> Callable[[int], Distances]:
-    """Distances of all candidates from a person by one column; they depend on the person's value only."""
+def _distances_by(column: PooledColumn, candidates: Rows, unit: int, kept: int) -> Callable[[int], Distances]:
+    """Distances of all candidates from a person by one column: those of the ``kept`` last values are kept."""
     whole, missing = np.int32(unit), column.codes[candidates] == 0
     values = column.codes
     if column.numbers is not None:
@@ -296,6 +288,7 @@ def _distances_by(column: PooledColumn, candidates: Rows, unit: int, *, keeps: b
         values = np.round(shares * unit).astype(np.int32)
     others = values[candidates]
 
+    @lru_cache(kept)
     def distances(code: int, value: int) -> Distances:
         if column.numbers is None:
             return np.where(others != code, whole, np.int32(0))
@@ -305,8 +298,7 @@ def _distances_by(column: PooledColumn, candidates: Rows, unit: int, *, keeps: b
         apart[missing] = whole
         return apart
 
-    of_value = cache(distances) if keeps else distances
-    return lambda person: of_value(int(column.codes[person]), int(values[person]))
+    return lambda person: distances(int(column.codes[person]), int(values[person]))
 
 
 def _added(distances: Sequence[Distances]) -> Distances:

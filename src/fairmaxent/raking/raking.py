@@ -275,10 +275,9 @@ def rake(
 
 def _relaxed(relax: Relax, asked: Sequence[Margin]) -> frozenset[int]:
     """Positions of the margins that may be missed."""
-    columns = [margin.columns for margin in asked]
-    if relax is None or (relax == ALL and (ALL,) not in columns):
-        return frozenset(() if relax is None else range(len(asked)))
-    wishes = [relax] if isinstance(relax, str) else relax
+    if relax is None or relax == ALL:
+        return frozenset(range(len(asked)) if relax else ())
+    columns, wishes = [margin.columns for margin in asked], [relax] if isinstance(relax, str) else relax
     if not isinstance(wishes, list | tuple) or not all(isinstance(wish, str | list | tuple) for wish in wishes):
         raise InputError(Option("relax"), f" is {relax!r}; pass 'all', or a list of margins such as ['region']")
     named = [(wish,) if isinstance(wish, str) else tuple(map(str, wish)) for wish in wishes]
