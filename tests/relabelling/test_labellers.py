@@ -15,7 +15,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
 from fairmaxent.errors import InputError
 from fairmaxent.relabelling.labellers import ScikitLabeller, TreeLabeller, choose_labeller, cross_fit
-from fairmaxent.relabelling.people import Inputs, People, Profiles, dummies, ordinals, pooled_labels, prior_strength
+from fairmaxent.relabelling.people import Inputs, People, Profiles, pooled_labels, prior_strength
 from oracle import dense, points
 
 
@@ -254,8 +254,10 @@ def test_inputs_by_hand():
     people = people_of(frame, protected=("z",), domain=Domain.infer(frame, kinds={"age": "numeric"}))
     four = people.inputs.take(slice(4))
     # colour: blue, red, missing; z: a, b
-    np.testing.assert_array_equal(ordinals(four), [[1, 1, 0], [0, 2, 1], [2, np.nan, 0], [1, 3, 1]])
-    np.testing.assert_array_equal(ordinals(four, blind=True), [[1, 1], [0, 2], [2, np.nan], [1, 3]])
+    np.testing.assert_array_equal(
+        four.matrix(blind=False, with_categories=True), [[1, 1, 0], [0, 2, 1], [2, np.nan, 0], [1, 3, 1]]
+    )
+    np.testing.assert_array_equal(four.matrix(blind=True, with_categories=True), [[1, 1], [0, 2], [2, np.nan], [1, 3]])
     spread = np.sqrt(2 / 3)  # of 1, 2, 3
     expected = [
         [0, 1, 0, -1 / spread, 0, 1, 0],
@@ -263,8 +265,8 @@ def test_inputs_by_hand():
         [0, 0, 1, 0, 1, 1, 0],
         [0, 1, 0, 1 / spread, 0, 0, 1],
     ]
-    np.testing.assert_allclose(dummies(four), expected, atol=1e-12)
-    np.testing.assert_allclose(dummies(four, blind=True), np.array(expected)[:, :5], atol=1e-12)
+    np.testing.assert_allclose(four.matrix(blind=False, with_categories=False), expected, atol=1e-12)
+    np.testing.assert_allclose(four.matrix(blind=True, with_categories=False), np.array(expected)[:, :5], atol=1e-12)
 
 
 def test_models_see_raw_numbers_and_bins_where_there_are_none():

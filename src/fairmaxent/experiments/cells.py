@@ -203,6 +203,11 @@ def save(cell: Cell, record: Record, folder: Path) -> None:
     write_whole(folder / f"{cell.name}.json", json.dumps(record).encode(), readable=True)
 
 
+def run_and_save(cell: Cell, folder: Path) -> None:
+    """What a worker does."""
+    save(cell, run_cell(cell), folder)
+
+
 def find(cell: Cell, folder: Path) -> Record | None:
     """Return the stored result of a cell; None if there is none, or it is damaged or from other versions."""
     try:
