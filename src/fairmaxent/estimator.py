@@ -16,7 +16,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.draws import RandomState
 from fairmaxent.data.table import Reals
-from fairmaxent.errors import ColumnError, DependencyError, InfeasibleError, InputError, LevelError, shown
+from fairmaxent.errors import ColumnError, DependencyError, InfeasibleError, InputError, LevelError
 from fairmaxent.fit.distribution import Evidence
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import debias
@@ -295,8 +295,8 @@ def _name_of(column: Any, features: Sequence[str]) -> str:
     """Turn a position in X into a name; names stay."""
     if isinstance(column, bool) or not isinstance(column, str | int | np.integer):
         raise ColumnError(
-            f"protected holds {shown(column)}; pass names (text) or positions (whole numbers) of columns of X; the "
-            "values themselves go to fit as sensitive_features"
+            f"protected holds a {type(column).__name__}; pass names (text) or positions (whole numbers) of columns of "
+            "X; the values themselves go to fit as sensitive_features"
         )
     if isinstance(column, str):
         return column

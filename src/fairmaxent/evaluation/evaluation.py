@@ -6,15 +6,7 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.errors import ColumnError, InputError, Option
-from fairmaxent.evaluation.attacks import (
-    closest_record,
-    copied_rows,
-    inference,
-    linkability,
-    membership,
-    read_parts,
-    read_secrets,
-)
+from fairmaxent.evaluation import attacks as risk
 from fairmaxent.evaluation.fidelity import fidelity
 from fairmaxent.evaluation.pooled import NAMES, TableName, nearest, pool
 from fairmaxent.evaluation.result import Evaluation, Risks
@@ -88,7 +80,7 @@ def evaluate(
             raise ColumnError(Option(name), " was given without an outcome; name that with ", Option("outcome"))
     tables: dict[TableName, Any] = {"real": real, "new": new}
     pooled, left_out = pool(tables if control is None else tables | {"control": control})
-    guessed, halves = read_secrets(pooled, secrets), read_parts(pooled, parts)
+    guessed, halves = risk.read_secrets(pooled, secrets), risk.read_parts(pooled, parts)
     report = progress or silent
     # Each measure draws from its own stream, so that its result does not depend on the others.
     streams = dict(zip(_SHARES, np.random.default_rng(random_state).spawn(len(_SHARES)), strict=True))
@@ -101,9 +93,9 @@ def evaluate(
     if outcome is not None:
         how: Mapping[str, Any] = {"favourable": favourable, "confidence": confidence}
         learned = utility(pooled, outcome, protected, **how, rng=stream("utility"))
-    copies = copied_rows(pooled, confidence=confidence)
+    copies = risk.copied_rows(pooled, confidence=confidence)
     singled = singling_out(pooled, attacks, confidence=confidence, rng=stream("singling out"))
-    closest = closest_record(pooled, min(_CLOSEST, attacks), rng=stream("distances"))
+    closest = risk.closest_record(pooled, min(_CLOSEST, attacks), rng=stream("distances"))
     rng = stream("attacks")
     candidates, begin = pooled.shuffled("new", rng), _SHARES["attacks"]
     targets = [name for name in pooled.parts if name != "new"]
@@ -120,9 +112,9 @@ def evaluate(
     risks = Risks(
         copies=copies,
         singling_out=singled,
-        linkability=linkability(attacked, confidence=confidence) if halves else None,
-        inference=inference(pooled, guessed, attacked, confidence=confidence) if guessed else None,
-        membership=membership(*distances, confidence=confidence) if len(distances) > 1 else None,
+        linkability=risk.linkability(attacked, confidence=confidence) if halves else None,
+        inference=risk.inference(pooled, guessed, attacked, confidence=confidence) if guessed else None,
+        membership=risk.membership(*distances, confidence=confidence) if len(distances) > 1 else None,
         closest_record=closest,
     )
     real_rows, new_rows, control_rows = map(pooled.rows, NAMES)

@@ -10,16 +10,7 @@ from fairmaxent.document import Block, Note, Paragraph, Table
 from fairmaxent.document.text import sections_text
 from fairmaxent.document.words import counted
 from fairmaxent.errors import cut
-from fairmaxent.evaluation.attacks import (
-    LIMIT,
-    MOST_COPIES,
-    ClosestRecord,
-    CopiedRows,
-    Inference,
-    Judgement,
-    Membership,
-    Risk,
-)
+from fairmaxent.evaluation import attacks
 from fairmaxent.evaluation.fidelity import Fidelity
 from fairmaxent.evaluation.utility import Utility
 from fairmaxent.metrics.trial import Score
@@ -30,15 +21,15 @@ from fairmaxent.plain_text import plain_json
 class Risks:
     """What the new rows give away; None where an attack could not be tried."""
 
-    copies: CopiedRows
-    singling_out: Risk | None
-    linkability: Risk | None
-    inference: Inference | None
-    membership: Membership | None
+    copies: attacks.CopiedRows
+    singling_out: attacks.Risk | None
+    linkability: attacks.Risk | None
+    inference: attacks.Inference | None
+    membership: attacks.Membership | None
     """Needs control rows."""
-    closest_record: ClosestRecord
+    closest_record: attacks.ClosestRecord
 
-    def tried(self) -> dict[str, Risk]:
+    def tried(self) -> dict[str, attacks.Risk]:
         """The attacks that were tried, with their risk; of inference, the average."""
         risks = {
             "copies": self.copies.risk,
@@ -49,10 +40,10 @@ class Risks:
         }
         return {name: risk for name, risk in risks.items() if risk is not None}
 
-    def judgements(self) -> dict[str, Judgement]:
+    def judgements(self) -> dict[str, attacks.Judgement]:
         """What is to be said of each attack that was tried."""
         judged = {name: risk.judged() for name, risk in self.tried().items()}
-        judged["copies"] = self.copies.risk.judged(MOST_COPIES)
+        judged["copies"] = self.copies.risk.judged(attacks.MOST_COPIES)
         if self.inference is not None:
             judged["inference"] = self.inference.judged()
         return judged if self.membership is not None else judged | {"membership": "needs control"}
@@ -170,8 +161,8 @@ def verdict(measured: Evaluation) -> Iterator[str]:
     yield "This is no guarantee: other attacks may succeed. Only a differentially private fit guarantees anything."
 
 
-def _named(attacks: Sequence[str]) -> str:
-    *others, last = (ATTACKS[name][0] for name in attacks)
+def _named(names: Sequence[str]) -> str:
+    *others, last = (ATTACKS[name][0] for name in names)
     return f"{', '.join(others)} and {last}" if others else last
 
 
@@ -248,7 +239,7 @@ def risk_table(measured: Evaluation) -> Table:
     return Table("Risks", heads, tuple(rows), state=5, states=tuple(_STATES.get(row[-1], "") for row in rows))
 
 
-def _rates(risk: Risk) -> tuple[str, str]:
+def _rates(risk: attacks.Risk) -> tuple[str, str]:
     return f"{risk.rate:.1%}", "" if risk.control_rate is None else f"{risk.control_rate:.1%}"
 
 
@@ -267,7 +258,7 @@ def _how_to_read(measured: Evaluation) -> Paragraph:
         if measured.control_rows
         else "This is how often each attack succeeds; without control rows, the risk is at most that."
     )
-    limits = f"{100 * LIMIT:g} % (copies: above {100 * MOST_COPIES:g} %)"
+    limits = f"{100 * attacks.LIMIT:g} % (copies: above {100 * attacks.MOST_COPIES:g} %)"
     return Paragraph(f"{meaning} A risk is called high if its whole interval is above {limits}.")
 
 

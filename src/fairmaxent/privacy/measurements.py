@@ -139,12 +139,7 @@ _AT_ONCE = 64  # pairs counted in one pass over the rows
 
 
 def choose_edges(
-    counter: NoisyCounter,
-    expected: Expected,
-    *,
-    forced: Sequence[Pair],
-    choice_rho: float,
-    pairs_rho: float,
+    counter: NoisyCounter, expected: Expected, *, forced: Sequence[Pair], choice_rho: float, pairs_rho: float
 ) -> tuple[list[Pair], tuple[Spent, ...]]:
     """Choose the edges of a tree of all blocks but the root, one by one, and say what each choice cost.
 
