@@ -12,8 +12,8 @@ import pytest
 
 import fairmaxent
 from fairmaxent.experiments import figures, page, reasons
+from fairmaxent.experiments.cells import CURVE_BLOCKS, TABLE_2_BLOCKS, TABLE_2_METHODS
 from fairmaxent.experiments.figures import METHODS, METRICS
-from fairmaxent.experiments.plan import CURVE_BLOCKS, TABLE_2_BLOCKS, TABLE_2_METHODS
 from fairmaxent.experiments.reasons import CODE_AGREES, KEYS, REASONS, UNEXPLAINED, compare, load_published
 
 pytestmark = pytest.mark.slow

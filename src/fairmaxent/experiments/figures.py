@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairmaxent.experiments.plan import TABLE_2_BLOCKS, Block
+from fairmaxent.experiments.cells import TABLE_2_BLOCKS, Block
 from fairmaxent.files.write import write_whole
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from fairmaxent.experiments.cells import TABLE_2_BLOCKS, Block
 from fairmaxent.experiments.figures import METHODS, METRICS, Drawing, block_label, draw_figures
-from fairmaxent.experiments.plan import TABLE_2_BLOCKS, Block
 from fairmaxent.experiments.reasons import NOISE, UNEXPLAINED, compare, load_published
 from fairmaxent.files.write import write_whole
 

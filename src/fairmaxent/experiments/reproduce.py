@@ -13,9 +13,9 @@ from typing import Any
 from fairmaxent.datasets import dataset
 from fairmaxent.errors import DependencyError, StorageError
 from fairmaxent.experiments import cells as stored
+from fairmaxent.experiments.cells import CURVE_BLOCKS, FULL, QUICK, ROWS, TABLE_2_BLOCKS, TABLE_2_METHODS, Cell, Method
 from fairmaxent.experiments.figures import write_figures
 from fairmaxent.experiments.page import write_page
-from fairmaxent.experiments.plan import CURVE_BLOCKS, FULL, QUICK, ROWS, TABLE_2_BLOCKS, TABLE_2_METHODS, Cell, Method
 from fairmaxent.files.write import write_whole
 
 
