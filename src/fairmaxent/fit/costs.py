@@ -139,9 +139,8 @@ def _spreads(problem: Problem, tilted: Tilted, *, relabelled: bool) -> tuple[Spr
     parts, rows, (_, groups) = _by_outcome(problem, tilted), problem.counted.collect(), root_shape(problem.blocks)
     people = replace(rows, codes=rows.codes[:, :1] % groups)
     by_outcome = [Spread.of(people, part, groups) for part in parts]
-    fields = (np.stack([getattr(spread, name) for spread in by_outcome]) for name in ("total", "squares", "largest"))
     whole = Spread.of(people, np.asarray(parts.sum(axis=0)), groups)
-    return Spread(*fields).shaped(shape), whole.shaped(shape[1:])
+    return Spread.stacked(by_outcome).shaped(shape), whole.shaped(shape[1:])
 
 
 def _by_outcome(problem: Problem, tilted: Tilted) -> Reals:

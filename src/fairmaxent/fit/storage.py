@@ -35,7 +35,7 @@ from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import Optimum
-from fairmaxent.maxent.priors.bases import BASES
+from fairmaxent.maxent.priors.bases import unpack_base
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
@@ -85,7 +85,8 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
     weighted, details = fit.weighted.collect(), fit.distribution.details
     prior, base, in_use = fit.optimum.dual.prior, {}, None
     if not isinstance(prior, Rows):
-        base = BASES[fit.request.base].pack(prior.parts[0] if isinstance(prior, Mixture) else prior)
+        made_of: Any = prior.parts[0] if isinstance(prior, Mixture) else prior
+        base = made_of.pack()
     elif prior.rows != np.count_nonzero(weighted.counts):
         every_row = Rows.of(fit.roles.blocks, weighted)
         in_use = match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0
@@ -149,7 +150,7 @@ def _restored(stored: _Model) -> Solved:
     rows = Rows.of(blocks, weighted.collect())
     prior: Prior = rows
     if share:
-        prior = Mixture.of((share, 1 - share), (BASES[request.base].unpack(blocks, stored.base), rows))
+        prior = Mixture.of((share, 1 - share), (unpack_base(blocks, stored.base), rows))
     elif stored.rows_in_use is not None:
         prior = rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))
     optimum = Optimum(Dual(prior, features, features.mean(target)), stored.solution)
