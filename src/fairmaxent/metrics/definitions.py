@@ -138,8 +138,7 @@ def equal_opportunity(
     such rate: it is not compared, and is listed in `left_out`. The other options are as in `representation_rate`.
     """
     compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
-    cut = _cut(threshold, as_probability=as_probability)
-    (true,) = _positives(compared, frame, predictions, cut, [True])
+    (true,) = _positives(compared, frame, predictions, [True], threshold, as_probability=as_probability)
     return worst_ratio(true, confidence)
 
 
@@ -165,35 +164,30 @@ def equalised_odds(
     as in `equal_opportunity`.
     """
     compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
-    cut = _cut(threshold, as_probability=as_probability)
-    true, false = _positives(compared, frame, predictions, cut, [True, False])
+    true, false = _positives(compared, frame, predictions, [True, False], threshold, as_probability=as_probability)
     worse = worst_ratio([*true, *false], confidence)
     return Odds(worse.value, worse.interval, worst_ratio(true, confidence), worst_ratio(false, confidence))
 
 
-def _cut(threshold: float, *, as_probability: bool) -> float | None:
-    """The probability above which an outcome is predicted; None: predictions are outcomes already."""
+def _positives(
+    compared: Comparison, frame: Any, predictions: Any, kinds: list[bool], threshold: float, *, as_probability: bool
+) -> Iterator[list[GroupedTable]]:
+    """True positives among the rows with an outcome, and false positives among the rows without it."""
     if not isinstance(threshold, int | float) or not 0 <= threshold < 1:
         raise InputError(f"threshold is {threshold!r}; it must be a probability, at least 0 and below 1, e.g. 0.5")
     if not as_probability and threshold != 0.5:
         raise InputError("threshold only applies to probabilities; pass as_probability=True, or leave threshold out")
-    return threshold if as_probability else None
-
-
-def _positives(
-    compared: Comparison, frame: Any, predictions: Any, cut: float | None, kinds: list[bool]
-) -> Iterator[list[GroupedTable]]:
-    """True positives among the rows with an outcome, and false positives among the rows without it."""
     opened = compared.open(frame)
-    predicted = _read_predictions(compared, opened, predictions, cut)
+    predicted = _read_predictions(compared, opened, predictions, threshold if as_probability else None)
     codes, outcomes = opened.levels
     groupings = [compared.group(opened, columns) for columns in compared.groupings]
     for true in kinds:
-        tables = []
-        for rows in groupings:
-            for code, positive in predicted.items():
-                among = (codes == code) == true
-                tables.append(GroupedTable.of_positives(rows.only(among), positive[among], outcomes[code]))
+        among = {code: (codes == code) == true for code in predicted}
+        tables = [
+            GroupedTable.of_positives(rows.only(among[code]), positive[among[code]], outcomes[code])
+            for rows in groupings
+            for code, positive in predicted.items()
+        ]
         tables = [table for table in tables if table.compared]
         if not any(table.compared >= min(2, len(table.rows.labels)) for table in tables):
             kind, rows_with = ("true", "with") if true else ("false", "without")
@@ -204,12 +198,13 @@ def _positives(
         yield tables
 
 
-def _read_predictions(compared: Comparison, rows: MeasuredRows, predictions: Any, cut: float | None) -> dict[int, Mask]:
+def _read_predictions(
+    compared: Comparison, rows: MeasuredRows, predictions: Any, threshold: float | None
+) -> dict[int, Mask]:
     """The rows that are predicted to have each favourable outcome, by its code."""
-    outcomes = rows.levels[1]
-    column = outcome_column(rows.frame, predictions)
-    if cut is not None:
-        return {one_favourable(outcomes, compared.favourable): probabilities_of(column) > cut}
+    outcomes, column = rows.levels[1], outcome_column(rows.frame, predictions)
+    if threshold is not None:
+        return {one_favourable(outcomes, compared.favourable): probabilities_of(column) > threshold}
     # Under the outcome's name, so that a domain reads predictions by the same levels.
     name = outcome_column(rows.frame, compared.outcome).name
     predicted, levels = levels_of(column.alias(name), compared.domain)

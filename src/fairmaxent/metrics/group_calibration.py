@@ -9,7 +9,7 @@ alone makes it positive, and more so in small groups: `by_chance` is its mean if
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -37,20 +37,8 @@ ScoredRows = tuple[Mask, Reals, Reals]  # whether rows have the outcome, their p
 
 
 @dataclass(frozen=True)
-class Bin:
-    """Rows with probabilities from `lowest` to `highest`: their mean, the share with the outcome, and its interval."""
-
-    lowest: float
-    highest: float
-    predicted: float
-    observed: float
-    count: int
-    interval: Interval
-
-
-@dataclass(frozen=True)
 class GroupCalibration:
-    """One group: mean probability, share with the outcome and its interval, expected calibration error, bins."""
+    """One group: mean probability, share with the outcome and its interval, expected calibration error."""
 
     columns: tuple[str, ...]
     group: Label
@@ -60,7 +48,6 @@ class GroupCalibration:
     interval: Interval
     error: float
     by_chance: float
-    bins: tuple[Bin, ...]
 
     @property
     def surplus(self) -> float:
@@ -120,8 +107,8 @@ def calibration(
     codes, outcomes = rows.levels
     code = one_favourable(outcomes, favourable)
     chance = probabilities_of(outcome_column(rows.frame, probabilities, what="probabilities"))
-    scored = _Scored(codes == code, chance, rows.weights, quantile_bins(chance, rows.weights, bins))
-    groupings = [_calibrate(scored, compared.group(rows, columns), confidence) for columns in compared.groupings]
+    scored = codes == code, chance, quantile_bins(chance, rows.weights, bins)
+    groupings = [_calibrate(*scored, compared.group(rows, columns), confidence) for columns in compared.groupings]
     by_surplus = attrgetter("surplus")
     extremes = [(min(found, key=by_surplus), max(found, key=by_surplus)) for found, _ in groupings]
     lowest, highest = max(extremes, key=lambda pair: pair[1].surplus - pair[0].surplus)
@@ -146,55 +133,35 @@ def quantile_bins(score: Reals, weights: Reals, bins: int) -> Codes:
     return np.searchsorted(score[order][np.searchsorted(cumulative, wanted)], score)
 
 
-@dataclass(frozen=True, eq=False)
-class _Scored:
-    """Rows with a probability: whether they have the outcome, their weights, and their bins."""
-
-    positive: Mask
-    chance: Reals
-    weights: Reals
-    bin_of: Codes
-
-    def parts(self, part_of: Codes, count: int, confidence: float) -> tuple[dict[int, _Measured], EffectiveCounts]:
-        """The parts of the rows that have weight, what is measured of each, and effective counts of the outcome."""
-        counts = WeightSums.of_positives(self.positive, part_of, self.weights, count).outcomes_against_others()[0, :]
-        low, high = share_interval(counts, confidence)
-        parts = {}
-        for number in range(count):
-            rows = part_of == number
-            part = _Scored(self.positive[rows], self.chance[rows], self.weights[rows], self.bin_of[rows])
-            if (mass := float(part.weights.sum())) > 0:
-                predicted, observed = (float(part.weights @ of) / mass for of in (part.chance, part.positive))
-                interval = (float(low[number]), float(high[number]))
-                parts[number] = part, (predicted, observed, len(part.chance), interval)
-        return parts, counts
-
-
-_Measured = tuple[_Scored, tuple[float, float, int, Interval]]  # mean probability, observed share, rows, interval
-
-
-def _calibrate(scored: _Scored, rows: GroupedRows, confidence: float) -> tuple[list[GroupCalibration], Compared]:
+def _calibrate(
+    positive: Mask, chance: Reals, bin_of: Codes, rows: GroupedRows, confidence: float
+) -> tuple[list[GroupCalibration], Compared]:
     """The calibration of every group that has weight, and their surpluses as they are compared."""
-    parts, counts = replace(scored, weights=rows.weights).parts(rows.group, len(rows.labels), confidence)
-    groups = []
-    for number, (part, measured) in parts.items():
-        mass = float(part.weights.sum())
-        surpluses = tally(part.bin_of, part.weights * (part.positive - part.chance), 0)
+    sums = WeightSums.of_positives(positive, rows.group, rows.weights, len(rows.labels))
+    counts = sums.outcomes_against_others()[0, :]
+    low, high = share_interval(counts, confidence)
+    groups, scored = [], {}
+    for number in np.flatnonzero(sums.weight.sum(axis=0)):
+        own = rows.group == number
+        weights, bins = rows.weights[own], bin_of[own]
+        scored[number] = happened, promised, _ = positive[own], chance[own], weights
+        mass = float(weights.sum())
+        surpluses = tally(bins, weights * (happened - promised), 0)
         # If the probabilities were exact, a bin's surplus would be nearly normal, and E|x| = σ·√(2/π).
-        variance = tally(part.bin_of, part.weights**2 * part.chance * (1 - part.chance), 0)
-        bins, _ = part.parts(part.bin_of, int(part.bin_of.max()) + 1, confidence)
+        variance = tally(bins, weights**2 * promised * (1 - promised), 0)
         groups.append(
             GroupCalibration(
                 rows.columns,
                 rows.labels[number],
-                *measured,
+                predicted=float(weights @ promised) / mass,
+                observed=float(weights @ happened) / mass,
+                count=len(weights),
+                interval=(float(low[number]), float(high[number])),
                 error=float(np.abs(surpluses).sum()) / mass,
                 by_chance=float(np.sqrt(variance * 2 / np.pi).sum()) / mass,
-                bins=tuple(Bin(float(of.chance.min()), float(of.chance.max()), *known) for of, known in bins.values()),
             )
         )
-    scored_rows = [(part.positive, part.chance, part.weights) for part, _ in parts.values()]
-    return groups, compared_surpluses(counts[list(parts)], scored_rows)
+    return groups, compared_surpluses(counts[list(scored)], list(scored.values()))
 
 
 def compared_surpluses(counts: EffectiveCounts, rows: Sequence[ScoredRows]) -> Compared:
@@ -211,7 +178,9 @@ def compared_surpluses(counts: EffectiveCounts, rows: Sequence[ScoredRows]) -> C
 
 def _variances(counts: EffectiveCounts, positive: Mask, chance: Reals, weights: Reals) -> tuple[Reals, Reals]:
     """How many times as many rows the probabilities are worth, and the variance that they add."""
-    surplus, share = (_variance_of_mean(values, weights) for values in (positive - chance, positive))
+    # Linearised variance Σw²(x − x̄)² / (Σw)² of a weighted mean x̄.
+    deviations = (weights * (x - weighted_mean(x, weights)[..., np.newaxis]) for x in (positive - chance, positive))
+    surplus, share = ((part**2).sum(axis=-1) / weights.sum(axis=-1) ** 2 for part in deviations)
     half_a_row_more = EffectiveCounts(counts.positives + 0.5, counts.negatives + 0.5, counts.weight_ratio)
     reference = half_a_row_more.rates * (1 - half_a_row_more.rates) / half_a_row_more.sizes
     # At least what exact probabilities would leave, in case few rows happen to agree.
@@ -226,9 +195,3 @@ def _variances(counts: EffectiveCounts, positive: Mask, chance: Reals, weights: 
 def weighted_mean(values: Reals | Mask, weights: Reals) -> Reals:
     """Weighted mean of rows along the last axis."""
     return np.asarray((weights * values).sum(axis=-1) / weights.sum(axis=-1))
-
-
-def _variance_of_mean(values: Reals | Mask, weights: Reals) -> Reals:
-    """Linearised variance Σw²(x − x̄)² / (Σw)² of a weighted mean x̄, of rows along the last axis."""
-    deviations = weights * (values - weighted_mean(values, weights)[..., np.newaxis])
-    return np.asarray((deviations**2).sum(axis=-1) / weights.sum(axis=-1) ** 2)

@@ -1,6 +1,6 @@
 """Rates of groups: the table that every metric fills, outcome × groups, and the worst ratio between two groups of it.
 
-Definitions 2.1 and 2.2 are in `fairness.rates`, intervals in `intervals`; here are the groups that make a rate low.
+Definitions 2.1 and 2.2 are in `fairness.rates`, intervals in `intervals`.
 """
 
 from __future__ import annotations
@@ -31,18 +31,15 @@ _TINY = 1e-150  # in place of no weight at all, so that its square is not zero
 
 @dataclass(frozen=True)
 class GroupRate:
-    """One group's share P(g) (`outcome` is None) or rate, such as P(y | g), and the number of rows behind it.
-
-    If groups are compared within strata, `stratum` names the columns and values of this one.
-    """
+    """One group's share P(g) or rate, such as P(y | g), and the number of rows behind it."""
 
     columns: tuple[str, ...]
     group: Label
-    outcome: object
+    outcome: object  # None: of a share
     rate: float
     count: int | None
     interval: Interval | None
-    stratum: StratumLevels = ()
+    stratum: StratumLevels = ()  # its columns and values, if groups are compared within strata
 
 
 @dataclass(frozen=True)
@@ -167,10 +164,9 @@ class GroupedTable:
 
     @classmethod
     def of_means(cls, rows: GroupedRows, chance: Reals, outcome: object) -> GroupedTable:
-        """Average the probabilities of an outcome in each group.
+        """Average the probabilities of an outcome in each group: they vary less than labels, so are worth more rows.
 
-        They vary less than labels would, so their mean is worth more rows. Its variance is linearised (Taylor), and
-        widened like Student's t because it is estimated from few rows.
+        The variance of the mean is linearised (Taylor), and widened like Student's t because it is estimated.
         """
         if ((chance == 0) | (chance == 1)).all():
             return cls.of_positives(rows, chance == 1, outcome)
