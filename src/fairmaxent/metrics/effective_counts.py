@@ -21,7 +21,7 @@ _BORROWED_ROWS = 2.0
 
 @dataclass(frozen=True, eq=False)
 class EffectiveCounts:
-    """Unweighted rows with an outcome and without it that tell as much as weighted ones; arrays with the groups last."""
+    """Unweighted rows with an outcome and without it that tell as much as weighted ones; groups come last."""
 
     positives: Reals
     negatives: Reals
