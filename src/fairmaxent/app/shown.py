@@ -24,7 +24,6 @@ from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
 from fairmaxent.inspection.hints import NOTABLE
 from fairmaxent.metrics.group_rates import group_text
 from fairmaxent.plain_text import plain_json, visible
-from fairmaxent.report.delivered import data_table
 
 _LEVELS = 40  # of a column, shown
 _PROXIES = 12
@@ -208,7 +207,9 @@ def _groups(fit: Fit) -> Iterator[dict[str, Any]]:
     """
     measure, rows, people = fit.certificate.measure, fit.table.size, {}
     for axes, name in zip(measure.groupings, measure.names, strict=True):
-        before, after = (group_table(table / table.sum(), axes) for table in (data_table(fit), fit.certificate.table))
+        before, after = (
+            group_table(table / table.sum(), axes) for table in (fit.problem.data_table, fit.certificate.table)
+        )
         labels = fit.roles.attributes[outcome_axis(axes)].labels
         for group in np.ndindex(before.shape[1:]):
             for level in measure.favourable_of(axes):
@@ -229,7 +230,7 @@ def _estimate(fit: Fit) -> dict[str, Any] | None:
     estimate = fit.certificate.estimate
     if estimate is None:
         return None
-    outcomes = group_table(fit.certificate.measure.with_outcome(data_table(fit), ()), ())
+    outcomes = group_table(fit.certificate.measure.with_outcome(fit.problem.data_table, ()), ())
     return {
         "student": estimate.student,
         "output": estimate.output,

@@ -26,15 +26,7 @@ from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.remarks import cost_remarks, other_remarks
 from fairmaxent.inspection.hints import leak_hints
 from fairmaxent.inspection.proposals import known_levels, propose_favourable
-from fairmaxent.report.delivered import (
-    Delivered,
-    DeliveredCosts,
-    absences,
-    costs_of,
-    data_table,
-    delivered_rates,
-    known_groups,
-)
+from fairmaxent.report.delivered import Delivered, DeliveredCosts, absences, costs_of, delivered_rates
 
 _SHOWN = 12  # notes before the rest is counted
 _FEW = 3  # outcomes that each have a line of their own, or are named
@@ -52,7 +44,7 @@ class Measured:
 def measure(fit: Fit, table: Reals | None) -> Measured:
     """Take the rates of a table of outcome and protected columns, whose cells sum to one; None: of the fitted rows."""
     rates = fit.certificate.before if table is None else delivered_rates(fit, table)
-    cells = data_table(fit) if table is None else table
+    cells = fit.problem.data_table if table is None else table
     measure = fit.certificate.measure
     levels = {
         name: {
@@ -85,7 +77,9 @@ def _groups(fit: Fit, table: Reals) -> Iterator[tuple[tuple[str, str], float | N
     measure = fit.certificate.measure
     for axes in measure.groupings:
         rates = outcome_rates(measure.with_outcome(table, axes), axes)
-        groups = np.argwhere(known_groups(fit, axes) | (group_shares(table, axes) > 0)).tolist()
+        groups = np.argwhere(
+            sum(group_shares(cells, axes) > 0 for cells in (fit.distribution.root_table, table))
+        ).tolist()
         for level in measure.favourable_of(axes):
             for group in groups:
                 name = fit.roles.describe_group(axes, group)

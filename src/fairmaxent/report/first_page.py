@@ -91,7 +91,7 @@ def first_page(report: Report) -> FirstPage:
             Answer("copies", "Copies of real people", tuple(_copies(report))),
             Answer("not-for", "Do not use this", tuple(_prohibitions(report))),
         ),
-        record=tuple(_record(report)),
+        record=tuple(report.source.record(report.versions)),
     )
 
 
@@ -283,21 +283,3 @@ def _prohibitions(report: Report) -> Iterator[str]:
         f"to claim fairness in general: only the groups of {columns} were compared, and only by how often they have "
         "the outcome."
     )
-
-
-# ---------------------------------------------------------------- what identifies the result
-
-
-def _record(report: Report) -> Iterator[tuple[str, str]]:
-    source = report.source
-    if source.file is not None:
-        digest = "" if source.sha256 is None else f", SHA-256 {source.sha256}"
-        yield "Data", f"{short_name(source.file, _NAME)}{digest}"
-    if source.reading:
-        yield "Read as", shortened("; ".join(source.reading), _ALERT)
-    for file in source.written:
-        yield file.what, f"{short_name(file.name, _NAME)}, SHA-256 {file.sha256}"
-    if source.file is None and not source.written:
-        yield "Files", "none: the table was passed in Python"
-    listed = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    yield "Made with", f"{listed}; {source.front_door.note}"

@@ -11,7 +11,7 @@ from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes, group_label
 from fairmaxent.fit.option_values import read_target
 from fairmaxent.fit.statements import REACHED
-from fairmaxent.report.delivered import Delivered, data_table, delivered_rates, unless_nan
+from fairmaxent.report.delivered import Delivered, delivered_rates, unless_nan
 
 _EACH = ("each level of ", "each of ")  # how the words for several outcomes begin
 _OUTCOMES = 3  # outcome levels named before the rest is counted
@@ -90,7 +90,7 @@ def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
     certificate, measure = fit.certificate, fit.certificate.measure
     rates = delivered_rates(fit, delivered.table)
     intervals = certificate.interval(delivered.rows, iid=True) if delivered.mode == "rows" else None
-    before = data_table(fit)
+    before = fit.problem.data_table
     groups = () if certificate.costs is None else certificate.costs.groups
     costly = {group.grouping for group in groups if group.beyond_line}
     # Whether every combination of outcome and groups has its fair number of rows, up to one.
@@ -184,7 +184,7 @@ class Counting:
 
 def counting(fit: Fit, table: Reals) -> Counting:
     """Compare the data with the table of what was delivered."""
-    before = data_table(fit)
+    before = fit.problem.data_table
     cells = [cell for cell in np.ndindex(before.shape) if before[cell] > 0]
     # Rounded, so that ties stay in the order of the cells whatever the last bit says.
     counted = [CellCount(fit.roles.describe_cell(cell), round(float(table[cell] / before[cell]), 12)) for cell in cells]

@@ -11,9 +11,10 @@ from fairmaxent.document.html import heat_map
 from fairmaxent.document.words import counted, percent, rounded
 from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fairness.rates import group_shares, group_table, outcome_axis, outcome_rates
+from fairmaxent.fit.costs import row_counts
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_label
-from fairmaxent.report.delivered import data_table, root_sums, unless_nan
+from fairmaxent.report.delivered import unless_nan
 from fairmaxent.report.source import FrontDoor
 
 _MOVES = 12
@@ -80,7 +81,7 @@ def marginals(fit: Fit) -> tuple[Marginal, ...]:
 def groupings(fit: Fit) -> tuple[Grouping, ...]:
     """For each grouping the shares of its groups, then the rate of each favourable outcome in them."""
     measure = fit.certificate.measure
-    before, after, counts = data_table(fit), fit.distribution.root_table, root_sums(fit, "rows")
+    before, after, counts = fit.problem.data_table, fit.distribution.root_table, row_counts(fit.problem)
     shown = []
     for name, axes in zip(map(measure.groups_of, measure.names), measure.groupings, strict=True):
         rows, outcome = group_table(counts, axes), fit.roles.attributes[outcome_axis(axes)]

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from fairmaxent.errors import InputError, Option, spelled
+from fairmaxent.document.words import short_name, shortened
+from fairmaxent.errors import InputError, Option, cut, spelled
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import Request
 from fairmaxent.options import python_lines
@@ -32,12 +33,9 @@ class FrontDoor:
 
 
 IN_PYTHON = FrontDoor("in Python", str)
+_NAME, _LINE, _LONGEST = 40, 100, 440  # characters of a name, of a line, and of what may take several
 
-
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
+_MONTHS = "January February March April May June July August September October November December".split()
 
 
 @dataclass(frozen=True)
@@ -58,6 +56,12 @@ class Filing:
         """
         time = datetime.fromisoformat(self.written)
         return f"{time.day} {_MONTHS[time.month - 1]} {time.year}, {time:%H:%M} UTC"
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """What it is filed under, as readers see it."""
+        author, purpose = cut(self.author or "not stated", _LINE), shortened(self.purpose or "not stated", _LONGEST)
+        return ("Author", author), ("Written", self.date), ("Purpose", purpose)
 
 
 def filed(
@@ -107,6 +111,20 @@ class Source:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
         return asdict(self) | {"front_door": self.front_door.where}
+
+    def record(self, versions: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """What identifies the result: files with their digests, and versions."""
+        if self.file is not None:
+            digest = "" if self.sha256 is None else f", SHA-256 {self.sha256}"
+            yield "Data", f"{short_name(self.file, _NAME)}{digest}"
+        if self.reading:
+            yield "Read as", shortened("; ".join(self.reading), _LONGEST)
+        for file in self.written:
+            yield file.what, f"{short_name(file.name, _NAME)}, SHA-256 {file.sha256}"
+        if self.file is None and not self.written:
+            yield "Files", "none: the table was passed in Python"
+        listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+        yield "Made with", f"{listed}; {self.front_door.note}"
 
 
 def written_file(what: str, path: str | os.PathLike[str], *, name: str | os.PathLike[str] | None = None) -> WrittenFile:

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from fairmaxent.document import Document, Listing, Note, Section, Table
+from fairmaxent.document import Code, Document, Listing, Note, Section, Table
 from fairmaxent.document.html import to_page
 from fairmaxent.document.text import to_markdown
 from fairmaxent.errors import StorageError
@@ -125,32 +125,25 @@ def check_path(path: str | PathLike[str]) -> None:
 def _document(report: Report | RakingReport) -> Document:
     if isinstance(report, Report):
         return report_document(report)
-    filing, certificate, source = report.filing, report.certificate, report.source
+    certificate, source = report.certificate, report.source
     notes = (*report.warnings, *certificate.notes)
-    origin = [("File", source.file), ("SHA-256 of the file", source.sha256)]
-    origin += [(written.what, f"{written.name}, SHA-256 {written.sha256}") for written in source.written]
-    origin += [("How it was read", note) for note in source.reading] + [("Command", source.command)]
-    origin.append(("Made by", f"fairmaxent {version('fairmaxent')}; {source.front_door.note}"))
     costs = Listing(tuple(f"{line[:1].upper()}{line[1:]}." for line in certificate.summary()))
-    comes_from = Table("Where this comes from", ("Quantity", "Value"), _given(origin))
+    made = Listing(tuple(f"{name}: {value}" for name, value in source.record({"fairmaxent": version("fairmaxent")})))
+    command = [] if source.command is None else [Code(source.command)]
     return Document(
         kind="Raking report",
         title=report.title,
-        filing=_given([("Author", filing.author), ("Purpose", filing.purpose), ("Date", filing.date)]),
+        filing=report.filing.pairs,
         summary=_summary(certificate),
         warning=Note("What you should know about these weights:", notes) if notes else None,
         first_page=(
             Section("costs", "What the weights cost", "Costs", (costs,)),
             *(_margin(number, margin) for number, margin in enumerate(certificate.margins)),
-            Section("origin", "Where this comes from", "Origin", (comes_from,)),
+            Section("record", "Files and versions", "Files", (made, *command)),
         ),
         appendix=(),
         footer="Written by fairmaxent.",
     )
-
-
-def _given(pairs: list[tuple[str, str | None]]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value) for name, value in pairs if value is not None)
 
 
 def _summary(certificate: RakingCertificate) -> str:
@@ -169,16 +162,11 @@ def _summary(certificate: RakingCertificate) -> str:
 
 
 def _margin(number: int, margin: MarginResult) -> Section:
-    rows = tuple(
-        (
-            level.level,
-            f"{level.rows:,}",
-            *(f"{100 * share:.2f}%" for share in (level.before, level.wanted, level.achieved)),
-            f"{level.effective_rows:,.0f}",
-        )
-        for level in margin.levels
-    )
+    rows, shares = [], []
+    for level in margin.levels:
+        percents = (f"{100 * share:.2f}%" for share in (level.before, level.wanted, level.achieved))
+        rows.append((level.level, f"{level.rows:,}", *percents, f"{level.effective_rows:,.0f}"))
+        shares.append((level.before, level.achieved))
     heads = ("Level", "Rows", "Before", "Wanted", "After", "Effective rows")
-    shares = tuple((level.before, level.achieved) for level in margin.levels)
-    table = Table(margin.name, heads, rows, shares=shares, about="share of the total")
+    table = Table(margin.name, heads, tuple(rows), shares=tuple(shares), about="share of the total")
     return Section(f"margin-{number}", margin.name, margin.name, (table,))
