@@ -13,7 +13,7 @@ from fairmaxent import Relabel, debias
 from fairmaxent.document import Table
 from fairmaxent.document.words import percent
 from fairmaxent.report import build_report
-from fairmaxent.report.facts import COSTS_UNKNOWN
+from fairmaxent.report.report import COSTS_UNKNOWN
 from fairmaxent.report.sections import report_document
 from fairmaxent.report.writer import html_report, json_report, markdown_report
 from tables import random_frame

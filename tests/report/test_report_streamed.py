@@ -13,7 +13,7 @@ from fairmaxent import InputError, debias
 from fairmaxent.errors import ColumnError
 from fairmaxent.files import formats as files
 from fairmaxent.report.delivered import DrawnBatches, deliver
-from fairmaxent.report.facts import build_report
+from fairmaxent.report.report import build_report
 
 
 def table():

@@ -4,6 +4,7 @@ A new section is a function here, and its line in `_SECTIONS`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from fairmaxent.document import Block, Code, Document, Listing, Note, Paragraph, Section, Table
 from fairmaxent.document.words import percent
@@ -12,8 +13,8 @@ from fairmaxent.fit.estimate import ModelEstimate
 from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.statements import cost_blocks, decisions_table, expected_lines, rate_text
 from fairmaxent.report.evaluated import evaluation_blocks
-from fairmaxent.report.facts import COSTS_UNKNOWN, FILLED, Report
 from fairmaxent.report.first_page import first_page
+from fairmaxent.report.report import COSTS_UNKNOWN, FILLED, Report
 from fairmaxent.report.shares import column_blocks, group_blocks, move_blocks, pair_blocks
 from fairmaxent.report.trade_off import trade_off_blocks
 
@@ -24,22 +25,8 @@ Blocks = Iterator[Block]
 
 def report_document(report: Report) -> Document:
     """The report as a document."""
-    page = first_page(report)
     sections = [Section(key, title, short, tuple(make(report))) for key, title, short, make in _SECTIONS]
-    return Document(
-        kind="Fairness report",
-        title=page.title,
-        filing=(("Author", page.author), ("Written", page.date), ("Purpose", page.purpose)),
-        summary=page.summary,
-        warning=Note("Warning: this result rests on very few people", page.alerts) if page.alerts else None,
-        first_page=tuple(page.sections),
-        appendix=tuple(section for section in sections if section.blocks),
-        footer=(
-            f"{report.rows:,} rows, {report.distinct_rows:,} of them distinct as combinations of levels, "
-            f"{report.columns} columns, {report.points:.3g} possible combinations. Written by fairmaxent."
-        ),
-        is_long=page.is_long,
-    )
+    return replace(first_page(report), appendix=tuple(section for section in sections if section.blocks))
 
 
 def _rates(report: Report) -> Blocks:
@@ -88,7 +75,8 @@ _LAST = {
 
 
 def _costs(report: Report) -> Blocks:
-    if first_page(report).alerts != report.alerts:  # the first page has no room for all that they say
+    warning = first_page(report).warning
+    if warning is not None and warning.items != report.alerts:  # the first page has no room for all that they say
         yield Listing(report.alerts)
     costs = report.costs
     shares = [f"{share.outcome}: {percent(share.before)} → {percent(share.after)}" for share in costs.outcomes]

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from fairmaxent.document import Listing, Section
 from fairmaxent.document.words import short_name, shortened
 from fairmaxent.errors import InputError, Option, cut, spelled
 from fairmaxent.fit.fit import Fit
@@ -35,7 +36,10 @@ class FrontDoor:
 IN_PYTHON = FrontDoor("in Python", str)
 _NAME, _LINE, _LONGEST = 40, 100, 440  # characters of a name, of a line, and of what may take several
 
-_MONTHS = "January February March April May June July August September October November December".split()
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 
 
 @dataclass(frozen=True)
@@ -112,19 +116,18 @@ class Source:
         """Everything as plain Python values, for JSON."""
         return asdict(self) | {"front_door": self.front_door.where}
 
-    def record(self, versions: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    def section(self, versions: Mapping[str, str]) -> Section:
         """What identifies the result: files with their digests, and versions."""
+        lines = [f"{file.what}: {short_name(file.name, _NAME)}, SHA-256 {file.sha256}" for file in self.written]
+        if self.reading:
+            lines.insert(0, shortened(f"Read as: {'; '.join(self.reading)}", _LONGEST))
         if self.file is not None:
             digest = "" if self.sha256 is None else f", SHA-256 {self.sha256}"
-            yield "Data", f"{short_name(self.file, _NAME)}{digest}"
-        if self.reading:
-            yield "Read as", shortened("; ".join(self.reading), _LONGEST)
-        for file in self.written:
-            yield file.what, f"{short_name(file.name, _NAME)}, SHA-256 {file.sha256}"
-        if self.file is None and not self.written:
-            yield "Files", "none: the table was passed in Python"
+            lines.insert(0, f"Data: {short_name(self.file, _NAME)}{digest}")
         listed = ", ".join(f"{name} {version}" for name, version in versions.items())
-        yield "Made with", f"{listed}; {self.front_door.note}"
+        lines = lines or ["Files: none: the table was passed in Python"]
+        record = Listing((*lines, f"Made with: {listed}; {self.front_door.note}"))
+        return Section("record", "Files and versions", "Files", (record,))
 
 
 def written_file(what: str, path: str | os.PathLike[str], *, name: str | os.PathLike[str] | None = None) -> WrittenFile:

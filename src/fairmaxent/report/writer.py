@@ -1,7 +1,7 @@
 """Writing a report on a fit or on a raking to a file; the suffix says in which form."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from importlib.metadata import version
 from os import PathLike
@@ -18,8 +18,8 @@ from fairmaxent.plain_text import json_text
 from fairmaxent.raking.certificate import MarginResult, RakingCertificate, few_rows_warnings
 from fairmaxent.raking.raking import Raking
 from fairmaxent.report.browser import find_browser, print_pdf
-from fairmaxent.report.facts import Report, build_report
 from fairmaxent.report.first_page import first_page
+from fairmaxent.report.report import Report, build_report
 from fairmaxent.report.sections import report_document
 from fairmaxent.report.source import Filing, Source, filed
 
@@ -128,7 +128,7 @@ def _document(report: Report | RakingReport) -> Document:
     certificate, source = report.certificate, report.source
     notes = (*report.warnings, *certificate.notes)
     costs = Listing(tuple(f"{line[:1].upper()}{line[1:]}." for line in certificate.summary()))
-    made = Listing(tuple(f"{name}: {value}" for name, value in source.record({"fairmaxent": version("fairmaxent")})))
+    record = source.section({"fairmaxent": version("fairmaxent")})
     command = [] if source.command is None else [Code(source.command)]
     return Document(
         kind="Raking report",
@@ -139,7 +139,7 @@ def _document(report: Report | RakingReport) -> Document:
         first_page=(
             Section("costs", "What the weights cost", "Costs", (costs,)),
             *(_margin(number, margin) for number, margin in enumerate(certificate.margins)),
-            Section("record", "Files and versions", "Files", (made, *command)),
+            replace(record, blocks=(*record.blocks, *command)),
         ),
         appendix=(),
         footer="Written by fairmaxent.",

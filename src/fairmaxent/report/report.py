@@ -129,12 +129,12 @@ class Report:
         """Say what was done, what was delivered, and what sharing it means."""
         about, how = "" if self.promise is None else "about ", "independently" if self.iid else "by quota"
         each = " and each of its outcomes" if self.relabelled else ""
+        drawn = "For this report, {:,} rows were drawn from it {}."
+        drawn = drawn if self.for_report else "Delivered: {:,} new rows, drawn {}."
         delivery = {
             "weights": f"Delivered: a weight for each of the {self.rows:,} rows{each}; no row is new.",
             "top-up": f"Delivered: {self.new_rows:,} rows to be added to the {self.rows:,}.",
-            "rows": f"For this report, {self.new_rows:,} rows were drawn from it {how}."
-            if self.for_report
-            else f"Delivered: {self.new_rows:,} new rows, drawn {how}.",
+            "rows": drawn.format(self.new_rows, how),
         }[self.mode]
         share, sharing = self.certificate.copied_share, ""
         if self.promise is not None:
@@ -148,25 +148,21 @@ class Report:
     def verdict(self) -> str:
         """Say what was reached; a rate that stands on too few people is not met without a reminder of that."""
         asked = [rate for rate in self.rates if rate.met is not None]
-        met, exactly = (sum(getattr(rate, kind) is True for rate in asked) for kind in ("met", "met_exactly"))
-        if not asked:
-            return "No rate was asked for."
-        all_of = {1: "The rate asked for is", 2: "Both rates asked for are"}
-        which, rows = all_of.get(len(asked), f"All {len(asked)} rates are"), self.delivered_name.lower()
-        reminder = ", but at the cost named in the warning above" if self.alerts else ""
-        if met == len(asked):
-            return f"{which} met{reminder}."
-        if exactly < len(asked):
-            by = f"met by the distribution, {met} by the {rows}"
-            return f"{exactly} of {len(asked)} rates asked for are {by}{reminder}."
         short = [rate for rate in asked if not rate.met]
-        gap = f"{max(rate.gap or 0.0 for rate in short):.4f}"
-        why = ", because a row cannot be split" if short[0].rounded else ""
-        if all(rate.nearly_met for rate in short):
-            return f"{which} met: exactly by the distribution, and to within {gap} by the {rows}{why}{reminder}."
-        is_one_number = not any(rate.from_target or rate.gap is None for rate in short)
-        fall = f"fall short by up to {gap}{why}" if is_one_number else f"meet {met or 'none'} of {len(asked)}"
-        return f"{which} met by the distribution, but the {rows} {fall}{reminder}."
+        exactly, rows = sum(rate.met_exactly is True for rate in asked), self.delivered_name.lower()
+        all_of = {0: "No rate was asked for", 1: "The rate asked for is met", 2: "Both rates asked for are met"}
+        found = all_of.get(len(asked), f"All {len(asked)} rates are met")
+        met, gap = len(asked) - len(short), f"{max((rate.gap or 0.0 for rate in short), default=0.0):.4f}"
+        why = ", because a row cannot be split" if short and short[0].rounded else ""
+        if exactly < len(asked):
+            found = f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}"
+        elif any(rate.from_target or rate.gap is None for rate in short if not rate.nearly_met):
+            found += f" by the distribution, but the {rows} meet {met or 'none'} of {len(asked)}"
+        elif not all(rate.nearly_met for rate in short):
+            found += f" by the distribution, but the {rows} fall short by up to {gap}{why}"
+        elif short:
+            found += f": exactly by the distribution, and to within {gap} by the {rows}{why}"
+        return f"{found}.{' The warning above names the cost.' if self.alerts and asked else ''}"
 
     def state(self, rate: Reached) -> tuple[str, str]:
         """Whether a rate was met, as a class of the page and in words; a tick only if the delivered rows meet it."""
@@ -177,10 +173,9 @@ class Report:
             return ("short", f"{met}, but see the warning") if rate.costly else ("good", met)
         if not rate.met_exactly:
             return "bad", "✗ not met"
-        what = {"rows": "these rows", "weights": "the weights", "top-up": "old and added rows"}[self.mode]
         off = "off" if rate.from_target else "short"
         by = "cannot be compared" if rate.gap is None else f"are {off} by {rate.gap:.4f}"
-        return "short", f"met by the distribution, but {what} {by}"
+        return "short", f"met by the distribution, but the {self.delivered_name.lower()} {by}"
 
     @property
     def last_cost(self) -> str:
@@ -204,9 +199,7 @@ class Report:
         if self.mode == "rows" and self.copies.rows < self.new_rows:
             note += f" Of {self.new_rows:,} rows, the first {self.copies.rows:,} were checked."
         if self.copies.same_values is None:
-            note += (
-                " Raw values were not compared, because the table itself was not available; a fit keeps only levels."
-            )
+            note += " Raw values were not compared: the table itself was not available, and a fit keeps only levels."
         return note
 
     def how_to_estimate(self) -> str:
