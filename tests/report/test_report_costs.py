@@ -139,7 +139,7 @@ def test_a_warning_stands_above_everything_and_no_rate_is_met_without_it():
     assert report.alerts[0].startswith("race = Other: 25.0% of the result rests on 3 rows (0.1% of the data)")
     assert [rate.met for rate in report.rates] == [True, True]
     assert [rate.costly for rate in report.rates] == [True, True]
-    assert report.verdict() == "Both rates asked for are met, but at the cost named in the warning above."
+    assert report.verdict() == "Both rates asked for are met. The warning above names the cost."
     for text in (visible(html_report(report)), markdown_report(report)):
         places = [
             text.index(part)

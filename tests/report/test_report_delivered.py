@@ -60,7 +60,7 @@ def test_few_rows_by_quota_fall_short_and_that_is_said(fit):
     assert {report.state(rate)[0] for rate in report.rates} == {"short"}
     text = markdown_report(report)
     for rate in expected(sample).values():
-        assert f"met by the distribution, but these rows are short by {1 - rate:.4f}" in text
+        assert f"met by the distribution, but the drawn rows are short by {1 - rate:.4f}" in text
     assert "✓" not in text
 
 
@@ -74,7 +74,7 @@ def test_a_small_gap_that_whole_rows_do_not_explain_is_not_called_rounding(fit):
         assert not rate.rounded
         assert report.state(rate) == (
             "short",
-            f"met by the distribution, but these rows are short by {rate.gap:.4f}",
+            f"met by the distribution, but the drawn rows are short by {rate.gap:.4f}",
         )
     assert "cannot be split" not in report.verdict()
 
