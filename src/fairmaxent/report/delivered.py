@@ -9,11 +9,11 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
-from fairmaxent.data.domain import Domain
+from fairmaxent.data.domain import Domain, shareable
 from fairmaxent.data.levels import value_key
 from fairmaxent.data.table import Codes, Reals, highest, match_rows, ravel, row_keys, tally
 from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, fresh_name, open_lazy
-from fairmaxent.errors import InputError, check_choice
+from fairmaxent.errors import InputError, LevelError, check_choice
 from fairmaxent.fairness.rates import (
     Rates,
     by_stratum,
@@ -26,6 +26,7 @@ from fairmaxent.fairness.rates import (
 from fairmaxent.fit.costs import GroupCost
 from fairmaxent.fit.facts import OutcomeShare
 from fairmaxent.fit.fit import Fit
+from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.relabelling.people import root_shape
 
 Mode = Literal["rows", "weights", "top-up"]
@@ -218,11 +219,22 @@ def seen_mass(fit: Fit) -> float:
     return float(np.exp(fit.distribution.density.log_probability(fit.distinct_rows.codes)).sum())
 
 
-def check_data(fit: Fit, data: Any) -> None:
-    """Refuse a table that the fit was not made from; if an engine holds it, only the rows are counted."""
+def checked_data(fit: Fit, data: Any) -> Any:
+    """The table as the fit saw it; one that it was not made from is refused, of an engine only if rows are missing."""
+    if data is None:
+        return None
+    if fit.certificate.privacy is not None:
+        raise no_rows("a comparison with the data", private=True)
     lazy, codes = open_lazy(data), None
     if lazy is None:
-        codes = fit.roles.blocks.pool(fit.domain.encode(data))
+        try:
+            encoded = fit.domain.encode(data)
+        except LevelError:
+            if not fit.request.release:
+                raise
+            data = shareable(frames.open_frame(data), fit.roles.names, (), fit.request.weight)[0].to_native()
+            encoded = fit.domain.encode(data)
+        codes = fit.roles.blocks.pool(encoded)
         rows = len(codes)
     else:
         for name in fit.columns:
@@ -238,6 +250,7 @@ def check_data(fit: Fit, data: Any) -> None:
             f"row {other[0]} of data is not the row that the fit was made from (rows that differ: {len(other):,}); "
             "pass the table that it was made from, in the same order"
         )
+    return data
 
 
 def _numbered(data: Any, sample: Any, names: Sequence[str]) -> tuple[Codes, Codes, Reals]:

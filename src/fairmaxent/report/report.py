@@ -6,18 +6,15 @@ from datetime import datetime
 from importlib.metadata import version
 from typing import Any
 
-from fairmaxent.data.domain import shareable
-from fairmaxent.data.frames import open_frame
-from fairmaxent.errors import InputError, LevelError, Option
+from fairmaxent.errors import InputError, Option
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.remarks import cost_remarks, less_fair, other_remarks, remedy_remark
 from fairmaxent.fit.statements import changed_lines, copies_of, mean_lines, promise
 from fairmaxent.options import with_options_of
 from fairmaxent.plain_text import plain_json
-from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.report import shares
-from fairmaxent.report.delivered import Copies, DeliveredCosts, Mode, absences, check_data, copies, costs_of, deliver
+from fairmaxent.report.delivered import Copies, DeliveredCosts, Mode, absences, checked_data, copies, costs_of, deliver
 from fairmaxent.report.evaluated import Evaluated, evaluated
 from fairmaxent.report.rates import Counting, Reached, counting, outcomes_compared, reached, wishes
 from fairmaxent.report.source import Filing, FrontDoor, Source, call, filed
@@ -216,7 +213,7 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         raise InputError(f"a report is about a fit, not a {type(fit).__name__}; pass what debias() or load() returned")
     filing = filed(title=request.title, author=request.author, purpose=request.purpose, date=request.date)
     mode, iid, certificate = request.mode, request.iid, fit.certificate
-    data = _checked_data(fit, request.data)
+    data = checked_data(fit, request.data)
     delivered = deliver(fit, request.delivered, mode=mode, iid=iid, seed=request.seed)
     source = Source() if request.source is None else request.source
     door, columns, missing = source.front_door, shares.marginals(fit), certificate.not_estimated
@@ -259,22 +256,6 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         call=call(fit, delivered, source),
         versions={"python": platform.python_version()} | {name: version(name) for name in libraries},
     )
-
-
-def _checked_data(fit: Fit, data: Any) -> Any:
-    """The table that the fit was made from, checked, in the form in which the fit saw it."""
-    if data is None:
-        return None
-    if fit.certificate.privacy is not None:
-        raise no_rows("a comparison with the data", private=True)
-    try:
-        check_data(fit, data)
-    except LevelError:
-        if not fit.request.release:
-            raise
-        data = shareable(open_frame(data), fit.roles.names, (), fit.request.weight)[0].to_native()
-        check_data(fit, data)
-    return data
 
 
 def _advice(certificate: Certificate, door: FrontDoor) -> str | None:
