@@ -93,7 +93,7 @@ def _quick_reports(request):
         if request.path.parent.name in ("cli", "report"):
             patch.setattr(certificate, "_DRAWS", 40)
         if request.path.parent.name == "cli":
-            patch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)
+            patch.setattr("fairmaxent.report.refits.LARGEST_TABLE", 0)
         yield
 
 
@@ -106,7 +106,7 @@ def _app_in_this_process(request, monkeypatch):
     monkeypatch.setattr(upload, "_run", upload.reply)
     monkeypatch.setattr(upload, "warm_up", lambda: None)
     if "trade_off" not in request.node.name:
-        monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)
+        monkeypatch.setattr("fairmaxent.report.refits.LARGEST_TABLE", 0)
 
 
 @pytest.fixture

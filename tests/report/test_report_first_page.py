@@ -27,7 +27,7 @@ FAVOURED = [*ROLES, "--favourable", ">50K", "--estimate", "none"]
 
 @pytest.fixture(autouse=True)
 def _no_curves(monkeypatch):
-    monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)  # tested with the report
+    monkeypatch.setattr("fairmaxent.report.refits.LARGEST_TABLE", 0)  # tested with the report
 
 
 def people(rows=900, groups=("f", "m"), shares=(0.3, 0.7)):

@@ -86,12 +86,12 @@ def test_options_are_spelled_as_readers_know_them_and_not_otherwise(fit, table, 
 
 def test_a_reason_why_another_fit_is_not_possible(monkeypatch, fit, table):
     from fairmaxent.errors import InfeasibleError, Option
-    from fairmaxent.report import trade_off
+    from fairmaxent.report import refits
 
     def refused(fit, request):
         raise InfeasibleError("raise ", Option("base_share"), " a little")
 
-    monkeypatch.setattr(trade_off, "refit", refused)
+    monkeypatch.setattr(refits, "refit", refused)
     for door, spelled in ((IN_PYTHON, "base_share"), (TYPED, "--base-share"), (IN_APP, "“New combinations”")):
         report = build_report(fit, source=Source(front_door=door))
         assert {point.problem for point in report.trade_off.points} == {None, f"raise {spelled} a little"}

@@ -13,7 +13,7 @@ from fairmaxent import InputError, Relabel, debias
 from fairmaxent.fit.estimate import Remedy
 from fairmaxent.report import build_report
 from fairmaxent.report.delivered import weighted_table
-from fairmaxent.report.trade_off import trade_off
+from fairmaxent.report.refits import trade_off
 from fairmaxent.report.writer import html_report, json_report, markdown_report
 from tables import random_frame
 

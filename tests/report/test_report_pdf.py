@@ -24,7 +24,7 @@ PDF = b"%PDF-1.4\nstand-in\n%%EOF\n"
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """No browser at all, and a folder for temporary files that shows what is left behind."""
-    monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)
+    monkeypatch.setattr("fairmaxent.report.refits.LARGEST_TABLE", 0)
     monkeypatch.setattr(browser, "_PATHS", ())
     (tmp_path / "bin").mkdir()
     (tmp_path / "tmp").mkdir()

@@ -35,7 +35,7 @@ def table():
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)  # tested with the report
+    monkeypatch.setattr("fairmaxent.report.refits.LARGEST_TABLE", 0)  # tested with the report
     table().write_parquet("data.parquet")
     table().write_ipc("data.arrow")
     return tmp_path

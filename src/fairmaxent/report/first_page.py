@@ -232,16 +232,16 @@ def _prohibitions(report: Report) -> Iterator[str]:
         yield "together with another private fit of the same table without adding up what both reveal (ε and δ)."
     else:
         why = "every row is a real one"
-        if copies is not None and copies.same_values is not None:
-            why = f"{percent(copies.same_values)} of the rows are copies of real ones"
-        elif copies is not None:
-            why = f"{percent(copies.same_levels)} of the rows are like real ones in every column"
+        if copies is not None:
+            alike = "copies of real ones" if copies.same_values is not None else "like real ones in every column"
+            share = copies.same_levels if copies.same_values is None else copies.same_values
+            why = f"{percent(share)} of the rows are {alike}"
         yield f"as anonymous data, and do not share it more widely than the data: {why}."
     what = "outcomes were changed" if report.relabelled else "shares and rates were changed"
     yield f"for statistics about the real world, or to judge a person: {what} on purpose."
     tiny = [short_name(group.name, _NAME) for group in report.costs.groups if group.beyond_line]
     if tiny:
-        others = f" and {len(tiny) - 1} more groups" if len(tiny) > 2 else f" and {tiny[1]}" if len(tiny) == 2 else ""
+        others = f" and {counted(len(tiny) - 1, 'more group')}" if len(tiny) > 1 else ""
         yield f"to say anything about {tiny[0]}{others}: too much rests on too few people."
     expected = {} if estimate is None else estimate.after.by_predictions
     rates = [(rate, short_name(name, _NAME)) for name, rate in expected.items() if rate is not None]

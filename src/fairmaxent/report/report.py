@@ -15,10 +15,9 @@ from fairmaxent.options import with_options_of
 from fairmaxent.plain_text import plain_json
 from fairmaxent.report import shares
 from fairmaxent.report.delivered import Copies, DeliveredCosts, Mode, absences, checked_data, copies, costs_of, deliver
-from fairmaxent.report.evaluated import Evaluated, evaluated
 from fairmaxent.report.rates import Counting, Reached, counting, outcomes_compared, reached, wishes
+from fairmaxent.report.refits import Evaluated, TradeOff, evaluated, trade_off
 from fairmaxent.report.source import Filing, FrontDoor, Source, call, filed
-from fairmaxent.report.trade_off import TradeOff, trade_off
 
 FILLED = "{} of the result has a combination of outcome and groups that nobody in the data has."
 COSTS_UNKNOWN = "What the result costs each group is not known for this fit."

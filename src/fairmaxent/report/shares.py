@@ -98,11 +98,8 @@ def groupings(fit: Fit) -> tuple[Grouping, ...]:
 
 def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
     """Return the levels whose share changed most, among all columns; none that seems not to have changed."""
-    moves = [
-        Move(column.name, shift.label, shift.before or 0.0, shift.after or 0.0)
-        for column in columns
-        for shift in column.shifts
-    ]
+    shifts = [(column.name, shift) for column in columns for shift in column.shifts]
+    moves = [Move(name, shift.label, shift.before or 0.0, shift.after or 0.0) for name, shift in shifts]
     moved = [move for move in moves if abs(move.after - move.before) >= _NOTABLE]
     # Rounded, so that ties stay in the order of the columns whatever the last bit says.
     moved.sort(key=lambda move: -round(abs(move.after - move.before), 12))
@@ -127,11 +124,7 @@ _Joint = Callable[[int, int], Reals]
 
 @dataclass(frozen=True)
 class AssociationShift:
-    """Cramér's V of two columns, before and after, and what chance alone makes of unrelated columns like these.
-
-    Where many levels share few rows, or few rows count often, two columns look related though they are not: without a
-    relation, χ² is (r − 1)(c − 1) on average, so V is about √((max(r, c) − 1) / n) for n effective rows.
-    """
+    """Cramér's V of two columns, before and after, and what chance alone makes of unrelated columns like these."""
 
     first: str
     second: str
@@ -213,7 +206,10 @@ def _chosen(fit: Fit, in_data: _Joint) -> list[int]:
 
 
 def _chance(fit: Fit, chosen: Sequence[int], in_data: _Joint) -> Reals:
-    """What chance makes of V for each pair, in the data or in p*, of which only the rows are subject to chance."""
+    """What chance makes of V for each pair, in the data or in p*, of which only the rows are subject to chance.
+
+    Without a relation, χ² is (r − 1)(c − 1) on average, so V is about √((max(r, c) − 1) / n) for n effective rows.
+    """
     levels = np.array([np.count_nonzero(in_data(index, chosen[0]).sum(axis=1)) for index in chosen])
     degrees = np.maximum(np.maximum.outer(levels, levels) - 1, 0)
     copied = fit.certificate.copied_share
