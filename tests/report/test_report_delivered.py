@@ -140,15 +140,6 @@ def test_rows_to_add_are_judged_together_with_the_old_ones(fit, frame):
     pd.testing.assert_frame_equal(run(report.call, frame)["added"], added)
 
 
-def test_a_fair_table_needs_no_row_added():
-    table = pd.DataFrame({"sex": ["f", "m"] * 40, "y": ["no", "no", "yes", "yes"] * 20})
-    fit = fairmaxent.debias(table, "y", "sex", representation_rate=1.0)
-    report = build_report(fit, mode="top-up", trade_off=False)
-    assert (report.new_rows, report.copies) == (0, None)
-    assert [rate.met for rate in report.rates] == [True, True]
-    assert "none had to be added" in markdown_report(report)
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [({"mode": "both"}, "mode is 'both'"), ({"mode": "weights", "iid": True}, "iid is for mode 'rows'")],
@@ -216,33 +207,7 @@ def test_the_call_repeats_how_columns_were_read_and_rows_were_drawn(frame, libra
     assert again.equals(sample)
 
 
-def test_rows_of_an_unknown_seed_are_called_so(fit):
-    report = build_report(fit, delivered=fit.sample(10, random_state=77), trade_off=False)
-    assert report.seed is None
-    assert "# drawn with a seed that is not known here" in report.call
-
-
 # ---------------------------------------------------------------- words for readers
-
-
-def test_groups_say_how_many_rows_they_stand_on(fit, frame):
-    report = build_report(fit, trade_off=False)
-    counts = frame["z0"].value_counts()
-    assert {shift.label: shift.rows for shift in report.groupings[0].shifts} == counts.to_dict()
-    yes = frame[frame["y"] == "o1"]["z0"].value_counts()
-    assert {shift.label: shift.rows for shift in report.groupings[1].shifts} == yes.to_dict()
-    for text in (markdown_report(report), html_report(report)):
-        assert str(counts["g0"]) in text
-
-
-def test_a_rate_is_guaranteed_only_where_one_was_asked_for(frame):
-    asked, not_asked = (
-        build_report(fairmaxent.debias(frame, "y", "z0", statistical_rate=rate), trade_off=False)
-        for rate in (0.9, None)
-    )
-    assert "Guaranteed statistical rate" in markdown_report(asked)
-    assert "Guaranteed statistical rate" not in markdown_report(not_asked)
-    assert "ICML 2020" in markdown_report(asked)
 
 
 def test_missing_values_that_are_not_compared_do_not_lower_a_rate():

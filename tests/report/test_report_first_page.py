@@ -273,12 +273,3 @@ def test_title_author_and_purpose_are_options_and_keys_of_a_config_file(folder):
     run("debias", "data.csv", *FAVOURED, "--config", "options.toml")  # another run without a report
     refused = run("debias", "data.csv", *FAVOURED, "--title", "T", code=2)
     assert "--title is for a report, but none is written" in refused.output
-
-
-def test_brackets_are_explained_where_there_are_some():
-    frame = people()
-    outcome, group = frame.columns[-1], frame.columns[0]
-    good = frame[outcome].unique()[0]
-    for favourable, explained in ((good, True), (None, False)):
-        fit = fairmaxent.debias(frame, outcome, group, favourable=favourable, estimate=None)
-        assert ("In brackets:" in markdown_report(build_report(fit, data=frame))) is explained

@@ -3,7 +3,6 @@
 import json
 import re
 from collections import Counter
-from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -13,7 +12,7 @@ import pytest
 
 import fairmaxent
 from fairmaxent.document.words import percent
-from fairmaxent.report import Source, build_report, sections, shares, write_report
+from fairmaxent.report import Source, build_report, shares, write_report
 from fairmaxent.report.first_page import first_page
 from fairmaxent.report.writer import html_report, json_report, markdown_report
 
@@ -236,10 +235,3 @@ def test_a_wide_table_and_long_columns_are_cut():
     assert f"{35 - 12} more groups in the JSON report" in "".join(page.text)
     assert len(json.loads(json_report(report))["costs"]["groups"]) == 35
     assert len(json.loads(json_report(report))["marginals"]) == len(frame.columns)
-
-
-def test_many_warnings_are_cut(report):
-    many = replace(report, warnings=tuple(f"note {number}" for number in range(35)))
-    page = Page(html_report(many))
-    assert f"and {35 - sections._WARNINGS} more; the JSON report lists all of them" in page.text
-    assert len(json.loads(json_report(many))["warnings"]) == 35

@@ -83,14 +83,6 @@ def test_how_it_was_estimated_is_said(relabelled):
     assert "In brackets is the range" not in said(measured_on=0)
 
 
-def test_advice_is_given_only_where_it_is_needed(relabelled):
-    for rate, needed in ((0.5, True), (0.99, False)):
-        report = build_report(with_warning(relabelled, rate), mode="weights", trade_off=False)
-        assert (report.advice is not None) == needed
-        for text in (html_report(report), markdown_report(report)):
-            assert ("Its decisions for z0 are expected to be less fair than wanted." in text) == needed
-
-
 @pytest.mark.parametrize("remedy", get_args(Remedy))
 def test_every_remedy_is_advised_as_python_spells_it(remedy, relabelled):
     fit = with_warning(relabelled, 0.5)

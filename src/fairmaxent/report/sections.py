@@ -17,8 +17,6 @@ from fairmaxent.report.refits import evaluation_blocks, trade_off_blocks
 from fairmaxent.report.report import COSTS_UNKNOWN, FILLED, Report
 from fairmaxent.report.shares import column_blocks, group_blocks, move_blocks, pair_blocks
 
-_WARNINGS = 30  # that a page has room for
-
 Blocks = Iterator[Block]
 
 
@@ -56,10 +54,7 @@ def _rates(report: Report) -> Blocks:
     )
     yield Table("Rates", (*heads, "Worst before"), rows, state=5, states=tuple(kind for kind, _ in states))
     if report.warnings:
-        shown = report.warnings[:_WARNINGS]
-        left = len(report.warnings) - len(shown)
-        rest = (f"and {left} more; the JSON report lists all of them",) if left else ()
-        yield Note("What you should know about these data and this fit:", (*shown, *rest))
+        yield Note("What you should know about these data and this fit:", report.warnings)
 
 
 # ---------------------------------------------------------------- costs
