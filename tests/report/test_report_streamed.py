@@ -113,7 +113,7 @@ def test_rows_in_batches_are_all_counted_and_the_first_are_looked_at():
     exec(report.call, space)
     assert next(space["batches"]).equals(made.frame)
     fairmaxent.report.write_report(fit, "report.md", delivered=made, trade_off=False)
-    assert "Of 700 rows, the first 300 were checked." in Path("report.md").read_text()
+    assert "of the first 300 new rows" in Path("report.md").read_text()
 
 
 def test_another_table_is_refused():

@@ -206,7 +206,7 @@ def _model(report: Report) -> Section:
 def _copies(report: Report) -> Iterator[str]:
     copies = report.copies
     if copies is None:
-        yield report.copies_note()
+        yield report.without_copies()
         return
     new = "added" if report.mode == "top-up" else "new"
     rows = f"{'the first ' if copies.rows < report.new_rows else ''}{copies.rows:,} {new} rows"

@@ -179,24 +179,16 @@ class Report:
         copies = "most copies" if self.costs.counted else "expected copies"
         return "largest weight" if self.mode == "weights" else copies
 
-    def copies_note(self) -> str:
-        """Say which rows were counted, and what could not be."""
+    def without_copies(self) -> str:
+        """Say why no copies were counted."""
         if self.promise is not None:
             return (
                 "No row of the data was used to draw the new rows, only noisy counts. A new row that equals a real one "
                 "does so by chance, and that cannot be told without the data."
             )
-        if self.copies is None:
-            weighted = "each appears once per outcome, with a weight" if self.relabelled else "only weights were added"
-            reason = weighted if self.mode == "weights" else "none had to be added"
-            return f"All rows are real: {reason}. Sharing them means sharing the data."
-        seed = "" if self.seed is None else f", with seed {self.seed}"
-        note = f"The rows were drawn for this report{seed}." if self.for_report else "Counted in the delivered rows."
-        if self.mode == "rows" and self.copies.rows < self.new_rows:
-            note += f" Of {self.new_rows:,} rows, the first {self.copies.rows:,} were checked."
-        if self.copies.same_values is None:
-            note += " Raw values were not compared: the table itself was not available, and a fit keeps only levels."
-        return note
+        weighted = "each appears once per outcome, with a weight" if self.relabelled else "only weights were added"
+        reason = weighted if self.mode == "weights" else "none had to be added"
+        return f"All rows are real: {reason}. Sharing them means sharing the data."
 
     def how_to_estimate(self) -> str:
         """Say how to learn what a model will do."""

@@ -183,9 +183,9 @@ def _privacy(report: Report) -> Blocks:
 
 
 def _copies(report: Report) -> Blocks:
-    yield Paragraph(report.copies_note())
     copies, new = report.copies, "added" if report.mode == "top-up" else "drawn"
     if copies is None:
+        yield Paragraph(report.without_copies())
         return
     exact = f"of the {new} rows have exactly the values of a real row"
     lines = [
