@@ -130,7 +130,7 @@ def test_several_outcomes_are_compared_each_on_its_own():
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans(), st.booleans()), min_size=1, max_size=25))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_any_table_has_a_rate_or_a_reason(rows):
     frame = pl.DataFrame(rows, schema=["g", "y", "said"], orient="row")
     shares = {group: [said for g, y, said in rows if g == group and y] for group in sorted({row[0] for row in rows})}
@@ -151,12 +151,12 @@ def test_the_interval_of_equalised_odds_covers():
     rng = np.random.default_rng(4)
     true, false = np.array([0.8, 0.7, 0.75]), np.array([0.2, 0.3, 0.25])
     hits = 0
-    for _ in range(40):
+    for _ in range(25):
         group, happened = rng.integers(0, 3, 900), rng.random(900) < 0.4
         said = rng.random(900) < np.where(happened, true[group], false[group])
         low, high = equalised_odds(pl.DataFrame({"g": group}), happened, said, "g", favourable=True).interval
         hits += low <= 0.2 / 0.3 <= high
-    assert hits >= 36
+    assert hits >= 22
 
 
 # ---------------------------------------------------------------- what is refused

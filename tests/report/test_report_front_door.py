@@ -84,19 +84,6 @@ def test_options_are_spelled_as_readers_know_them_and_not_otherwise(fit, table, 
     assert [name for name in FLAGS if name in text] == [] or door is TYPED
 
 
-def test_a_reason_why_another_fit_is_not_possible(monkeypatch, fit, table):
-    from fairmaxent.errors import InfeasibleError, Option
-    from fairmaxent.report import refits
-
-    def refused(fit, request):
-        raise InfeasibleError("raise ", Option("base_share"), " a little")
-
-    monkeypatch.setattr(refits, "refit", refused)
-    for door, spelled in ((IN_PYTHON, "base_share"), (TYPED, "--base-share"), (IN_APP, "“New combinations”")):
-        report = build_report(fit, source=Source(front_door=door))
-        assert {point.problem for point in report.trade_off.points} == {None, f"raise {spelled} a little"}
-
-
 def test_reports_of_raking_too(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     survey = pd.DataFrame({"sex": ["f"] * 3 + ["m"] * 97, "town": ["a", "b"] * 50})
