@@ -10,6 +10,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 from fairmaxent.errors import InputError
 from fairmaxent.metrics.trial import OVERALL, Run, Trial
 from judgement import judge, worst_ratio
+from tables import times
 
 
 def dealt(rng, people, folds=3):
@@ -204,7 +205,7 @@ def area_under_curve(positive, score, weights):
 
 
 @given(ROWS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(200), deadline=None)
 def test_the_area_is_the_share_of_pairs_in_order(rows):
     positive, score, weight = (np.array(part) for part in zip(*rows, strict=True))
     better = total = 0.0
@@ -296,12 +297,12 @@ def test_a_threshold_needs_two_outcomes_of_which_one_is_favourable():
 
 
 @given(st.integers(0, 10_000), st.integers(1, 12))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 def test_a_weight_is_that_many_rows(seed, bins):
     truth, chances, group, _ = scored(seed, rows=60, outcomes=3)
-    times = np.random.default_rng(seed).integers(0, 4, 60)
-    weighted = judge(truth, chances, group, times.astype(float), favourable=(0, 2), group_count=3, bins=bins)
-    again = np.repeat(np.arange(60), times)
+    counts = np.random.default_rng(seed).integers(0, 4, 60)
+    weighted = judge(truth, chances, group, counts.astype(float), favourable=(0, 2), group_count=3, bins=bins)
+    again = np.repeat(np.arange(60), counts)
     repeated = judge(truth[again], chances[again], group[again], favourable=(0, 2), group_count=3, bins=bins)
     for name in vars(repeated):
         np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name), atol=1e-12, err_msg=name)
