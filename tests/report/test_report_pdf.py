@@ -15,7 +15,8 @@ import fairmaxent
 from clifiles import ROLES, biased_table
 from fairmaxent.cli.group import group
 from fairmaxent.errors import DependencyError, StorageError
-from fairmaxent.report import browser, write_report
+from fairmaxent.report import write_report
+from fairmaxent.report import writer as browser
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell scripts")]
 PDF = b"%PDF-1.4\nstand-in\n%%EOF\n"

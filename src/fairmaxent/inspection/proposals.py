@@ -57,9 +57,6 @@ class _Candidate:
         return Proposal("outcome", self.name, ", ".join(self.reasons), confidence, self.edges)
 
 
-# ---------------------------------------------------------------- the outcome
-
-
 def propose_outcome(domain: Domain, others: Collection[str]) -> tuple[Proposal, ...]:
     """Propose one column, or if none stands out, several candidates; ``others`` have another role already."""
     last = domain.names[-1]

@@ -102,9 +102,6 @@ def _meaning(rate: Reached) -> str:
     return f"How equal in size the groups of {grouping} are (representation rate)"
 
 
-# ---------------------------------------------------------------- what it cost, and whom
-
-
 def _costs(report: Report) -> Section:
     groups = sorted(report.costs.groups, key=lambda group: group.effective_rows)
     chosen, more = _first(groups, _GROUPS, "group")
@@ -163,9 +160,6 @@ def _group_table(report: Report, names: Sequence[str]) -> Table | None:
     return Table("What it cost each group", (*heads, report.last_cost.capitalize()), rows) if rows else None
 
 
-# ---------------------------------------------------------------- what a model will do
-
-
 def _model(report: Report) -> Section:
     estimate, decisions = report.certificate.estimate, report.certificate.decisions
     question, outcome = "What a model trained on this will do", short_name(report.favourable, _NAME)
@@ -198,9 +192,6 @@ def _model(report: Report) -> Section:
     advice = [] if report.advice is None else [shortened(report.advice, _ALERT)]
     table = Table("What a model is expected to do", heads, rows)
     return _answer("model", question, (head,), table, (*advice, *more))
-
-
-# ---------------------------------------------------------------- copies, and what it must not be used for
 
 
 def _copies(report: Report) -> Iterator[str]:

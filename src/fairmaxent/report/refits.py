@@ -96,9 +96,6 @@ def _with_rate(asked: RateOption, rate: float) -> RateOption:
     return None if asked is None else rate
 
 
-# ---------------------------------------------------------------- what is said about it
-
-
 def trade_off_blocks(trade_off: TradeOff, door: FrontDoor) -> Iterator[Block]:
     """What other options would have cost, or why that is not known."""
     if trade_off.skipped is not None:
@@ -202,9 +199,6 @@ def _judged(request: Any, table: nw.DataFrame[Any], *, iid: bool) -> Evaluation:
         protected=request.protected_names,
         favourable=request.favourable,
     )
-
-
-# ---------------------------------------------------------------- words and tables
 
 
 def evaluation_blocks(judged: Evaluated | None) -> Iterator[Block]:

@@ -57,8 +57,6 @@ def _rates(report: Report) -> Blocks:
         yield Note("What you should know about these data and this fit:", report.warnings)
 
 
-# ---------------------------------------------------------------- costs
-
 _LAST = {
     "largest weight": "The largest weight is that of one person; all weights are 1 on average.",
     "most copies": "Most copies is how many of these rows repeat the values of one real row; real rows that are equal "
@@ -93,9 +91,6 @@ def _costs(report: Report) -> Blocks:
     )
     blocks = cost_blocks(costs.groups, costs.worst_cell, [last], " in the JSON report")
     yield from (block.titled() if isinstance(block, Table) else block for block in blocks)
-
-
-# ---------------------------------------------------------------- a model trained on the result
 
 
 def _model(report: Report) -> Blocks:
@@ -160,9 +155,6 @@ def _how_it_was_estimated(report: Report, estimate: ModelEstimate) -> str:
     )
 
 
-# ---------------------------------------------------------------- privacy, copies, what rows give away
-
-
 def _privacy(report: Report) -> Blocks:
     ledger = report.certificate.privacy
     if ledger is None:
@@ -205,9 +197,6 @@ def _copies(report: Report) -> Blocks:
         "person.",
     )
     yield Paragraph(report.source.front_door.said(parts))
-
-
-# ---------------------------------------------------------------- certificate, limits, how to repeat it
 
 
 def _certificate(report: Report) -> Blocks:

@@ -218,9 +218,6 @@ def _chance(fit: Fit, chosen: Sequence[int], in_data: _Joint) -> Reals:
     return np.asarray(np.minimum(np.maximum(before, share * after), 1.0))
 
 
-# ---------------------------------------------------------------- what is said about them
-
-
 def group_blocks(shown: Sequence[Grouping]) -> Iterator[Block]:
     """The size of each group, and how often it has each outcome."""
     yield Paragraph("Before: in the data, with the number of rows. After: in the fitted distribution, exactly.")
