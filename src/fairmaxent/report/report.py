@@ -7,9 +7,8 @@ from importlib.metadata import version
 from typing import Any
 
 from fairmaxent.errors import InputError, Option
-from fairmaxent.fit.certificate import Certificate
+from fairmaxent.fit.certificate import Certificate, cost_remarks, less_fair, other_remarks, remedy_remark
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.remarks import cost_remarks, less_fair, other_remarks, remedy_remark
 from fairmaxent.fit.statements import changed_lines, copies_of, mean_lines, promise
 from fairmaxent.options import with_options_of
 from fairmaxent.plain_text import plain_json
@@ -136,8 +135,8 @@ class Report:
         if self.promise is not None:
             sharing = f" It is {self.promise}. Counts, and all numbers before, are noisy estimates."
         elif share and self.mode == "rows":
-            copies = copies_of(redrawn=self.certificate.redrawn is not None)
-            sharing = f" About {round(share * self.new_rows):,} of them are copies of {copies.are}: {copies.mean}."
+            are, mean = copies_of(self.certificate.redrawn)
+            sharing = f" About {round(share * self.new_rows):,} of them are copies of {are}: {mean}."
         head = f"A table of {about}{self.rows:,} rows and {self.columns} columns was turned into a fair distribution."
         return f"{head} {delivery}{sharing}"
 
