@@ -112,8 +112,8 @@ def test_sensitive_features_may_come_with_the_call():
 def people():
     """A skill decides, and so does being a man."""
     rng = np.random.default_rng(0)
-    sex, skill = rng.choice(["F", "M"], 400), rng.choice(["low", "high"], 400)
-    outcome = rng.random(400) < 0.1 + 0.4 * (sex == "M") + 0.4 * (skill == "high")
+    sex, skill = rng.choice(["F", "M"], 600), rng.choice(["low", "high"], 600)
+    outcome = rng.random(600) < 0.1 + 0.4 * (sex == "M") + 0.4 * (skill == "high")
     return pd.DataFrame({"sex": sex, "skill": skill}), pd.Series(outcome.astype(int))
 
 
@@ -124,8 +124,8 @@ def _pipeline():
 
 def test_a_search_chooses_the_fair_model(people):
     choices = {"fairmaxent__statistical_rate": [None, 1.0]}
-    by_accuracy = GridSearchCV(_pipeline(), choices, cv=2).fit(*people)
-    fairly = GridSearchCV(_pipeline(), choices, cv=2, scoring=fair_scorer("sex", favourable=1)).fit(*people)
+    by_accuracy = GridSearchCV(_pipeline(), choices, cv=3).fit(*people)
+    fairly = GridSearchCV(_pipeline(), choices, cv=3, scoring=fair_scorer("sex", favourable=1)).fit(*people)
     assert fairly.best_params_ == {"fairmaxent__statistical_rate": 1.0}
     # The scores of the search are those of the models on the people left out, by hand.
     for number, split in enumerate(_splits(people)):
@@ -142,7 +142,7 @@ def test_a_search_chooses_the_fair_model(people):
 
 def _splits(people):
     frame, outcome = people
-    for train, test in StratifiedKFold(2).split(frame, outcome):
+    for train, test in StratifiedKFold(3).split(frame, outcome):
         yield (frame.iloc[train], outcome.iloc[train]), (frame.iloc[test], outcome.iloc[test])
 
 
