@@ -15,7 +15,7 @@ from fairmaxent.document.words import percent
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.errors import BASE_SHARE, FairMaxEntError, InputError, Option
 from fairmaxent.evaluation.evaluation import evaluate
-from fairmaxent.evaluation.text import ATTACKS, Evaluation, fidelity_table, risk_table, utility_table, verdict
+from fairmaxent.evaluation.result import ATTACKS, Evaluation, fidelity_table, risk_table, utility_table, verdict
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import RateOption
 from fairmaxent.fit.pipeline import fit_frame, refit
