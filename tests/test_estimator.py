@@ -157,7 +157,6 @@ def test_attributes(parts):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("estimates_unasked")
 def test_a_fitted_estimator_pickles_and_travels_to_other_processes(parts):
     estimator = FairMaxEnt("z0", random_state=1).fit(*parts)
     here = estimator.sample(30)
@@ -167,10 +166,6 @@ def test_a_fitted_estimator_pickles_and_travels_to_other_processes(parts):
         assert_frame_equal(X, here[0])
         assert_series_equal(y, here[1])
     assert not drawn[1][0].equals(here[0])
-    assert not estimator.fit_.certificate.estimated.is_done
-    loaded = pickle.loads(pickle.dumps(estimator.fit_.certificate))
-    assert not loaded.estimated.is_done
-    assert loaded.estimate == estimator.fit_.certificate.estimate is not None
 
 
 # ---------------------------------------------------------------- pipelines and routing
@@ -240,15 +235,15 @@ def test_sensitive_features_are_routed_through_a_pipeline(parts):
         (FairMaxEnt(), {}, r"no protected column; name columns of X"),
         (FairMaxEnt("z7"), {}, r"no column 'z7'; known: 'z0'"),
         (FairMaxEnt(9), {}, r"protected is column 9, but X has 5 columns"),
-        (FairMaxEnt(0.5), {}, r"protected holds 0\.5; pass names"),
+        (FairMaxEnt(0.5), {}, r"protected holds a float; pass names"),
         (FairMaxEnt(pd.Series(["a"] * 400)), {}, r"protected holds a Series; .* go to fit as sensitive_features"),
         (FairMaxEnt(), {}, r"enable_metadata_routing=True\) and FairMaxEnt\(\)\.set_fit_resample_request"),
-        (FairMaxEnt("z0", weight=True), {}, r"weight holds True; pass names"),
+        (FairMaxEnt("z0", weight=True), {}, r"weight is a bool; pass the name"),
         (FairMaxEnt("z0", rows=0), {}, r"ask for a positive whole number of rows"),
         (FairMaxEnt("z0", random_state=np.random.RandomState(0)), {}, r"random_state is RandomState"),
         (FairMaxEnt("z0", base_share=2), {}, r"base_share is 2; it must lie between"),
-        (FairMaxEnt(), {"sensitive_features": pd.Series(["a"] * 400, name="z0")}, r"'z0' is in X and in sensitive_fea"),
-        (FairMaxEnt("z0"), {"y": pd.Series([0, 1] * 200, name="x1")}, r"y is called 'x1', and so is another column"),
+        (FairMaxEnt(), {"sensitive_features": pd.Series(["a"] * 400, name="z0")}, r"more than one column 'z0' in X"),
+        (FairMaxEnt("z0"), {"y": pd.Series([0, 1] * 200, name="x1")}, r"more than one column 'x1' in X"),
         (FairMaxEnt("z0"), {"y": ["a"] * 400}, r"y has one class \('a'\)"),
         (FairMaxEnt("z0"), {"y": np.linspace(0, 1, 400)}, r"Unknown label type: continuous"),
         (FairMaxEnt("z0"), {"y": pd.Series([0, None] * 200)}, r"y has missing values; drop"),

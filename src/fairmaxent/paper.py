@@ -3,8 +3,7 @@
 Celis, Keswani, Vishnoi, "Data preprocessing to mitigate bias: a maximum entropy based approach", ICML 2020.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -65,12 +64,9 @@ def fit(
     share = check_share("C", C)
     if isinstance(solver, str) or not hasattr(solver, "solve"):
         check_choice("solver", solver, SolverName)
-    methods: dict[str, Callable[[], Solver]] = {
-        "newton": Newton,
-        "newton-cg": NewtonCG,
-        "box-newton": partial(BoxNewton, C=share),
-    }
-    method = methods[solver]() if isinstance(solver, str) else solver
+    method: Any = BoxNewton(C=share) if solver == "box-newton" else solver
+    if isinstance(method, str):
+        method = {"newton": Newton, "newton-cg": NewtonCG}[method]()
     opened = frames.open_frame(frame)
     kept = [outcome, protected, *read_columns("keep_columns", keep_columns or [])]
     domain, encoded, _ = read_domain(opened, domain, weight=None, weights=None, keep=kept)
@@ -94,8 +90,10 @@ def fit(
             f"Algorithm 1 needs rows in every cell, and {cell} has none. Merge levels, or use fairmaxent.debias."
         )
     fair = algorithm_1(problem.empirical, tau)
-    levels = _expectation(theta, problem, reweigh(table, fair.ravel()))
-    weighted = problem.paper_weights(request)
+    weighted = reweigh(table, fair.ravel())
+    levels = _expectation(theta, problem, weighted)
+    if prior == "d":
+        weighted = table.reweighed(np.full(blocks.levels[0], 1 / table.total))
     base = build_base("uniform", blocks, table, weighted, root=fair.ravel())
     optimum = maximise_entropy(
         Mixture.of((share, 1 - share), (base, Rows.of(blocks, weighted.collect()))),

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import largest_remainders, shuffled_cells
-from fairmaxent.data.frames import WeightScale
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Blocks, Reals
 from fairmaxent.engines.cluster_partitions import Partitions, attached, detached
@@ -117,15 +116,12 @@ def _files(wanted: NDArray[np.intp], size: int) -> list[tuple[int, NDArray[np.in
 # ---------------------------------------------------------------- on the workers
 
 
-def _tilted(_: Any, rows: Rows, prior: Prior, potentials: Reals, log_share: float) -> TiltedMixture | None:
-    local = attached(prior, rows, log_share)
-    return None if local is None else local.tilt(potentials)
+def _tilted(_: Any, rows: Rows, prior: Prior, potentials: Reals, log_share: float) -> TiltedMixture:
+    return attached(prior, rows, log_share).tilt(potentials)
 
 
-def _masses(tilted: TiltedMixture | None, blocks: Blocks) -> Reals:
+def _masses(tilted: TiltedMixture, blocks: Blocks) -> Reals:
     """Logarithm of the partition's mass in each level of the root."""
-    if tilted is None:
-        return np.full(blocks.levels[0], -np.inf)
     with np.errstate(divide="ignore"):
         return np.asarray(tilted.log_partition + np.log(tilted.levels[blocks.slices[0]]))
 
@@ -146,7 +142,7 @@ def weigh_rows(
     *,
     rules: Sequence[Rule],
     weight: str | None,
-    scale: WeightScale,
+    scale: float,
     name: str,
 ) -> Any:
     """Return the Dask frame with a column ``name``: the product of the weights of a row's levels and its design weight.
@@ -172,7 +168,7 @@ def _weighed(
     log_levels: Reals,
     rules: Sequence[Rule],
     weight: str | None,
-    scale: WeightScale,
+    scale: float,
     name: str,
 ) -> Any:
     """Weigh the rows of one partition, a pandas frame."""
@@ -182,5 +178,5 @@ def _weighed(
         scores += part[column]
     weights = np.where(break_any(rules, codes), 0.0, np.exp(scores))
     if weight is not None:
-        weights *= scale.scaled(frame[weight].to_numpy(dtype=np.float64))
+        weights *= frame[weight].to_numpy(dtype=np.float64) / scale
     return frame.drop(columns=keys).assign(**{name: weights})
