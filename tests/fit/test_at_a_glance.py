@@ -171,6 +171,3 @@ def test_a_plot_needs_matplotlib_and_goes_on_the_axes_given(fit, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(fairmaxent.errors.DependencyError, match="pip install matplotlib"):
         fit.plot()
-
-
-# ---------------------------------------------------------------- report
