@@ -139,6 +139,7 @@ def warnings_of(certificate):
     return [line for line in certificate.warnings if "a model is trained on them" in line]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("remedies")
 def test_relabelling_helps_and_the_warning_says_how_much():
     frame = hiring(5, rows=600)
