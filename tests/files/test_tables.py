@@ -252,6 +252,14 @@ def test_whole_characters_and_a_byte_order_mark_in_lines_of_json_are_read(tmp_pa
         assert read_table(tmp_path / name).frame.to_dicts() == [{"a": "😀 \\ud83d 😀"}]
 
 
+def test_a_key_that_stands_twice_in_a_line_of_json_is_refused(put):
+    nested = '{"a": {"x": 1}, "b": {"x": 2}, "c": "\\"a\\": 3, \\"a\\": 4"}\n'
+    assert read_table(put(nested * 3, "nested.jsonl")).frame.shape == (3, 3)
+    for line in ('{"a": 1, "b": 2, "a": 3}', '{"b": "x", "a": {"c": 1, "c": 2}}'):
+        with pytest.raises(ColumnError, match=r"twice\.jsonl, line 3: the key '[ac]' stands there twice"):
+            read_table(put(f'{{"a": 1}}\n\n{line}\n', "twice.jsonl"))
+
+
 BYTES, SPAN = b"\xff", dt.timedelta(1)
 
 

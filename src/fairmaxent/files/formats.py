@@ -231,14 +231,6 @@ def _write_csv(
     return notes
 
 
-def _write_workbook(lazy: Any, file: IO[bytes], _: str, form: TableForm | None, __: object) -> tuple[str, ...]:
-    from fairmaxent.files.excel_writer import write_xlsx
-
-    notes = write_xlsx(lazy, file)
-    lost = "only the table was written; titles, number formats, formulas and other sheets of the input were not kept"
-    return notes if form is None else (*notes, lost)
-
-
 _TEXT: dict[str, Any] = {
     "is_text": True,
     "options": _OF_CELLS | {"delimiter", "encoding"},
@@ -257,7 +249,7 @@ FORMATS = {
     "xlsx": Format(
         (".xlsx",),
         _later("excel", "read_xlsx"),
-        _write_workbook,
+        _later("excel_writer", "write_xlsx"),
         magic=(b"PK\x03\x04",),
         options=_OF_CELLS | {"sheet"},
         cannot_hold=("Duration",),

@@ -5,6 +5,7 @@ import contextlib
 import glob
 import io
 import itertools
+import json
 import os
 from collections.abc import Iterable
 from dataclasses import replace
@@ -16,7 +17,7 @@ import narwhals as nw
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import check_file_columns, need_memory
-from fairmaxent.errors import ColumnError, StorageError, first_line
+from fairmaxent.errors import ColumnError, StorageError, first_line, shown
 
 _CELL_MEMORY = 8  # bytes of a cell, at least
 _JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
@@ -42,7 +43,9 @@ def read_typed(content: bytes, path: str, *_: object, format: str) -> tuple[Any,
 def _read(content: bytes, path: str, format: str, polars: Any) -> Any:
     if format == "jsonl":
         text = content.removeprefix(codecs.BOM_UTF8)
-        return polars.read_ndjson(text, schema=_json_schema(text, path, polars))
+        frame = polars.read_ndjson(text, schema=_json_schema(text, path, polars))
+        _check_keys(text, path, polars)
+        return frame
     if content.startswith(_STREAM):
         return polars.read_ipc_stream(content)
     is_arrow = format == "arrow"
@@ -61,6 +64,25 @@ def _json_schema(content: bytes, path: object, polars: Any) -> Any:
         check_file_columns(len(schema), path)
         _need_memory(float(_CELL_MEMORY * len(schema) * lines), path)
     return schema
+
+
+def _check_keys(content: bytes, path: str, polars: Any) -> None:
+    """Refuse a row that has a key twice, of which polars takes one; only lines that may have one are parsed again."""
+
+    def unique(pairs: list[tuple[str, object]]) -> None:
+        names = [name for name, _ in pairs]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ColumnError(f"{path}, line {line}: the key {shown(twice)} stands there twice; remove or rename one")
+
+    lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="\n")
+    for before in itertools.count(step=_JSON_LINES):
+        if not (some := polars.Series(list(itertools.islice(lines, _JSON_LINES)), dtype=polars.String)).len():
+            return
+        keys = some.str.extract_all(r'"(?:[^"\\]|\\.)*"\s*:').list
+        for index in (keys.n_unique() < keys.len()).arg_true():
+            line = before + index + 1
+            json.loads(some[index], object_pairs_hook=unique)
 
 
 def _need_memory(needed: float, path: object) -> None:
