@@ -1,23 +1,5 @@
 """Every exception the library raises, in one tree.
 
-::
-
-    FairMaxEntError
-    ├── InputError            what was passed in cannot be used as it is
-    │   ├── ColumnError       a column is unknown, repeated, or in the wrong role
-    │   ├── LevelError        a level or value is unknown, unseen, or there are too many or too few
-    │   ├── RateError         a wanted rate is outside (0, 1]
-    │   ├── TargetError       a wanted marginal is malformed
-    │   ├── WeightError       design weights are not finite and non-negative
-    │   ├── ForbiddenError    forbidden combinations cannot be honoured exactly
-    │   └── LimitError        a table, or what is asked of it, is beyond a limit, e.g. of columns or of memory
-    ├── InfeasibleError       no distribution meets what was asked for
-    │   └── ConflictError     known margins contradict each other
-    ├── EvidenceError         conditioning on an event of probability zero
-    ├── SolverError           a solver stopped before reaching its tolerance
-    ├── StorageError          a model or data file is missing, damaged or of another kind, or cannot be written
-    └── DependencyError       an optional library is needed; the message names what to install
-
 Each message says what is wrong, where, and what to do next. An option that a message mentions is kept as data
 (`Option`), so that each front end can spell it the way its users type it.
 """
@@ -54,6 +36,7 @@ class Option:
 
 # How much of the prior comes from the base, which fills what no row has: the way out of many refusals.
 BASE_SHARE = Option("base_share")
+KEEP_COLUMNS = Option("keep_columns")
 
 # Options that Python has somewhere else than in `debias`, and the outputs, which are methods there.
 _ELSEWHERE = {
@@ -74,18 +57,13 @@ class FairMaxEntError(Exception):
     """Root of every error raised by fairmaxent; its message is made of texts and of options."""
 
     def __init__(self, *parts: object) -> None:
-        super().__init__(visible(_bounded(spelled(parts, str))))
         self.parts = parts
+        super().__init__(self.spelled(str))
 
     def spelled(self, spell: Callable[[Option], str]) -> str:
-        """The message with its options spelled by ``spell``."""
-        return visible(_bounded(spelled(self.parts, spell)))
-
-
-def _bounded(text: str) -> str:
-    """Leave out the middle of a message that nobody would read."""
-    half = MOST_SAID // 2
-    return text if len(text) <= MOST_SAID else f"{text[:half]} … {text[-half + 3 :]}"
+        """The message with its options spelled by ``spell``, without the middle of one that nobody would read."""
+        text, half = spelled(self.parts, spell), MOST_SAID // 2
+        return visible(text if len(text) <= MOST_SAID else f"{text[:half]} … {text[-half + 3 :]}")
 
 
 def spelled(parts: Iterable[object], spell: Callable[[Option], str]) -> str:

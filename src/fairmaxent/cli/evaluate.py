@@ -21,7 +21,7 @@ from fairmaxent.files.reading import STANDARD
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
-    from fairmaxent.evaluation.text import Evaluation
+    from fairmaxent.evaluation.result import Evaluation
     from fairmaxent.files.reading import TableFile
 
 
@@ -92,7 +92,7 @@ def evaluate_command(real: str, new: str, wanted: EvaluateOptions, reading: Read
     fairmaxent evaluate census.csv fair.csv --control others.csv --outcome income
     """
     from fairmaxent.evaluation.evaluation import evaluate
-    from fairmaxent.evaluation.text import evaluation_text
+    from fairmaxent.evaluation.result import evaluation_text
 
     paths = {"real": real, "new": new} | ({} if wanted.control is None else {"control": wanted.control})
     if list(paths.values()).count(STANDARD) > 1:

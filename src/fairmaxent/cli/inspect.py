@@ -18,7 +18,7 @@ from fairmaxent.cli.terminal import as_json, bar, echo
 from fairmaxent.cli.values import NOTHING, as_typed
 from fairmaxent.data.domain import Domain
 from fairmaxent.document.text import on_one_line
-from fairmaxent.errors import spelled
+from fairmaxent.errors import KEEP_COLUMNS, spelled
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.options import option
 
@@ -159,7 +159,7 @@ def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions,
     if inspection.identifiers:
         lines += [
             "# To keep columns that look like identifiers:",
-            f"# keep_columns = {toml(inspection.identifiers)}",
+            f"# {KEEP_COLUMNS.name} = {toml(inspection.identifiers)}",
         ]
     for name, values in {**sections, "order": columns_as.order or {}, "kinds": kinds}.items():
         lines += toml_section(name, values)
