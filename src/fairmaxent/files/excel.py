@@ -40,7 +40,7 @@ class _SheetCells(NamedTuple):
 
 
 def read_xlsx(
-    content: bytes, path: str, reading: Reading, texts: Collection[str] = ()
+    content: bytes, path: str, reading: Reading, texts: Collection[str], format: str
 ) -> tuple[Any, list[Remark], None]:
     """Read a table from the content of a workbook; ``texts`` are columns that stay text."""
     remarks: list[Remark] = []

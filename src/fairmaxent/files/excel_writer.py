@@ -25,7 +25,9 @@ _SHOWN_AS = {"date": "yyyy-mm-dd", "moment": "yyyy-mm-dd hh:mm:ss", "time": "hh:
 _ESCAPED = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 
 
-def write_xlsx(lazy: Any, file: IO[bytes], compression: str, form: object, schema: object) -> tuple[str, ...]:
+def write_xlsx(
+    lazy: Any, file: IO[bytes], compression: str, form: object, schema: object, format: str
+) -> tuple[str, ...]:
     """Write a lazy frame to an open file, and return what could not be kept; ``form``: the input is a workbook, too."""
     table = lazy.collect()
     check_sheet_rows(len(table))
@@ -164,7 +166,8 @@ _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 _TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml"
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _FORMATS = "".join(f'<numFmt numFmtId="{164 + n}" formatCode="{code}"/>' for n, code in enumerate(_SHOWN_AS.values()))
-_LOOKS = "".join(f'<xf numFmtId="{164 + n}" applyNumberFormat="1"/>' for n in range(len(_SHOWN_AS)))
+_LOOK = '<xf numFmtId="{}" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>'
+_LOOKS = "".join(map(_LOOK.format, (0, *range(164, 164 + len(_SHOWN_AS)))))
 _FIXED = {
     "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types">'
     '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
@@ -184,7 +187,8 @@ _FIXED = {
     '<fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill>'
     '</fills><borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>'
     '<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>'
-    f'<cellXfs count="{len(_SHOWN_AS) + 1}"><xf numFmtId="0"/>{_LOOKS}</cellXfs></styleSheet>',
+    f'<cellXfs count="{len(_SHOWN_AS) + 1}">{_LOOKS}</cellXfs>'
+    '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>',
 }
 _SHEET_START = f'{_DECLARATION}<worksheet xmlns="{_MAIN}"><sheetData>'
 _TEXT_START, _TEXT_END = '" t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>"

@@ -18,14 +18,14 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import check_file_columns, need_memory
 from fairmaxent.errors import ColumnError, StorageError, first_line, shown
+from fairmaxent.files.formats import STREAM
 
 _CELL_MEMORY = 8  # bytes of a cell, at least
 _JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
 _JSON_LINES = 17_000  # that are looked at before the others: polars takes long to collect many columns
-_STREAM = b"\xff\xff\xff\xff"  # the beginning of an Arrow stream
 
 
-def read_typed(content: bytes, path: str, *_: object, format: str) -> tuple[Any, tuple[()], None]:
+def read_typed(content: bytes, path: str, reading: object, texts: object, format: str) -> tuple[Any, tuple[()], None]:
     """Read a table in one of these formats."""
     polars = load_library("polars")
 
@@ -46,7 +46,7 @@ def _read(content: bytes, path: str, format: str, polars: Any) -> Any:
         frame = polars.read_ndjson(text, schema=_json_schema(text, path, polars))
         _check_keys(text, path, polars)
         return frame
-    if content.startswith(_STREAM):
+    if content.startswith(STREAM):
         return polars.read_ipc_stream(content)
     is_arrow = format == "arrow"
     scanned = (polars.scan_ipc if is_arrow else polars.scan_parquet)(io.BytesIO(content))
@@ -90,7 +90,7 @@ def _need_memory(needed: float, path: object) -> None:
 
 
 def write_typed(
-    lazy: Any, file: IO[bytes], compression: str, _: object, schema: Any, *, format: str
+    lazy: Any, file: IO[bytes], compression: str, form: object, schema: Any, format: str
 ) -> tuple[str, ...]:
     """Write a lazy frame in one of these formats, all of which hold any table."""
     if format == "arrow":
