@@ -46,8 +46,8 @@ def read_csv(
     remarks: list[Remark] = [] if encoding == "utf-8" else [f"{path} was read as {encoding}"]
     if separator_line and reading.skip_lines is None:
         remarks.append(f"{path} says in its first line what separates the cells ({separator_line.strip()})")
-    has_titles = lines > bool(separator_line) and reading.skip_lines is None
-    cells = _read_cells(text, separator, lines, reading, path, remarks, has_titles=has_titles)
+    titled = f"line {lines + 1}" if lines > bool(separator_line) and reading.skip_lines is None else ""
+    cells = _read_cells(text, separator, lines, titled, reading, path, remarks)
     typed = typed_table(cells, ["", *reading.markers], reading, texts, separator)
     frame, empty = _without_empty_end(typed.frame, path)
     remarks += [*typed.remarks, *empty, *remarks_around(frame, path, reading)]
@@ -172,14 +172,7 @@ def _regular_width(records: Sequence[tuple[int, Sequence[str]]]) -> tuple[bool, 
 
 
 def _read_cells(
-    whole: str,
-    separator: str,
-    above: int,
-    reading: Reading,
-    path: str,
-    remarks: list[Remark],
-    *,
-    has_titles: bool,
+    whole: str, separator: str, above: int, titled: str, reading: Reading, path: str, remarks: list[Remark]
 ) -> Any:
     """Read the table in a text as a polars table of text; ``above`` it stand lines that are no part of it."""
     text = whole[_line_start(whole, above) :]
@@ -188,7 +181,7 @@ def _read_cells(
         what = f"{path} has no table after the {above} lines that were skipped; set "
         raise InputError(what, Option("skip_lines"), " to fewer")
     _need_memory(len(text), _CELL_MEMORY * text.count(separator), path)
-    names = column_names(header, reading, path, remarks, f"line {above + 1}" if has_titles else "")
+    names = column_names(header, reading, path, remarks, titled)
     skipped = lines if reading.columns is None else 0
     cells = _fast(text, names, separator, skipped) if skipped <= 1 else None
     if cells is None:
