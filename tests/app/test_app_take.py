@@ -8,7 +8,7 @@ import fairmaxent
 from appserver import OPTIONS, downloaded, opened, people, staff
 from fairmaxent.app.page_options import as_labelled
 from fairmaxent.cli.group import group as commands
-from fairmaxent.report.evaluated import evaluated
+from fairmaxent.report.refits import evaluated
 from fairmaxent.report.writer import find_browser
 
 DOMAIN = """levels.sex = ["f", "m"]
