@@ -97,10 +97,15 @@ def write_typed(
         lazy.sink_ipc(file)
     elif format == "jsonl":
         lazy.sink_ndjson(file, compression=compression, check_extension=False)
+    elif schema is None:
+        lazy.sink_parquet(file)
     else:
+        polars, empty = load_library("polars"), io.BytesIO()
+        polars.DataFrame(schema=schema).write_parquet(empty)  # which declares the types, whatever the rows come as
+        empty.seek(0)
+        record = {"ARROW:schema": polars.read_parquet_metadata(empty)["ARROW:schema"]}
         # Drawn rows come in no order, so the minimum and maximum of a row group would not help a reader.
-        drawn = schema is not None
-        lazy.sink_parquet(file, metadata=_schema_record(schema) if drawn else None, statistics=not drawn)
+        lazy.sink_parquet(file, metadata=record, statistics=False)
     return ()
 
 
@@ -191,12 +196,3 @@ def with_categories(domain: Domain) -> Domain:
             categories = texts.cast(polars.Enum(texts.drop_nulls().unique().sort()))
             changed[index] = replace(attribute, values=nw.from_native(categories, series_only=True))
     return domain.with_attributes(changed)
-
-
-def _schema_record(schema: Any) -> dict[str, str]:
-    """Return the metadata that declares these column types in a Parquet file, whatever it was written from."""
-    polars = load_library("polars")
-    empty = io.BytesIO()
-    polars.DataFrame(schema=schema).write_parquet(empty)
-    empty.seek(0)
-    return {"ARROW:schema": polars.read_parquet_metadata(empty)["ARROW:schema"]}
