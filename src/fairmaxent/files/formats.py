@@ -67,7 +67,7 @@ def read_table(
     content = read_content(path)
     format = reading.input_format or _format_of(content, path)
     refuse_options(path, reading, format)
-    if not content.strip():
+    if not content.strip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"):  # beside marks of an encoding
         raise InputError(f"{path} is empty; pass a table with column names and at least one row")
     frame, remarks, form = _function(FORMATS[format].read)(content, str(path), reading, texts, format)
     if not len(frame):
