@@ -240,9 +240,8 @@ def rake(
     check_replicates(replicates, survey)
     targets = tuple(match_margin(margin, survey.domain, survey.table) for margin in asked)
     problem = RakingProblem(targets, survey.table.counts / survey.table.total, limits, relaxed)
-    for (
-        margin
-    ) in targets:  # beside the others, the weights of a level may vanish, so that nothing could raise them again
+    # Beside those of other rows, the weights of a level may vanish, so that no arithmetic could raise them again.
+    for margin in targets:
         shares = np.bincount(margin.cells, problem.masses, minlength=len(margin.wanted))
         lost = np.flatnonzero((shares > 0) & (shares < _LOST) & (margin.wanted > 0))
         if len(lost):
