@@ -39,12 +39,12 @@ def run(cells: Iterable[Cell], folder: Path, *, workers: int | None = None) -> I
             future.result()
             yield futures[future]
     finally:  # end the workers; only the cells that are still running are lost
-        workers = list((pool._processes or {}).values())
+        processes = list((pool._processes or {}).values())
         pool.shutdown(wait=False, cancel_futures=True)
-        for worker in workers:
-            worker.terminate()
-        for worker in workers:
-            worker.join()
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join()
 
 
 def _prepare_worker() -> None:
