@@ -10,9 +10,8 @@ from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairmaxent.data.table import Mask, Reals, tally
+from fairmaxent.data.table import Codes, Mask, Reals, tally
 from fairmaxent.errors import ConflictError, Option
 from fairmaxent.raking.problem import RakingProblem
 
@@ -21,7 +20,7 @@ REACHED = 2e-9
 _TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
-def smallest_miss(problem: RakingProblem, levels: NDArray[np.intp] | None = None) -> tuple[float, Reals]:
+def smallest_miss(problem: RakingProblem, levels: Codes | None = None) -> tuple[float, Reals]:
     """Minimise Σ |achieved − wanted| over the levels, all weights within bounds and of the right total.
 
     Returns the minimum and the price of each level: if the minimum is positive, the levels with a price contradict each

@@ -8,7 +8,6 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
@@ -212,7 +211,7 @@ class MarginTarget(Crossed):
     """One text per level."""
     wanted: Reals
     """The share of each level; they add up to 1."""
-    cells: NDArray[np.intp]
+    cells: Codes
     """The level of each cell of the survey."""
     notes: tuple[str, ...]
 

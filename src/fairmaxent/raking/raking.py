@@ -12,7 +12,6 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, check_count, generator
-from fairmaxent.data.frames import read_weights
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.roles import LARGEST_ROOT, without_identifiers
 from fairmaxent.data.table import Blocks, Reals, Table, match_rows
@@ -86,7 +85,7 @@ class Raking:
             return self._weigh_lazily(lazy, name)
         opened = frames.open_frame(frame)
         cells = self._cells_of(opened)
-        raw = read_weights(opened, self.survey.weight)
+        raw = frames.read_weights(opened, self.survey.weight)
         design = None if raw is None else self.survey.weight_scale.scaled(raw)
         columns = {name: self._scaled(self.factors[cells], design)}
         if self.replicated is not None:

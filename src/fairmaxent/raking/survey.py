@@ -9,7 +9,6 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import UNSCALED, WeightScale, read_weights
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.table import Codes, Reals, Table, highest, tally
 from fairmaxent.engines.lazy_counts import lazy_weight_scale
@@ -30,7 +29,7 @@ class Survey:
     lightest: Reals  # the smallest design weight of a row in each cell
     design: Reals | None  # of each row, 1 on average; None: there are none, or an engine keeps the rows
     weight: str | None
-    weight_scale: WeightScale = UNSCALED
+    weight_scale: frames.WeightScale = frames.UNSCALED
 
     @property
     def size(self) -> int:
@@ -75,8 +74,8 @@ def _encoded(
 
 def _read_in_memory(frame: Any, columns: Sequence[str], weight: str | None, domain: Domain | None) -> Survey:
     opened = frames.open_frame(frame)
-    raw = read_weights(opened, weight)
-    scale = UNSCALED if raw is None else WeightScale.of(raw)
+    raw = frames.read_weights(opened, weight)
+    scale = frames.UNSCALED if raw is None else frames.WeightScale.of(raw)
     design = None if raw is None else np.asarray(scale.scaled(raw))
     learned, codes = _encoded(opened, columns, design, domain)
     table = Table.compress(codes, learned.sizes, design)
@@ -95,7 +94,7 @@ def _read_lazy(lazy: Lazy, columns: Sequence[str], weight: str | None, domain: D
     """Let the engine count the cells in one pass; only these come back."""
     for name in columns:
         check_column(lazy, name)
-    scale = UNSCALED if weight is None else lazy_weight_scale(lazy, weight)
+    scale = frames.UNSCALED if weight is None else lazy_weight_scale(lazy, weight)
     taken = list(columns)
     rows, mass, squares, most, least = (
         fresh_name(name, taken) for name in ("rows", "mass", "squares", "most", "least")
