@@ -116,7 +116,8 @@ class Pooled:
             if values is None:
                 dtype, values = nw.String, np.array([None, *column.labels], dtype=object)[column.codes].tolist()
             frame[column.name] = nw.new_series(column.name, values, dtype, backend=backend)
-        return Domain.learn_rows(frames.build(frame), ColumnOptions(self.names), weights=weights)
+        domain, columns = Domain.learn_rows(frames.build(frame), ColumnOptions(self.names), weights=weights)
+        return domain, Encoded.stacked(columns)
 
 
 def pool(tables: Mapping[TableName, Any]) -> tuple[Pooled, tuple[str, ...]]:

@@ -147,7 +147,7 @@ def drawn_table(model: PrivateModel, rng: np.random.Generator) -> Table:
     blocks, drawn = model.tree.blocks, min(model.rows, MOST_DRAWN)
     tilted = model.tree.tilt(np.zeros(blocks.width))
     cells = shuffled_cells(quota(tilted.root.reshape(blocks.shape(0)), drawn, rng), rng)
-    codes = tilted.draw_evenly(cells, rng).codes.astype(np.min_scalar_type(max(blocks.levels)))
+    codes = tilted.draw(cells, rng, evenly=True).codes.astype(np.min_scalar_type(max(blocks.levels)))
     table = Table.compress(np.asfortranarray(codes), blocks.levels)
     each, rest = divmod(model.rows, drawn)
     rows = tally(table.inverse, each + (np.arange(drawn) < rest).astype(np.float64), table.distinct)

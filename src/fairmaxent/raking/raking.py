@@ -12,11 +12,11 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, check_count, generator
-from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.roles import LARGEST_ROOT, without_identifiers
 from fairmaxent.data.table import Blocks, Reals, Table, match_rows
 from fairmaxent.engines.lazy_counts import count_rows, join_weights
 from fairmaxent.engines.lazy_frame import check_column, engine_errors, fresh_name, learn_domain, names_of, open_lazy
+from fairmaxent.engines.rows import read_domain
 from fairmaxent.errors import InputError, Option, WeightError, did_you_mean
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.weighing import check_weight_name
@@ -134,10 +134,7 @@ class Raking:
                 blocks = _blocks(domain, columns)
                 return _weighted(domain, blocks, count_rows(counted, domain, blocks, name))
         opened, weights = frames.open_frame(self.survey.frame), self.weights() / self._per_row
-        attributes = opened if weight is None else opened.drop(weight)
-        whole, encoded = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
-        domain, left_out = without_identifiers(whole, columns)
-        encoded = encoded.without([whole.index(name) for name in left_out])
+        domain, encoded, _ = read_domain(opened, None, weight=weight, weights=weights, keep=columns)
         blocks = _blocks(domain, columns)
         table = Table.compress(blocks.pool(encoded.codes), blocks.levels, weights)
         return _weighted(domain, blocks, table).detailed(encoded.positions, table, weights)
