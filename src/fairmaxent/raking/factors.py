@@ -164,12 +164,10 @@ def check_replicates(replicates: int, survey: Survey) -> None:
     """Refuse what cannot be drawn."""
     if isinstance(replicates, bool) or not isinstance(replicates, int | np.integer) or replicates < 0:
         raise InputError(Option("replicates"), f" is {replicates!r}; give a whole number, 200 is usual")
-    if replicates and not survey.table.keeps_rows:
+    if replicates and (survey.size < 2 or not survey.table.keeps_rows):
         raise InputError(
-            Option("replicates"), " needs the rows in memory, but an engine keeps them; collect the table first"
+            Option("replicates"), " needs at least two rows in memory; collect a table that an engine keeps"
         )
-    if replicates and survey.size < 2:
-        raise InputError(Option("replicates"), " needs at least two rows")
     need_memory(
         8.0 * replicates * survey.size, f"{replicates:,} replicate weights for each row", "ask for fewer replicates"
     )
