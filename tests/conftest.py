@@ -99,7 +99,7 @@ def _quick_reports(request):
         if request.path.parent.name in ("cli", "report"):
             patch.setattr(certificate, "_DRAWS", 40)
         if request.path.parent.name == "cli":
-            patch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)
+            patch.setattr("fairmaxent.report.refits.LARGEST_TABLE", 0)
         yield
 
 
@@ -112,7 +112,7 @@ def _app_in_this_process(request, monkeypatch):
     monkeypatch.setattr(upload, "_asked_of_child", upload.read_or_refused)
     monkeypatch.setattr(upload, "warm_up", lambda: None)
     if "trade_off" not in request.node.name:
-        monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)
+        monkeypatch.setattr("fairmaxent.report.refits.LARGEST_TABLE", 0)
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def client(tmp_path_factory):
 @pytest.fixture(scope="module")
 def chromium():
     """A real browser."""
-    from fairmaxent.report.browser import find_browser
+    from fairmaxent.report.writer import find_browser
 
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     try:

@@ -23,8 +23,8 @@ from fairmaxent.plain_text import plain_json
 from fairmaxent.progress import Progress
 from fairmaxent.raking.certificate import few_rows_warnings
 from fairmaxent.raking.raking import rake
-from fairmaxent.report.browser import find_browser
 from fairmaxent.report.source import Source, reading_lines
+from fairmaxent.report.writer import find_browser
 
 # What can be taken: what the page calls it, and the end of its file's name.
 _WHATS = {

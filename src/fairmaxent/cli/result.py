@@ -32,7 +32,6 @@ from fairmaxent.report.delivered import (
     DeliveredCosts,
     absences,
     costs_of,
-    data_table,
     delivered_rates,
 )
 
@@ -51,7 +50,7 @@ class Measured:
 def measure(fit: Fit, table: Reals | None) -> Measured:
     """Take the rates of a table of outcome and protected columns, whose cells sum to one; None: of the fitted rows."""
     rates = fit.certificate.before if table is None else delivered_rates(fit, table)
-    cells = data_table(fit) if table is None else table
+    cells = fit.problem.data_table if table is None else table
     measure = fit.certificate.measure
     levels = {
         name: {
