@@ -171,8 +171,7 @@ def _model(report: Report) -> Section:
         )
         return _answer("model", question, lines)
     if estimate is None:
-        why = "" if report.not_estimated is None else f" The reason: {report.not_estimated}."
-        return _answer("model", question, (f"{report.how_to_estimate()}{why}",))
+        return _answer("model", question, (report.how_to_estimate(),))
     trained = "new rows" if estimate.output == "rows" else "weighted rows"
     compared, more = _first(list(expected_lines(estimate, ["by_predictions"])), _GROUPINGS, "rate")
     rows = tuple(
