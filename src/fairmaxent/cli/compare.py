@@ -1,21 +1,20 @@
-"""``fairmaxent compare``: fairmaxent and other methods on a table, and which to choose."""
+"""``fairmaxent compare``: methods on a table of yours, and ``fairmaxent reproduce``: on those of the paper."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from fairmaxent.cli.group import INTERRUPTED
 from fairmaxent.cli.next_step import given_options, next_step, outputs
 from fairmaxent.cli.options import taking
 from fairmaxent.cli.output import JSON
-from fairmaxent.cli.reading import (
-    DomainOptions,
-    ReadingOptions,
-    table_command,
-)
-from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command
+from fairmaxent.cli.request import AskedOptions, RoleOptions, comparison_options, role_options
 from fairmaxent.cli.result import good_outcome_notes
 from fairmaxent.cli.terminal import as_json, bar, echo
 from fairmaxent.cli.values import as_typed
@@ -49,7 +48,7 @@ class CompareOptions:
     as_json: bool = option(False, **JSON)
 
 
-@table_command(role_options, request_options, taking(CompareOptions, "wanted"))
+@table_command(role_options, comparison_options, taking(CompareOptions, "wanted"))
 def compare_command(
     ctx: click.Context,
     data: str,
@@ -74,7 +73,7 @@ def compare_command(
     from fairmaxent.baselines.cross_validation import python_name
     from fairmaxent.data.domain import Domain
 
-    asked.check(ctx, roles, always_relabels=True)
+    asked.check(ctx, roles)
     if roles.weight is not None:
         raise click.UsageError("the other methods do not support design weights; leave --weight out")
     table = reading.read(data, texts=columns_as.texts)
@@ -125,3 +124,44 @@ def _debias(ctx: click.Context, data: str, chosen: list[str]) -> list[str | None
     unused |= set() if "--relabel" in chosen else {field.name for field in fields(Relabel)}
     names = {option.name or "" for option in ctx.command.params} - unused
     return ["debias", data, *given_options(ctx, names), *chosen]
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Run fewer repetitions, which takes a few minutes.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("reproduction"),
+    show_default=True,
+    help="Folder for tables, figures, the page, and finished cells.",
+)
+@click.option("--workers", type=click.IntRange(min=1), help="Number of parallel processes.  [default: one per core]")
+@click.option("--download", is_flag=True, help="Fetch the files of COMPAS large, which is not shipped.")
+def reproduce_command(*, quick: bool, out: Path, workers: int | None, download: bool) -> None:
+    """Repeat the experiments of the paper: Table 2 and every figure.
+
+    Writes table2.csv, curves.csv, runtimes.csv, the figures (SVG and PNG) and index.html, which shows the numbers of
+    the paper, of the authors' code and of fairmaxent side by side. You can stop it at any time: the same command
+    continues where it stopped. COMPAS large needs two files that are not shipped; without --download, or a folder of
+    yours that has them, it is left out, and you are told what to do.
+    """
+    from fairmaxent.experiments.reproduce import reproduce
+
+    shown = 0
+    try:
+        with bar("reproducing") as progress:
+
+            def show(share: float) -> None:
+                nonlocal shown
+                progress("cells", share)
+                if int(share * 10) > shown and not sys.stderr.isatty():  # a line for every tenth
+                    shown = int(share * 10)
+                    echo(f"Cells: {shown}0 %", err=True)
+
+            result = reproduce(out, quick=quick, workers=workers, download=download, progress=show)
+    except KeyboardInterrupt:
+        echo(f"Stopped. Finished work is kept in {out}; the same command continues from there.", err=True)
+        sys.exit(INTERRUPTED)
+    for reason in result.left_out:
+        echo(f"Left out: {reason}", err=True)
+    echo(f"Wrote {result.page}\n\n{next_step(f'open {result.page} in a browser')}")

@@ -18,13 +18,13 @@ from fairmaxent.cli.options import RecordOption
 from fairmaxent.cli.values import FILE, NUMBER, Value, fits
 from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import InputError, StorageError, did_you_mean
+from fairmaxent.files.reading import reason_of
 from fairmaxent.plain_text import escaped_toml
 
 if TYPE_CHECKING:
     from fairmaxent.data.declaration import Declaration
 
 CONFIG = "fairmaxent.config"  # where a context keeps the path of the config file
-CONFIG_KEYS = "fairmaxent.config_keys"  # and which options it sets, also of other commands
 _LONGEST = 60  # characters of a value in a message
 _DEEPEST = 100  # a.b.c… takes memory by the square of its length
 
@@ -34,9 +34,8 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     if path is None:
         return
     ctx.meta[CONFIG] = path
-    values = {_name(ctx.command, key): value for key, value in _read(path, "config file").items()}
+    values = {_name(ctx.command, key): value for key, value in _toml_values(_text(path, "config file"), path).items()}
     ctx.default_map = option_values(ctx.command, values, path)
-    ctx.meta[CONFIG_KEYS] = frozenset(values)
 
 
 def option_values(command: click.Command, values: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -126,13 +125,12 @@ def _kind_of(option: click.Option) -> tuple[str, Any]:
     return "a text in quotes", [str] if option.multiple else ()
 
 
-def _read(path: str, what: str) -> dict[str, Any]:
+def _text(path: str, what: str) -> str:
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or getattr(problem, "reason", None) or problem
+        reason = reason_of(problem)
         raise StorageError(f"cannot read the {what} {path}: {reason}; check the path and its permissions") from problem
-    return _toml_values(text, path)
 
 
 def _toml_values(text: str, path: str) -> dict[str, Any]:
@@ -177,15 +175,6 @@ def toml(value: object) -> str:
 
 # ---------------------------------------------------------------- declared domains
 
-_SHAPES = {"draft": bool, "levels": {str: list}, "edges": {str: list}, "missing": [str]}
-_BY_COLUMN = "[{}] must have a list for each column, e.g. sex = ['Female', 'Male']"
-_MUST_BE = {
-    "draft": "draft must be true or false; remove the line once you have read the draft",
-    "levels": _BY_COLUMN.format("levels"),
-    "edges": _BY_COLUMN.format("edges"),
-    "missing": "missing must be a list of columns, e.g. missing = ['age']",
-}
-
 _HEAD = """\
 # The values that each column can have, for 'fairmaxent debias --epsilon 1 --domain'. This is a draft, made from your
 # table, and no part of it is protected: anyone who sees a private result may learn everything in this file. So each
@@ -199,23 +188,20 @@ draft = true"""
 
 def read_domain(path: str) -> Declaration:
     """Read a declared domain."""
-    return _declared(_read(path, "domain"), path)
+    return declared(_text(path, "domain"), path)
 
 
 def declared(text: str, path: str) -> Declaration:
     """The domain that a text declares; ``path`` is how messages name it."""
-    return _declared(_toml_values(text, path), path)
-
-
-def _declared(record: dict[str, Any], path: str) -> Declaration:
     from fairmaxent.data.domain import Domain
 
-    for name, value in record.items():
-        if name not in _SHAPES:
-            raise InputError(f"{path} has the unknown key {name!r}; {did_you_mean(name, list(_SHAPES))}")
-        if not fits(value, _SHAPES[name]):
-            raise InputError(f"{path}: {_MUST_BE[name]}")
+    record, keys = _toml_values(text, path), ["draft", "levels", "edges", "missing"]
+    for name in record:
+        if name not in keys:
+            raise InputError(f"{path} has the unknown key {name!r}; {did_you_mean(name, keys)}")
     draft = record.pop("draft", False)
+    if not isinstance(draft, bool):
+        raise InputError(f"{path}: draft must be true or false; remove the line once you have read the draft")
     try:
         return replace(Domain.declare(**record), draft=draft)
     except InputError as problem:

@@ -1,26 +1,28 @@
-"""``fairmaxent debias``: from a file to a fair one."""
+"""``fairmaxent debias``: from a file to a fair one, and ``fairmaxent demo``, which does that with a shipped table."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairmaxent.cli.next_step import NEXT, resolved
+from fairmaxent.cli.next_step import NEXT, next_step, resolved
 from fairmaxent.cli.options import SectionedCommand, taking
-from fairmaxent.cli.output import FilingOptions, OutputOptions, filing_options, formula_notes, write_drawn
+from fairmaxent.cli.output import FilingOptions, OutputOptions, filing_options, write_drawn
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, source_of, table_command, unchanged
 from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.terminal import as_json, bar, echo
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import InputError, StorageError, first_line, spelled
+from fairmaxent.errors import InputError, Option, StorageError, first_line, spelled
 from fairmaxent.files.reading import STANDARD, TableFile
-from fairmaxent.files.write import Staging
+from fairmaxent.files.write import Staging, write_table
 from fairmaxent.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -60,7 +62,8 @@ def debias_command(
 
     wanted.check(data)
     asked.check(ctx, roles)
-    _check(asked, wanted)
+    if asked.private and not wanted.targets:
+        raise click.UsageError("a private fit spends its budget each time; name what to keep: -o, --model or --report")
     asked = asked if wanted.mode == "weights" else asked.with_seed()
     repeat = resolved(ctx, seed=asked.random_state)
     on_cluster = wanted.scheduler is not None
@@ -87,41 +90,11 @@ def debias_command(
             make_report(result, wanted, filing, staging, origin)
             if wanted.output == STANDARD and result.frame is not None:  # last, because stdout cannot be taken back
                 wanted.write(result.frame, source, staging)
-    if not on_cluster:
-        table = fit.domain if result.frame is None else result.frame
-        formulas = formula_notes(table, wanted.output, wanted.output_format)
-        result = replace(result, written_notes=(*result.written_notes, *formulas))
     if wanted.as_json:
         echo(as_json(result_record(result, wanted)))
     else:
         following = ctx.meta.get(NEXT) or after_debias(data, wanted, repeat, result)
         echo(result_text(result, wanted, following), err=wanted.output == STANDARD)
-
-
-def _check(asked: AskedOptions, wanted: OutputOptions) -> None:
-    """Refuse outputs that do not go with what was asked for, before any work is done."""
-    if (asked.private or asked.releases) and wanted.mode != "rows":
-        raise click.UsageError(
-            f"--mode {wanted.mode} is about your own rows; with --epsilon or --release, draw new ones"
-        )
-    if asked.private and wanted.evaluate:
-        raise click.UsageError(
-            "--evaluate compares with your rows without noise, so a private report cannot have it; judge the drawn "
-            "rows with 'fairmaxent evaluate', and keep the answer to yourself"
-        )
-    if asked.private and wanted.like_input:
-        raise click.UsageError(
-            "--like-input copies the form of your file, such as its encoding, which a private table cannot have; leave "
-            "it out"
-        )
-    if asked.private and not wanted.targets:
-        raise click.UsageError(
-            "a private fit spends its budget each time; name what to keep with -o, --model or --report"
-        )
-    if wanted.scheduler is not None and (asked.private or asked.relabels):
-        raise click.UsageError(
-            "--epsilon and --relabel need the rows in memory, but with --scheduler they stay on the cluster"
-        )
 
 
 def _opened(
@@ -183,9 +156,10 @@ def make_result(
         return Result(fit, source, drawn.table, count)
     if is_lazy and wanted.mode == "rows":
         drawn, form = DrawnBatches(fit), wanted.output_format
-        write_drawn(fit, count, staging, wanted.output, format=form, drawn=drawn, progress=progress, iid=wanted.iid)
+        how: dict[str, Any] = {"format": form, "drawn": drawn, "progress": progress, "iid": wanted.iid}
+        notes = write_drawn(fit, count, staging, wanted.output, **how)
         made = drawn.delivered(iid=wanted.iid, seed=seed)
-        return Result(fit, source, made.table, made.rows, delivered=made)
+        return Result(fit, source, made.table, made.rows, delivered=made, written_notes=notes)
     given = None
     if wanted.mode == "weights":
         frame = fit.weigh(source.frame if source.whole is None else source.whole, name=wanted.weight_name)
@@ -277,3 +251,47 @@ def _open_parquet(path: str) -> TableFile:
             f"cannot read {path} as parquet ({first_line(behind)}); with --scheduler a table is a Parquet file or a "
             "folder of them, at a path that the workers see too"
         ) from problem
+
+
+# ---------------------------------------------------------------- the demo
+
+_DEMO = "What is asked for: as many women as men, and the same share of each with a high income."
+_FILES = ("adult.csv", "fair.csv", "model.fme", "report.html")
+
+
+@click.command()
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Folder for the files.",
+)
+@click.option("--force", is_flag=True, help="Replace existing files.")
+@click.pass_context
+def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001 (click passes it by name)
+    """Make the census table Adult, which comes with the package, fair to women and men.
+
+    Leaves adult.csv (the data), fair.csv (new rows), model.fme (the model) and report.html in the folder.
+    """
+    from fairmaxent import datasets
+
+    for name in _FILES:
+        if (out / name).exists() and not force:
+            raise StorageError(f"{out / name} exists; use ", Option("force"), " to replace it, or name another folder")
+    adult = datasets.load("adult", library="polars")
+    out.mkdir(parents=True, exist_ok=True)
+    table = out / "adult.csv"
+    write_table(adult.frame, table, force=force)
+    arguments = [str(table), "--outcome", adult.outcome, "--protected", "sex"]
+    arguments += ["--favourable", str(adult.favourable), "--representation-rate", "1"]
+    arguments += ["--seed", "0", *(["--force"] if force else [])]
+    arguments += ["-o", str(out / "fair.csv"), "--model", str(out / "model.fme"), "--report", str(out / "report.html")]
+    typed = ["fairmaxent", "debias", *arguments]
+    echo(f"{adult.description}\n\n{_DEMO}\n\n$ {shlex.join(typed)}\n")
+    ctx.find_root().obj = typed  # what the report says to repeat
+    why = f"open {out / 'report.html'} in a browser. Then begin with a table of yours; each command names the next"
+    live = next_step("move what is asked for, and see live who gains", ["app", str(table)])
+    ctx.meta[NEXT] = f"{live}\n\n{next_step(why, ['inspect', 'your-table.csv'])}"
+    with debias_command.make_context("debias", arguments, parent=ctx) as context:
+        debias_command.invoke(context)

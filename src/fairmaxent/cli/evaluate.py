@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from fairmaxent.cli.config import config_option
 from fairmaxent.cli.next_step import next_step
 from fairmaxent.cli.options import SectionedCommand, taking
 from fairmaxent.cli.output import JSON, SEED
-from fairmaxent.cli.reading import ReadingOptions, check_dropped, reading_options
+from fairmaxent.cli.reading import ReadingOptions, reading_options
 from fairmaxent.cli.request import RoleOptions
 from fairmaxent.cli.terminal import as_json, bar, echo
 from fairmaxent.cli.values import FILE, as_typed
@@ -22,7 +21,6 @@ from fairmaxent.options import option
 
 if TYPE_CHECKING:
     from fairmaxent.evaluation.text import Evaluation
-    from fairmaxent.files.reading import TableFile
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,12 @@ def evaluate_command(real: str, new: str, wanted: EvaluateOptions, reading: Read
     paths = {"real": real, "new": new} | ({} if wanted.control is None else {"control": wanted.control})
     if list(paths.values()).count(STANDARD) > 1:
         raise click.UsageError("only one table can be read from stdin; name files for the others")
-    tables = _read(paths, reading)
+    tables = {}
+    for name, path in paths.items():
+        with bar(f"reading {path}"):
+            tables[name] = replace(reading, drop=None).read(path)
+    columns = [column for table in tables.values() for column in table.frame.columns]
+    tables = {name: reading.without_dropped(table, beside=columns) for name, table in tables.items()}
     if wanted.protected and not wanted.outcome:
         raise click.UsageError("--protected compares groups by an outcome; name that with --outcome, too")
     asked = RoleOptions(wanted.outcome or "", tuple(wanted.protected or ()), tuple(wanted.favourable or ()))
@@ -120,21 +123,6 @@ def evaluate_command(real: str, new: str, wanted: EvaluateOptions, reading: Read
         echo(as_json({**evaluation.to_dict(), "notes": notes}))
     else:
         echo(f"{evaluation_text(evaluation, notes)}\n\n{next_step(_next(evaluation))}")
-
-
-def _read(paths: Mapping[str, str], reading: ReadingOptions) -> dict[str, TableFile]:
-    """Read all tables in the same way; a column to drop may be in only some of them."""
-    tables = {}
-    for name, path in paths.items():
-        with bar(f"reading {path}"):
-            tables[name] = replace(reading, drop=None).read(path)
-    names = {name: table.frame.collect_schema().names() for name, table in tables.items()}
-    dropped = reading.drop or ()
-    check_dropped(dropped, list(dict.fromkeys(column for columns in names.values() for column in columns)))
-    return {
-        name: replace(reading, drop=[column for column in dropped if column in names[name]]).without_dropped(table)
-        for name, table in tables.items()
-    }
 
 
 def _next(evaluation: Evaluation) -> str:

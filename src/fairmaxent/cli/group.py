@@ -38,10 +38,10 @@ COMMANDS = {
     "reproduce": "Repeat the experiments of the paper.",
     "demo": "Try it: make the census table Adult fair, from start to finish.",
 }
-_MODULES = {
+_MODULES = {  # of commands that share one
     **dict.fromkeys(("sample", "verify", "report"), "models"),
-    **dict.fromkeys(("app", "demo", "reproduce"), "others"),
-}  # of commands that share one
+    **{"app": "group", "demo": "debias", "reproduce": "compare"},
+}
 
 UNEXPECTED, USAGE, UNUSABLE, UNREACHABLE, UNREADABLE = 1, 2, 3, 4, 5
 INTERRUPTED = 130
@@ -146,6 +146,24 @@ def group(debug: bool) -> None:  # noqa: FBT001 (click passes it by name)
 
     Start with 'fairmaxent inspect data.csv': it says what to type next.
     """
+
+
+@click.command()
+@click.argument("data", type=click.Path(readable=False), required=False, metavar="[DATA]")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; by default a free one.")
+@click.option("--no-browser", is_flag=True, help="Only print the address of the page, and do not open it.")
+def app_command(data: str | None, port: int, no_browser: bool) -> None:  # noqa: FBT001 (click passes it by name)
+    """Open a page in your browser: look at a table, move sliders, see who gains, and take the files.
+
+    The page is served on this computer only, and works offline. Nothing leaves the computer. Without DATA, choose a
+    file or an example on the page.
+
+    \b
+    fairmaxent app
+    fairmaxent app census.csv
+    """
+    # The app is made from the commands, so it is a layer above, and found by name.
+    importlib.import_module("fairmaxent.app").serve(data, port=port, browser=not no_browser, say=echo)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairmaxent.cli import output as shared
-from fairmaxent.cli.next_step import free_name, next_step
+from fairmaxent.cli.next_step import name_for, next_step
 from fairmaxent.cli.options import taking
 from fairmaxent.cli.reading import ReadingOptions, reading_options, refuse_overwriting, source_of
 from fairmaxent.cli.request import typed_level
@@ -82,7 +82,7 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
             joined.setdefault(column, []).append(_value(text, fit.domain.attribute(column)))
         evidence = {column: values[0] if len(values) == 1 else values for column, values in joined.items()}
         with bar(f"drawing {counted(rows, 'row')}") as progress:
-            shared.write_drawn(
+            notes = shared.write_drawn(
                 fit,
                 rows,
                 staging,
@@ -95,10 +95,10 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
                 iid=wanted.iid,
             )
     if target != STANDARD:
-        for note in shared.formula_notes(fit.domain, target, wanted.output_format):
+        for note in notes:
             echo(f"Note: {on_one_line(note)}")
         echo(f"wrote {on_one_line(target)} ({counted(rows, 'row')})")
-        command = ["report", model, "--sample", target, "-o", free_name(model, "report", ".html")]
+        command = ["report", model, "--sample", target, "-o", name_for(model, "report.html")]
         echo(f"\n{next_step('write a report on these rows', command)}")
 
 
@@ -136,7 +136,7 @@ def verify_command(model: str, wanted: VerifyOptions) -> None:
         verified = verify(model)
     if not wanted.as_json:
         echo(str(verified))
-        command = ["sample", model, "-n", "1000", "-o", free_name(model, "rows", ".csv")]
+        command = ["sample", model, "-n", "1000", "-o", name_for(model, "rows.csv")]
         echo(f"\n{next_step('draw rows from it', command)}")
         return
     record = {name: getattr(verified, name) for name in ("sha256", "version", "holds", "unverified")}
@@ -181,7 +181,6 @@ class ReportOptions:
             raise click.UsageError("--mode weights draws no rows; leave --sample out")
         if self.evaluate and self.data is None:
             raise click.UsageError("--evaluate needs the table that the model was made from; name it with --data")
-        shared.check_evaluated(self.mode, evaluate=self.evaluate)
         return targets
 
 

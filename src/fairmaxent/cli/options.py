@@ -97,6 +97,7 @@ def taking(
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
         def collected(*args: Any, **params: Any) -> None:
+            _refuse_meaningless(source for source in sources if options is None or source.owner)
             given = {source.param: params.pop(source.param) for source in sources}
             function(*args, **{**params, name: kind(**given)})
 
@@ -106,6 +107,26 @@ def taking(
         return decorated
 
     return decorate
+
+
+def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
+    """Refuse an option that means nothing beside the others, as its record says."""
+    context = click.get_current_context()
+    flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+    for source in sources:
+        value, flag = context.params[source.param], source.flags[0]
+        for other, allowed in source.info.only_if.items() if value != source.default else ():
+            beside = context.params.get(other)
+            beside = None if beside is False or beside == values.NOTHING else beside
+            if other not in flags or beside in allowed or (beside is not None and "given" in allowed):
+                continue
+            choices = [choice for choice in allowed if choice is not None]
+            if "given" in choices:
+                raise click.UsageError(f"{flag} is for {flags[other]}; add {flags[other]}, or leave {flag} out")
+            if choices:
+                raise click.UsageError(f"{flag} is for {flags[other]} {choices[-1]}, not for {flags[other]} {beside}")
+            typed = f"{flag} {value}" if source.info.choices else flag
+            raise click.UsageError(f"{typed} cannot go together with {flags[other]}; leave one of them out")
 
 
 class SectionedCommand(click.Command):

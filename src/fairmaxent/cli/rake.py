@@ -11,7 +11,7 @@ import click
 
 from fairmaxent.cli.next_step import next_step, resolved
 from fairmaxent.cli.options import SectionedCommand, taking
-from fairmaxent.cli.output import SEED, FileOptions, FilingOptions, filing_options, formula_notes
+from fairmaxent.cli.output import SEED, FileOptions, FilingOptions, filing_options
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, source_of, table_command
 from fairmaxent.cli.terminal import as_json, bar, echo
 from fairmaxent.cli.values import as_typed
@@ -150,7 +150,6 @@ def rake_command(
             if wanted.output is not None:
                 weighed = raking.weigh(source.frame if source.whole is None else source.whole, name=wanted.weight_name)
                 notes += wanted.write(weighed, source, staging)
-                notes += formula_notes(weighed, wanted.output, wanted.output_format) if scanned is None else ()
             if wanted.reports:
                 make_report(raking, wanted, filing, staging, source_of(data, columns_as, repeat), source)
     if wanted.as_json:

@@ -9,6 +9,7 @@ import contextlib
 import fnmatch
 import os
 import stat
+import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,6 @@ import click
 
 from fairmaxent.cli.config import CONFIG, config_option, read_domain
 from fairmaxent.cli.options import Decorator, taking
-from fairmaxent.cli.terminal import check_stdin
 from fairmaxent.cli.values import FILE, as_typed, comma_hint
 from fairmaxent.data.limits import max_memory
 from fairmaxent.errors import ColumnError, InputError, StorageError, did_you_mean
@@ -53,8 +53,8 @@ class ReadingOptions(Reading):
 
     def read(self, path: str, *, texts: Collection[str] = ()) -> TableFile:
         """Read the table without the columns to drop; ``texts`` are columns that were declared as text."""
-        if path == STANDARD:
-            check_stdin()
+        if path == STANDARD and sys.stdin is None:
+            raise StorageError("stdin is closed, so there is no table to read; name a file, or redirect one to stdin")
         return self.without_dropped(formats.read_table(path, self, texts=texts))
 
     def scan(self, path: str) -> TableFile | None:
@@ -68,22 +68,17 @@ class ReadingOptions(Reading):
         formats.refuse_options(path, self, "parquet")
         return self.without_dropped(TableFile(lazy))
 
-    def without_dropped(self, table: TableFile) -> TableFile:
-        """Leave out the columns to drop."""
+    def without_dropped(self, table: TableFile, *, beside: Sequence[str] = ()) -> TableFile:
+        """Leave out the columns to drop; those that only other tables have are ``beside``."""
         if not self.drop:
             return table
         names = table.frame.collect_schema().names()
-        check_dropped(self.drop, names)
+        for name in self.drop:
+            if name not in (*names, *beside):
+                hint = f"{did_you_mean(name, names)}{comma_hint(names)}"
+                raise ColumnError(f"--drop names {name!r}, which is not a column; {hint}")
         dropped = tuple(name for name in names if name in self.drop)
         return replace(table, frame=table.frame.drop(dropped), whole=table.frame, dropped=dropped)
-
-
-def check_dropped(dropped: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse a column of --drop that is not there."""
-    for name in dropped:
-        if name not in names:
-            hint = f"{did_you_mean(name, names)}{comma_hint(names)}"
-            raise ColumnError(f"--drop names {name!r}, which is not a column; {hint}")
 
 
 @dataclass(frozen=True)
@@ -181,19 +176,13 @@ def source_of(data: str | None, columns_as: DomainOptions | None, command: str |
 # ---------------------------------------------------------------- on the command line
 
 
-def _within_memory(ctx: click.Context, param: click.Parameter, limit: str | None) -> None:
-    """Refuse, for as long as the command runs, what would take more memory."""
-    if limit is not None:
-        ctx.with_resource(max_memory(limit))
-
-
 def reading_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options of reading to a command, which gets them as ``reading``, and a limit of memory."""
     limited = click.option(
         "--max-memory",
         metavar="AMOUNT",
         expose_value=False,
-        callback=_within_memory,
+        callback=lambda ctx, _, limit: None if limit is None else ctx.with_resource(max_memory(limit)),
         help="Refuse what is expected to take more memory than this, e.g. 4GB; by default, than there is.",
     )(function)
     limited.__click_params__[-1].heading = ReadingOptions.HEADING  # type: ignore[attr-defined]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from fairmaxent.errors import ColumnError, did_you_mean
 from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.option_values import Estimate, OutputOption, Relabel
 from fairmaxent.fit.request import Request
-from fairmaxent.options import TypedOption, typed_options
+from fairmaxent.options import typed_options
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.progress import Progress
 
@@ -51,7 +51,10 @@ class RoleOptions:
             if name and name not in names:
                 if table.whole is not None and name in table.whole.collect_schema().names():
                     raise ColumnError(f"--drop names the column {name!r}, which has a role; take it out of --drop")
-                raise ColumnError(f"{path} has no column {name!r}; {_column_hint(name, names, path)}")
+                hint = f"{did_you_mean(name, names)}{comma_hint(names)}"
+                if any(map(_is_number, names)):
+                    hint += f". If the first line of {path} is not a header, name the columns with --columns"
+                raise ColumnError(f"{path} has no column {name!r}; {hint}")
         if self.favourable and not self.outcome:
             raise click.UsageError("--favourable is a level of the outcome; name that with --outcome, too")
         return replace(self, favourable=tuple(typed_level(level, schema[self.outcome]) for level in self.favourable))
@@ -64,14 +67,6 @@ def typed_level(text: object, dtype: Any) -> object:
     if str(dtype) == "Boolean":
         return {"true": True, "false": False}.get(text.lower(), text)
     return float(text) if dtype.is_numeric() and _is_number(text) else text
-
-
-def _column_hint(name: str, names: Sequence[str], path: str) -> str:
-    """Say why a column may be missing."""
-    hint = f"{did_you_mean(name, names)}{comma_hint(names)}"
-    if any(map(_is_number, names)):
-        return f"{hint}. If the first line of {path} is not a header, name the columns with --columns"
-    return hint
 
 
 def _is_number(text: str) -> bool:
@@ -90,8 +85,8 @@ class AskedOptions:
 
     @classmethod
     def of(cls, **values: Any) -> AskedOptions:
-        """The options that were typed."""
-        return cls(values)
+        """The options that were typed; a command that tries every kind of relabelling has no option for it."""
+        return cls({"relabel": NOTHING, **values})
 
     @property
     def random_state(self) -> int | None:
@@ -128,14 +123,8 @@ class AskedOptions:
         seed = secrets.randbelow(2**32) if self.random_state is None else self.random_state
         return AskedOptions({**self.values, "random_state": seed})
 
-    def check(self, ctx: click.Context, roles: RoleOptions, *, always_relabels: bool = False) -> None:
-        """Refuse, before any work, options that contradict each other, or the command, if it relabels anyway."""
-        if always_relabels and self.relabels:
-            raise click.UsageError("this command tries every kind of relabelling; leave --relabel out")
-        if self.values["threshold"] is not None and not (self.relabels or always_relabels):
-            raise click.UsageError("--threshold is for --relabel; leave it out, or add --relabel predictions")
-        if self.values["delta"] is not None and not self.private:
-            raise click.UsageError("--delta is for a private fit; add --epsilon, e.g. --epsilon 1")
+    def check(self, ctx: click.Context, roles: RoleOptions) -> None:
+        """Refuse, before any work, two sizes for the same groups."""
         is_given = ctx.get_parameter_source("representation_rate") is not ParameterSource.DEFAULT
         rates, protected = self.values["representation_rate"], roles.protected
         for column in self.values["target"] or () if is_given and roles.groups == "each" else ():
@@ -149,7 +138,10 @@ class AskedOptions:
         self, roles: RoleOptions, domain: Domain | Declaration | None, progress: Progress | None = None
     ) -> Request:
         """Make the request, which refuses what makes no sense."""
-        values = {source.field.name: _value(source, self.values[source.param]) for source in _ASKED if not source.owner}
+        values = {}
+        for source in (source for source in _ASKED if not source.owner):
+            value, is_flag = self.values[source.param], source.info.text == "flag"
+            values[source.field.name] = (source.info.on if value else source.field.default) if is_flag else value
         also = values.pop("also")
         others = also if isinstance(also, dict) else {}
         return Request(
@@ -172,13 +164,6 @@ class AskedOptions:
         return {name: value for name, value in typed.items() if value is not None and value is not False}  # 0 is given
 
 
-def _value(source: TypedOption, value: Any) -> Any:
-    """What a field of the request gets for what was typed."""
-    if source.info.text == "flag":
-        return source.info.on if value else source.field.default
-    return value
-
-
 _ROLE_NAMES = [field.name for field in fields(RoleOptions)]
 _ROLES = [source for source in typed_options(Request) if source.param in _ROLE_NAMES]
 _ASKED = [source for source in typed_options(Request) if source not in _ROLES]
@@ -186,6 +171,7 @@ REQUEST_NAMES = [source.param for source in _ASKED]
 
 role_options = taking(RoleOptions, "roles", _ROLES)
 request_options = taking(AskedOptions.of, "asked", _ASKED)
+comparison_options = taking(AskedOptions.of, "asked", [source for source in _ASKED if source.param != "relabel"])
 proposed_role_options = taking(
     RoleOptions,
     "roles",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.cli.next_step import free_name, next_step, outputs
+from fairmaxent.cli.next_step import name_for, next_step, outputs
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.attribute import Attribute
@@ -34,6 +34,7 @@ from fairmaxent.report.delivered import (
     data_table,
     delivered_rates,
     known_groups,
+    unless_nan,
 )
 
 _SHOWN = 12  # notes before the rest is counted
@@ -46,50 +47,31 @@ class Measured:
 
     rates: Rates
     levels: Mapping[str, Mapping[str, float | None]]  # the statistical rate of each favourable outcome, by grouping
-    groups: Mapping[tuple[str, str], float | None]  # by group and by what is measured
+    groups: Mapping[tuple[str, str], float | None]  # by group, if the table or the fit has it, and by outcome
 
 
 def measure(fit: Fit, table: Reals | None) -> Measured:
     """Take the rates of a table of outcome and protected columns, whose cells sum to one; None: of the fitted rows."""
     rates = fit.certificate.before if table is None else delivered_rates(fit, table)
-    cells = data_table(fit) if table is None else table
-    measure = fit.certificate.measure
-    levels = {
-        name: {
-            _about(fit, level, axes): _number(
-                worst_ratio(
-                    outcome_rates(measure.outcomes_compared(cells, axes), axes)[level],
-                    measure.strata,
-                    if_all_zero=np.nan,
-                )
-            )
-            for level in measure.favourable_of(axes)
-        }
-        for name, axes in zip(measure.names, measure.groupings, strict=True)
-    }
-    return Measured(rates, levels, dict(_groups(fit, cells)))
+    cells, measure = data_table(fit) if table is None else table, fit.certificate.measure
+    levels: dict[str, dict[str, float | None]] = {}
+    groups: dict[tuple[str, str], float | None] = {}
+    for name, axes in zip(measure.names, measure.groupings, strict=True):
+        compared = outcome_rates(measure.outcomes_compared(cells, axes), axes)
+        of_groups = outcome_rates(measure.with_outcome(cells, axes), axes)
+        present = np.argwhere(known_groups(fit, axes) | (group_shares(cells, axes) > 0)).tolist()
+        for level in measure.favourable_of(axes):
+            about, worst = _about(fit, level, axes), worst_ratio(compared[level], measure.strata, if_all_zero=np.nan)
+            levels.setdefault(name, {})[about] = unless_nan(worst)
+            for group in present:
+                groups[fit.roles.describe_group(axes, group), about] = unless_nan(of_groups[level][tuple(group)])
+    return Measured(rates, levels, groups)
 
 
 def _about(fit: Fit, level: int, axes: tuple[int, ...] = ()) -> str:
     """Name an outcome that rates are about; of several columns, the one that a grouping is about."""
     outcome = fit.roles.attributes[outcome_axis(axes)]
     return f"{outcome.name} = {outcome.labels[level]}"
-
-
-def _number(rate: Any) -> float | None:
-    return None if np.isnan(rate) else float(rate)
-
-
-def _groups(fit: Fit, table: Reals) -> Iterator[tuple[tuple[str, str], float | None]]:
-    """Each group's rate of each favourable outcome, if the table or the fit has the group; None where it has no row."""
-    measure = fit.certificate.measure
-    for axes in measure.groupings:
-        rates = outcome_rates(measure.with_outcome(table, axes), axes)
-        groups = np.argwhere(known_groups(fit, axes) | (group_shares(table, axes) > 0)).tolist()
-        for level in measure.favourable_of(axes):
-            for group in groups:
-                name = fit.roles.describe_group(axes, group)
-                yield (name, _about(fit, level, axes)), _number(rates[level][tuple(group)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +121,6 @@ class Result:
         exact = () if self.private else (*self.source.notes_spelled(as_typed), *self._leaks())
         return (*good, *missing, *exact, *typed, *filter(None, [self.not_estimated]), *self.written_notes)
 
-    @property
-    def notes_on_file(self) -> tuple[str, ...]:
-        """What reading the file of a private fit showed: exact, so it is for the user alone."""
-        return self.source.notes_spelled(as_typed) if self.private else ()
-
     def _leaks(self) -> Iterator[str]:
         """Columns that all but say the outcome, if the rows are in memory to look at."""
         if self.fit.table.keeps_rows and not self.fit.request.release:  # rows to share have other levels
@@ -159,7 +136,7 @@ class Result:
 
 def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     """What it costs, the rates before and after, what to know, what was written, and the next step."""
-    certificate, roles = result.fit.certificate, result.fit.roles
+    certificate, on_file = result.fit.certificate, result.source.notes_spelled(as_typed)
     notes = list(result.notes[:_SHOWN])
     if len(result.notes) > _SHOWN:
         notes.append(f"and {len(result.notes) - _SHOWN} more; --json shows them all")
@@ -176,11 +153,11 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         _paragraphs("Outcomes were changed for ", statements.changed_lines(certificate.costs)),
         _costs(result, wanted),
         [statements.rates_table(list(_rate_lines(result)), ("wanted", "before", "after"))],
-        _paragraphs("", statements.mean_lines(certificate.means, roles)),
+        _paragraphs("", statements.mean_lines(certificate.means, result.fit.roles)),
         [Table("Groups", ("group", "", "before", "after"), tuple(groups))],
         statements.decision_blocks(certificate.decisions),
         statements.estimate_blocks(certificate.estimate, decided),
-        _paragraphs("About your file, not private, so do not pass it on: ", result.notes_on_file),
+        _paragraphs("About your file, not private, so do not pass it on: ", on_file if result.private else ()),
         _paragraphs("Note: ", notes),
         _paragraphs("", _written(result, wanted)),
     ]
@@ -255,7 +232,7 @@ def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) 
     if wanted.model is not None:
         read = [] if data == STANDARD or result.private else ["--data", data]
         command = ["report", wanted.model, *read, "--mode", wanted.mode]
-        return next_step("write a report to file", [*command, "-o", free_name(wanted.model, "report", ".html")])
+        return next_step("write a report to file", [*command, "-o", name_for(wanted.model, "report.html")])
     uses = {
         "rows": "use these rows instead of yours",
         "weights": f"pass the column {wanted.weight_name!r} as sample weights when you train a model",
