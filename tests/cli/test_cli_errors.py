@@ -77,7 +77,7 @@ CASES = [
     Case(f"debias good.csv {OUT} --drop job,,age", 2, ("list of columns",)),
     Case(f"debias good.csv {R} -o - --json", 2, ("stdout",)),
     Case(f"debias good.csv {OUT} --model -", 2, ("name a file",)),
-    Case(f"debias good.csv {R} --threshold 0.4", 2, ("--threshold is for --relabel", "add --relabel predictions")),
+    Case(f"debias good.csv {R} --threshold 0.4", 2, ("--threshold is for --relabel; add --relabel",)),
     Case("inspect good.csv --favourable >50K", 2, ("--outcome",)),
     Case("sample model.fme -n 100000000000000000000", 3, ("1,000,000,000,000",)),
     Case(

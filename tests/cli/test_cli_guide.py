@@ -189,7 +189,7 @@ def test_names_are_like_the_table(folder):
     for data, fair in (("d.tsv", "d-fair.tsv"), ("d.v1.parquet", "d.v1-fair.parquet"), ("d.strange", "d-fair.csv")):
         command = printed_command(run("inspect", data).stdout)
         assert command[command.index("-o") + 1] == fair
-        run(*command, *QUICK)
+        run(*command, *QUICK, "--force")
 
 
 def test_names_that_cannot_be_typed_are_not_printed():

@@ -39,7 +39,7 @@ class FileNames:
             _SUFFIXES[scenario.mode].join(table.rsplit("-fair", 1)),
             model,
             report,
-            like_input and not scenario.asked.private,
+            like_input and not scenario.asked.has("epsilon"),
             f"{stem}.pdf" if scenario.pdf else None,
             None if scenario.domain_text is None else f"{'-domain'.join(stem.rsplit('-report', 1))}.toml",
         )

@@ -66,7 +66,7 @@ class Scenario:
             wanted = options.record(OutputOptions)
             replace(wanted, report="report.html").check("-")  # there always is one
             asked.check(options.context, roles)
-        text = text if asked.private or asked.releases else None
+        text = text if asked.has("epsilon") or asked.has("release") else None
         source = table.file(options.drop, texts=_texts(text))
         return cls(
             given=values,
@@ -92,7 +92,8 @@ class Scenario:
     @property
     def needs_rows_in_memory(self) -> bool:
         """Whether the rows of a Parquet file have to be read: relabelling writes each several times."""
-        return (self.asked.relabels and self.mode == "weights") or (self.asked.releases and self.domain_text is None)
+        asked, weighs = self.asked, self.mode == "weights"
+        return (weighs and asked.has("relabel")) or (self.domain_text is None and asked.has("release"))
 
     @property
     def file(self) -> TableFile:

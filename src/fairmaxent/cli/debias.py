@@ -62,10 +62,10 @@ def debias_command(
 
     wanted.check(data)
     asked.check(ctx, roles)
-    if asked.private and not wanted.targets:
+    if asked.has("epsilon") and not wanted.targets:
         raise click.UsageError("a private fit spends its budget each time; name what to keep: -o, --model or --report")
     asked = asked if wanted.mode == "weights" else asked.with_seed()
-    repeat = resolved(ctx, seed=asked.random_state)
+    repeat = resolved(ctx, seed=asked.values["random_state"])
     on_cluster = wanted.scheduler is not None
     folders = [wanted.output] if on_cluster and wanted.output is not None else []
     files = [target for target in wanted.targets if target not in folders]
@@ -106,11 +106,11 @@ def _opened(
     if wanted.scheduler is not None:
         return reading.without_dropped(_open_parquet(data)), False
     # Relabelling writes each row several times, so all of them must be in memory.
-    relabelled = asked.relabels and wanted.mode == "weights"
-    scanned = None if relabelled or (asked.releases and columns_as.declared is None) else reading.scan(data)
+    relabelled = asked.has("relabel") and wanted.mode == "weights"
+    scanned = None if relabelled or (asked.has("release") and columns_as.declared is None) else reading.scan(data)
     if scanned is not None:
         return scanned, True
-    with about_exact_rows() if asked.private else contextlib.nullcontext():
+    with about_exact_rows() if asked.has("epsilon") else contextlib.nullcontext():
         return reading.read(data, texts=columns_as.texts), False
 
 

@@ -12,8 +12,6 @@ from click.core import ParameterSource
 
 from fairmaxent.cli.options import taking
 from fairmaxent.cli.values import NOTHING, comma_hint
-from fairmaxent.data.declaration import Declaration
-from fairmaxent.data.domain import Domain
 from fairmaxent.errors import ColumnError, did_you_mean
 from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.option_values import Estimate, OutputOption, Relabel
@@ -81,38 +79,24 @@ def _is_number(text: str) -> bool:
 class AskedOptions:
     """Options of a request by name, as they were typed."""
 
-    values: Mapping[str, Any]
+    values: dict[str, Any]
 
     @classmethod
     def of(cls, **values: Any) -> AskedOptions:
         """The options that were typed; a command that tries every kind of relabelling has no option for it."""
         return cls({"relabel": NOTHING, **values})
 
-    @property
-    def random_state(self) -> int | None:
-        """The seed."""
-        seed: int | None = self.values["random_state"]
-        return seed
-
-    @property
-    def relabels(self) -> bool:
-        """Whether outcomes are relabelled."""
-        return bool(self.values["relabel"] != NOTHING)
-
-    @property
-    def releases(self) -> bool:
-        """Whether rows are to be shared."""
-        return bool(self.values["release"])
-
-    @property
-    def private(self) -> bool:
-        """Whether a private fit is asked for."""
-        return self.values["epsilon"] is not None
+    def has(self, name: str) -> bool:
+        """Whether something is asked for."""
+        value = self.values[name]
+        return value is not None and value is not False and value != NOTHING
 
     def relabelling(self) -> Relabel | None:
         """How outcomes are relabelled, beyond the kind of parity; None: by default."""
         given = self._given("relabel")
-        return Relabel(**given, **({"parity": self.values["relabel"]} if self.relabels else {})) if given else None
+        return (
+            Relabel(**given, **({"parity": self.values["relabel"]} if self.has("relabel") else {})) if given else None
+        )
 
     def trial_of(self, output: OutputOption) -> Estimate:
         """What is estimated of a model trained on this output."""
@@ -120,25 +104,25 @@ class AskedOptions:
 
     def with_seed(self) -> AskedOptions:
         """Choose a seed if none was given, so that a report can say how to repeat the draws."""
-        seed = secrets.randbelow(2**32) if self.random_state is None else self.random_state
-        return AskedOptions({**self.values, "random_state": seed})
+        return (
+            self if self.has("random_state") else AskedOptions(self.values | {"random_state": secrets.randbelow(2**32)})
+        )
 
     def check(self, ctx: click.Context, roles: RoleOptions) -> None:
         """Refuse, before any work, two sizes for the same groups."""
-        is_given = ctx.get_parameter_source("representation_rate") is not ParameterSource.DEFAULT
-        rates, protected = self.values["representation_rate"], roles.protected
-        for column in self.values["target"] or () if is_given and roles.groups == "each" else ():
+        if ctx.get_parameter_source("representation_rate") is ParameterSource.DEFAULT or roles.groups != "each":
+            return
+        rates = self.values["representation_rate"]
+        for column in self.values["target"] or ():
             rate = rates.get(column) if isinstance(rates, Mapping) else rates
-            if column in protected and rate is not None:
+            if column in roles.protected and rate is not None:
                 raise click.UsageError(
                     f"--representation-rate and --target both set the size of the groups of {column!r}; leave one out"
                 )
 
-    def request(
-        self, roles: RoleOptions, domain: Domain | Declaration | None, progress: Progress | None = None
-    ) -> Request:
-        """Make the request, which refuses what makes no sense."""
-        values = {}
+    def request(self, roles: RoleOptions, domain: Any, progress: Progress | None = None) -> Request:
+        """Make the request, which refuses what makes no sense; the domain may be declared, or None."""
+        values: dict[str, Any] = {}
         for source in (source for source in _ASKED if not source.owner):
             value, is_flag = self.values[source.param], source.info.text == "flag"
             values[source.field.name] = (source.info.on if value else source.field.default) if is_flag else value
@@ -154,8 +138,8 @@ class AskedOptions:
             domain=domain,
             progress=progress,
             estimate=None,  # it belongs to what is written: see `cli.debias`
-            privacy=Privacy(**self._given("privacy")) if self.private else None,
-            **{**values, "relabel": (self.relabelling() or self.values["relabel"]) if self.relabels else None},
+            privacy=Privacy(**self._given("privacy")) if self.has("epsilon") else None,
+            **{**values, "relabel": (self.relabelling() or self.values["relabel"]) if self.has("relabel") else None},
         )
 
     def _given(self, owner: str) -> dict[str, Any]:
