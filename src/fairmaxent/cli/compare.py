@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,9 +42,7 @@ class CompareOptions:
 
     folds: int = option(3, text="whole", least=2, most=100, help="Folds of the cross-validation.")
     classifier: ClassifierName = option(
-        "tree",
-        choices=("tree", "logistic"),
-        help="Classifier trained on each method's rows and tested on your rows.",
+        "tree", choices=("tree", "logistic"), help="Classifier trained on each method's rows and tested on your rows."
     )
     as_json: bool = option(False, **JSON)
 
@@ -147,17 +146,9 @@ def reproduce_command(*, quick: bool, out: Path, workers: int | None, download: 
     """
     from fairmaxent.experiments.reproduce import reproduce
 
-    shown = 0
     try:
         with bar("reproducing") as progress:
-
-            def show(share: float) -> None:
-                nonlocal shown
-                progress("cells", share)
-                if int(share * 10) > shown and not sys.stderr.isatty():  # a line for every tenth
-                    shown = int(share * 10)
-                    echo(f"Cells: {shown}0 %", err=True)
-
+            show = partial(progress, "cells")
             result = reproduce(out, quick=quick, workers=workers, download=download, progress=show)
     except KeyboardInterrupt:
         echo(f"Stopped. Finished work is kept in {out}; the same command continues from there.", err=True)

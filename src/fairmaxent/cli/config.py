@@ -34,8 +34,7 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     if path is None:
         return
     ctx.meta[CONFIG] = path
-    values = {_name(ctx.command, key): value for key, value in _toml_values(_text(path, "config file"), path).items()}
-    ctx.default_map = option_values(ctx.command, values, path)
+    ctx.default_map = option_values(ctx.command, _toml_values(_text(path, "config file"), path), path)
 
 
 def option_values(command: click.Command, values: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -54,22 +53,15 @@ def option_values(command: click.Command, values: Mapping[str, Any], where: str)
                 f"{where}: {name!r} cannot be set in a config file; pass {option.opts[-1]} on the command line"
             )
         if name in options:
-            taken[name] = _taken(option, value, where)
+            taken[option.name or ""] = _taken(option, value, where)
     return taken
 
 
-def _name(command: click.Command, key: str) -> str:
-    """The name of the option that a key spells: ``seed`` is ``random_state``."""
-    if key in _options(command) or "-" in key:  # names have underscores here, so that one file has one spelling
-        return key
-    for name, option in (*_options(command).items(), *_others().items()):
-        if f"--{key.replace('_', '-')}" in option.opts:
-            return name
-    return key
-
-
 def _options(command: click.Command) -> dict[str, click.Option]:
-    return {option.name or "": option for option in command.params if isinstance(option, click.Option)}
+    """The options of a command by their names, and as they are typed: ``seed`` is ``random_state``."""
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    typed = {flag.lstrip("-").replace("-", "_"): option for option in options for flag in option.opts}
+    return typed | {option.name or "": option for option in options}
 
 
 def _is_in_files(option: click.Option) -> bool:
@@ -91,7 +83,7 @@ def _others() -> dict[str, click.Option]:
 
 def config_keys() -> list[str]:
     """What a file may hold, for whatever command."""
-    return [name for name, option in _others().items() if _is_in_files(option)]
+    return list({option.name or "": None for option in _others().values() if _is_in_files(option)})
 
 
 def _taken(option: click.Option, value: Any, path: str) -> Any:

@@ -37,9 +37,7 @@ class EvaluateOptions:
         help="Rows of other people, not used to make the new rows. Without them, risks can only be bounded.",
     )
     outcome: str | None = option(
-        None,
-        metavar="COLUMN",
-        help="Outcome column: a model is trained on the new rows and judged on real people.",
+        None, metavar="COLUMN", help="Outcome column: a model is trained on the new rows and judged on real people."
     )
     protected: list[str] | None = option(
         None, text="columns", help="Columns whose groups that model is judged by, e.g. sex,race; repeatable."
@@ -61,11 +59,7 @@ class EvaluateOptions:
         help="How many people, or guesses, each attack is tried on; more make the intervals narrower.",
     )
     random_state: int = option(
-        0,
-        least=0,
-        help="Seed of everything that is drawn.",
-        page_help="The same seed gives the same result.",
-        **SEED,
+        0, least=0, help="Seed of everything that is drawn.", page_help="The same seed gives the same result.", **SEED
     )
     as_json: bool = option(False, **JSON)
 

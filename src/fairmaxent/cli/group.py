@@ -5,7 +5,6 @@ A command's module is imported when it is called.
 
 import contextlib
 import importlib
-import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -14,14 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from fairmaxent.cli.terminal import echo, forget_stdout, was_interrupted
-from fairmaxent.errors import (
-    EvidenceError,
-    FairMaxEntError,
-    InfeasibleError,
-    SolverError,
-    StorageError,
-    did_you_mean,
-)
+from fairmaxent.errors import EvidenceError, FairMaxEntError, InfeasibleError, SolverError, StorageError
 from fairmaxent.plain_text import visible
 
 # One line each, so that --help needs to import none of them.
@@ -91,14 +83,6 @@ class LazyGroup(click.Group):
         command.context_class = VisibleContext
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the nearest one."""
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise click.UsageError(f"no command {args[0]!r}; {did_you_mean(args[0], list(COMMANDS))}", ctx)
-        return super().resolve_command(ctx, args)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands, without importing them."""
         with formatter.section("Commands"):
@@ -106,10 +90,6 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a closed pipe ends it quietly, as other unix tools do."""
-        try:
-            os.getcwd()
-        except FileNotFoundError as problem:  # no name means anything there
-            raise StorageError("the folder that you are in was removed; change to another one") from problem
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -135,9 +115,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(
-    cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=_MEANINGS,
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_MEANINGS
 )
 @click.version_option(package_name="fairmaxent", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
@@ -179,7 +157,11 @@ def _one_line(*, debug: bool) -> Iterator[None]:
     except click.UsageError as problem:
         where = "fairmaxent" if problem.ctx is None else problem.ctx.command_path
         text = problem.format_message().strip()
-        _fail(f"{text}{'' if text.endswith(('.', '?', '!')) else '.'}{_hint(problem)} See '{where} --help'.", USAGE)
+        text += "" if text.endswith((".", "?", "!")) else "."
+        missing = problem.param if isinstance(problem, click.MissingParameter) else None
+        if missing is not None and missing.name in ("outcome", "protected"):
+            text += " 'fairmaxent inspect' proposes one for your table."
+        _fail(f"{text} See '{where} --help'.", USAGE)
     except click.ClickException as problem:
         _fail(problem.format_message(), problem.exit_code)
     except BaseException as problem:
@@ -193,13 +175,6 @@ def _one_line(*, debug: bool) -> Iterator[None]:
         if debug:
             echo("".join(traceback.format_exception(problem)), err=True)
         _fail(text, code)
-
-
-def _hint(problem: click.UsageError) -> str:
-    """Who does not know which columns to name is told where they are proposed."""
-    missing = problem.param if isinstance(problem, click.MissingParameter) else None
-    is_role = missing is not None and missing.name in ("outcome", "protected")
-    return " 'fairmaxent inspect' proposes one for your table." if is_role else ""
 
 
 def _interrupted() -> NoReturn:

@@ -163,10 +163,7 @@ def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions,
     plain = {name: value for name, value in options.items() if name not in sections and value not in (None, [], (), "")}
     lines = [_CONFIG, *(f"{name} = {toml(value)}" for name, value in plain.items())]
     if inspection.identifiers:
-        lines += [
-            "# To keep columns that look like identifiers:",
-            f"# keep_columns = {toml(inspection.identifiers)}",
-        ]
+        lines += ["# To keep columns that look like identifiers:", f"# keep_columns = {toml(inspection.identifiers)}"]
     for name, values in {**sections, "order": columns_as.order or {}, "kinds": kinds}.items():
         lines += toml_section(name, values)
     return "\n".join(lines) + "\n"

@@ -26,16 +26,7 @@ from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.remarks import cost_remarks, other_remarks
 from fairmaxent.inspection.hints import leak_hints
 from fairmaxent.inspection.proposals import known_levels, propose_favourable
-from fairmaxent.report.delivered import (
-    Delivered,
-    DeliveredCosts,
-    absences,
-    costs_of,
-    data_table,
-    delivered_rates,
-    known_groups,
-    unless_nan,
-)
+from fairmaxent.report import delivered as deliveries
 
 _SHOWN = 12  # notes before the rest is counted
 _FEW = 3  # outcomes that each have a line of their own, or are named
@@ -52,19 +43,21 @@ class Measured:
 
 def measure(fit: Fit, table: Reals | None) -> Measured:
     """Take the rates of a table of outcome and protected columns, whose cells sum to one; None: of the fitted rows."""
-    rates = fit.certificate.before if table is None else delivered_rates(fit, table)
-    cells, measure = data_table(fit) if table is None else table, fit.certificate.measure
+    rates = fit.certificate.before if table is None else deliveries.delivered_rates(fit, table)
+    cells, measure = deliveries.data_table(fit) if table is None else table, fit.certificate.measure
     levels: dict[str, dict[str, float | None]] = {}
     groups: dict[tuple[str, str], float | None] = {}
     for name, axes in zip(measure.names, measure.groupings, strict=True):
         compared = outcome_rates(measure.outcomes_compared(cells, axes), axes)
         of_groups = outcome_rates(measure.with_outcome(cells, axes), axes)
-        present = np.argwhere(known_groups(fit, axes) | (group_shares(cells, axes) > 0)).tolist()
+        present = np.argwhere(deliveries.known_groups(fit, axes) | (group_shares(cells, axes) > 0)).tolist()
         for level in measure.favourable_of(axes):
             about, worst = _about(fit, level, axes), worst_ratio(compared[level], measure.strata, if_all_zero=np.nan)
-            levels.setdefault(name, {})[about] = unless_nan(worst)
+            levels.setdefault(name, {})[about] = deliveries.unless_nan(worst)
             for group in present:
-                groups[fit.roles.describe_group(axes, group), about] = unless_nan(of_groups[level][tuple(group)])
+                groups[fit.roles.describe_group(axes, group), about] = deliveries.unless_nan(
+                    of_groups[level][tuple(group)]
+                )
     return Measured(rates, levels, groups)
 
 
@@ -83,7 +76,7 @@ class Result:
     table: Reals  # of outcome and protected columns, whose cells sum to one
     rows: int | None = None  # of the table that is written
     frame: Any = None  # that table; None: it was written as it was drawn, or there is none
-    delivered: Delivered | None = None  # the new rows or weights in it; None: nothing was written
+    delivered: deliveries.Delivered | None = None  # the new rows or weights in it; None: nothing was written
     not_estimated: str | None = None  # why there is no estimate of a model trained on it
     written_notes: tuple[str, ...] = ()  # what to know about the file
 
@@ -103,9 +96,9 @@ class Result:
         return self.fit.certificate.privacy is not None
 
     @cached_property
-    def costs(self) -> DeliveredCosts:
+    def costs(self) -> deliveries.DeliveredCosts:
         """What the table that is written costs each group."""
-        return costs_of(self.fit, self.delivered, None if self.private else self.source.frame)
+        return deliveries.costs_of(self.fit, self.delivered, None if self.private else self.source.frame)
 
     @property
     def alerts(self) -> tuple[str, ...]:
@@ -116,7 +109,7 @@ class Result:
     def notes(self) -> tuple[str, ...]:
         """What else a user should know about the data, the fit and what is written."""
         good = good_outcome_notes(self.fit.request.favourable, self.fit.roles.attributes[0])
-        missing = absences(self.fit, self.table)
+        missing = deliveries.absences(self.fit, self.table)
         typed = [spelled(remark, as_typed) for remark in other_remarks(self.fit.certificate)]
         exact = () if self.private else (*self.source.notes_spelled(as_typed), *self._leaks())
         return (*good, *missing, *exact, *typed, *filter(None, [self.not_estimated]), *self.written_notes)
