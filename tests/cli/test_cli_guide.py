@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from clifiles import ROLES, ROWS, biased_table, listing, run
 from fairmaxent.cli.group import group
-from fairmaxent.cli.next_step import next_step
+from fairmaxent.cli.options import next_step
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.reading import Reading
 

@@ -41,7 +41,7 @@ def test_a_reproduction_that_was_stopped_ends_with_the_same_tables(small_plan, t
     assert "compas-scores.csv" in done.stderr
 
     halfway = contextlib.nullcontext(lambda stage, share: interrupt_halfway(share))
-    monkeypatch.setattr("fairmaxent.cli.compare.bar", lambda what: halfway)
+    monkeypatch.setattr("fairmaxent.cli.judging.bar", lambda what: halfway)
     stopped = run("reproduce", "--quick", "--out", broken, "--workers", 2)
     assert stopped.exit_code == 130
     assert "the same command continues from there" in stopped.stderr

@@ -348,7 +348,7 @@ def test_dates_truth_values_and_large_numbers():
 
 
 def test_the_command_line_tries_as_many_attacks():
-    from fairmaxent.cli.evaluate import evaluate_command
+    from fairmaxent.cli.judging import evaluate_command
 
     assert next(option for option in evaluate_command.params if option.name == "attacks").default == ATTACKS
 

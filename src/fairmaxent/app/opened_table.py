@@ -12,7 +12,7 @@ import narwhals
 from fairmaxent.app.page_options import READING_NAMES, PageOptions, page_options
 from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.inspect import inspect_command as inspect
-from fairmaxent.cli.next_step import outputs
+from fairmaxent.cli.options import outputs
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library, open_frame, read_weights

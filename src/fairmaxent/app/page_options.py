@@ -11,10 +11,9 @@ from click.core import ParameterSource
 
 from fairmaxent.cli.config import option_values
 from fairmaxent.cli.debias import debias_command as debias
-from fairmaxent.cli.evaluate import EvaluateOptions
 from fairmaxent.cli.group import group
-from fairmaxent.cli.next_step import options_from
-from fairmaxent.cli.options import RecordOption
+from fairmaxent.cli.judging import EvaluateOptions
+from fairmaxent.cli.options import RecordOption, options_from
 from fairmaxent.cli.output import FilingOptions, OutputOptions
 from fairmaxent.cli.rake import RakeOptions
 from fairmaxent.cli.rake import rake_command as rake

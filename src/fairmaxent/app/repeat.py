@@ -9,7 +9,7 @@ from typing import Any
 
 from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.scenario import Scenario
-from fairmaxent.cli.next_step import command_line
+from fairmaxent.cli.options import command_line
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import Request
 from fairmaxent.options import as_python, python_lines

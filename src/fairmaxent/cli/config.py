@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairmaxent.cli.options import RecordOption
+from fairmaxent.cli.options import CONFIG, RecordOption
 from fairmaxent.cli.values import FILE, NUMBER, Value, fits
 from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import InputError, StorageError, did_you_mean
@@ -24,7 +24,6 @@ from fairmaxent.plain_text import escaped_toml
 if TYPE_CHECKING:
     from fairmaxent.data.declaration import Declaration
 
-CONFIG = "fairmaxent.config"  # where a context keeps the path of the config file
 _LONGEST = 60  # characters of a value in a message
 _DEEPEST = 100  # a.b.c… takes memory by the square of its length
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairmaxent.cli.next_step import NEXT, next_step, resolved
-from fairmaxent.cli.options import SectionedCommand, taking
+from fairmaxent.cli.options import NEXT, SectionedCommand, next_step, resolved, taking
 from fairmaxent.cli.output import FilingOptions, OutputOptions, filing_options, write_drawn
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, source_of, table_command, unchanged
 from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options

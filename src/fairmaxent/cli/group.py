@@ -32,7 +32,7 @@ COMMANDS = {
 }
 _MODULES = {  # of commands that share one
     **dict.fromkeys(("sample", "verify", "report"), "models"),
-    **{"app": "group", "demo": "debias", "reproduce": "compare"},
+    **{"app": "group", "demo": "debias", **dict.fromkeys(("evaluate", "compare", "reproduce"), "judging")},
 }
 
 UNEXPECTED, USAGE, UNUSABLE, UNREACHABLE, UNREADABLE = 1, 2, 3, 4, 5

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairmaxent.cli.config import CONFIG, domain_text, toml, toml_section
-from fairmaxent.cli.next_step import Tokens, given_options, next_step, outputs, repeated
-from fairmaxent.cli.options import taking
+from fairmaxent.cli.config import domain_text, toml, toml_section
+from fairmaxent.cli.options import CONFIG, Tokens, given_options, next_step, outputs, repeated, taking
 from fairmaxent.cli.output import FORCE, JSON
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, refuse_overwriting, table_command
 from fairmaxent.cli.request import RoleOptions, proposed_role_options

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairmaxent.cli import output as shared
-from fairmaxent.cli.next_step import name_for, next_step
-from fairmaxent.cli.options import taking
+from fairmaxent.cli.options import name_for, next_step, taking
 from fairmaxent.cli.reading import ReadingOptions, reading_options, refuse_overwriting, source_of
 from fairmaxent.cli.request import typed_level
 from fairmaxent.cli.terminal import as_json, bar, echo

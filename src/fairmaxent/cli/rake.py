@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairmaxent.cli.next_step import next_step, resolved
-from fairmaxent.cli.options import SectionedCommand, taking
+from fairmaxent.cli.options import SectionedCommand, next_step, resolved, taking
 from fairmaxent.cli.output import SEED, FileOptions, FilingOptions, filing_options
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, source_of, table_command
 from fairmaxent.cli.terminal import as_json, bar, echo

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairmaxent.cli.config import CONFIG, config_option, read_domain
-from fairmaxent.cli.options import Decorator, taking
+from fairmaxent.cli.config import config_option, read_domain
+from fairmaxent.cli.options import CONFIG, Decorator, taking
 from fairmaxent.cli.values import FILE, as_typed, comma_hint
 from fairmaxent.data.limits import max_memory
 from fairmaxent.errors import ColumnError, InputError, StorageError, did_you_mean

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.cli.next_step import name_for, next_step, outputs
+from fairmaxent.cli.options import name_for, next_step, outputs
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.attribute import Attribute

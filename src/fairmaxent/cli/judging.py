@@ -1,4 +1,4 @@
-"""``fairmaxent compare``: methods on a table of yours, and ``fairmaxent reproduce``: on those of the paper."""
+"""``fairmaxent evaluate``, ``compare`` and ``reproduce``: judge new rows, methods, and what the paper says."""
 
 from __future__ import annotations
 
@@ -10,21 +10,127 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairmaxent.cli.config import config_option
 from fairmaxent.cli.group import INTERRUPTED
-from fairmaxent.cli.next_step import given_options, next_step, outputs
-from fairmaxent.cli.options import taking
-from fairmaxent.cli.output import JSON
-from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command
+from fairmaxent.cli.options import SectionedCommand, given_options, next_step, outputs, taking
+from fairmaxent.cli.output import JSON, SEED
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions, reading_options, table_command
 from fairmaxent.cli.request import AskedOptions, RoleOptions, comparison_options, role_options
-from fairmaxent.cli.result import good_outcome_notes
 from fairmaxent.cli.terminal import as_json, bar, echo
-from fairmaxent.cli.values import as_typed
+from fairmaxent.cli.values import FILE, as_typed
 from fairmaxent.document.text import on_one_line
+from fairmaxent.errors import BASE_SHARE
+from fairmaxent.files.reading import STANDARD
 from fairmaxent.fit.option_values import Relabel
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
     from fairmaxent.baselines.cross_validation import ClassifierName, Compared
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """What the new rows are judged by."""
+
+    HEADING = "Options"
+
+    control: str | None = option(
+        None,
+        text="file",
+        metavar="FILE",
+        label="Rows of other people",
+        help="Rows of other people, not used to make the new rows. Without them, risks can only be bounded.",
+    )
+    outcome: str | None = option(
+        None, metavar="COLUMN", help="Outcome column: a model is trained on the new rows and judged on real people."
+    )
+    protected: list[str] | None = option(
+        None, text="columns", help="Columns whose groups that model is judged by, e.g. sex,race; repeatable."
+    )
+    favourable: list[object] | None = option(
+        None, flags=("--favourable", "--favorable"), text="level", help="The good outcome; repeatable."
+    )
+    secrets: list[str] | None = option(
+        None,
+        text="columns",
+        label="Columns that an attacker wants to know",
+        help="Columns that an attacker wants to know, who knows all others; repeatable. By default every column.",
+    )
+    attacks: int = option(
+        2000,
+        text="whole",
+        least=1,
+        label="Tries of each attack",
+        help="How many people, or guesses, each attack is tried on; more make the intervals narrower.",
+    )
+    random_state: int = option(
+        0, least=0, help="Seed of everything that is drawn.", page_help="The same seed gives the same result.", **SEED
+    )
+    as_json: bool = option(False, **JSON)
+
+
+@click.command(
+    cls=SectionedCommand,
+    epilog="Nothing is written. The exit code is 0 whatever the verdict; --json lists what was 'flagged'.",
+)
+@click.argument("real", type=FILE, metavar="REAL")
+@click.argument("new", type=FILE, metavar="NEW")
+@taking(EvaluateOptions, "wanted")
+@reading_options
+@config_option
+def evaluate_command(real: str, new: str, wanted: EvaluateOptions, reading: ReadingOptions) -> None:
+    """Judge the rows in the file NEW, which were made from the table in the file REAL (- is stdin).
+
+    Fidelity: how much the tables differ. Utility: what a model learns from the new rows. Risk: what the new rows give
+    away about people of the real table: copies, and attacks that single people out, link tables, guess columns and tell
+    who was in the table.
+
+    \b
+    fairmaxent evaluate census.csv fair.csv --control others.csv --outcome income
+    """
+    from fairmaxent.evaluation.evaluation import evaluate
+    from fairmaxent.evaluation.text import evaluation_text
+
+    paths = {"real": real, "new": new} | ({} if wanted.control is None else {"control": wanted.control})
+    if list(paths.values()).count(STANDARD) > 1:
+        raise click.UsageError("only one table can be read from stdin; name files for the others")
+    tables = {}
+    for name, path in paths.items():
+        with bar(f"reading {path}"):
+            tables[name] = replace(reading, drop=None).read(path)
+    columns = [column for table in tables.values() for column in table.frame.columns]
+    tables = {name: reading.without_dropped(table, beside=columns) for name, table in tables.items()}
+    if wanted.protected and not wanted.outcome:
+        raise click.UsageError("--protected compares groups by an outcome; name that with --outcome, too")
+    asked = RoleOptions(wanted.outcome or "", tuple(wanted.protected or ()), tuple(wanted.favourable or ()))
+    roles = asked.checked(tables["real"], real)
+    with bar("evaluating") as progress:
+        evaluation = evaluate(
+            tables["real"].frame,
+            tables["new"].frame,
+            control=tables["control"].frame if "control" in tables else None,
+            outcome=roles.outcome or None,
+            protected=roles.protected or None,
+            favourable=roles.favoured,
+            secrets=wanted.secrets,
+            attacks=wanted.attacks,
+            random_state=wanted.random_state,
+            progress=progress,
+        )
+    notes = [f"{paths[name]}: {note}" for name, table in tables.items() for note in table.notes_spelled(as_typed)]
+    if wanted.as_json:
+        echo(as_json({**evaluation.to_dict(), "notes": notes}))
+        return
+    following = "share the rows together with this evaluation (or with --json)"
+    if "copies" in evaluation.flagged:
+        unlike = as_typed(replace(BASE_SHARE, value=1))
+        following = f"make rows that copy nobody, and evaluate those: 'fairmaxent debias' with {unlike}"
+    elif evaluation.flagged:
+        following = "round or drop columns with rare values, make new rows and evaluate those"
+    elif not evaluation.control_rows:
+        following = "set rows aside before you make new ones; pass them with --control"
+    echo(f"{evaluation_text(evaluation, notes)}\n\n{next_step(following)}")
+
 
 # The options of 'debias' that choose a method of fairmaxent.
 _ROWS = "fairmaxent, rows"
@@ -70,6 +176,7 @@ def compare_command(
     """
     from fairmaxent.baselines.comparison import compared, comparison_text, methods_table, new_comparison
     from fairmaxent.baselines.cross_validation import python_name
+    from fairmaxent.cli.result import good_outcome_notes
     from fairmaxent.data.domain import Domain
 
     asked.check(ctx, roles)
