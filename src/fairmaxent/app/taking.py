@@ -11,7 +11,6 @@ from fairmaxent.app.page_options import FILING_NAMES, IN_APP, page_options
 from fairmaxent.app.repeat import FileNames, typed_text
 from fairmaxent.app.scenario import Fitted
 from fairmaxent.cli.debias import make_report, make_result
-from fairmaxent.cli.output import FilingOptions
 from fairmaxent.cli.rake import RakeOptions, rake_command
 from fairmaxent.cli.rake import make_report as make_raking_report
 from fairmaxent.cli.reading import DomainOptions, source_of
@@ -55,8 +54,7 @@ def take(fitted: Fitted, names: FileNames, folder: Path, command: str, progress:
             fitted.fit, source, wanted, staging, lambda stage, share: progress(stage, 0.1 + 0.5 * share)
         )
         progress("writing the report", 0.6)
-        filing = scenario.options.record(FilingOptions)
-        make_report(result, wanted, filing, staging, _origin(scenario.table, scenario.columns_as, command))
+        make_report(result, wanted, staging, _origin(scenario.table, scenario.columns_as, command))
         progress("writing the report", 0.95)
     domain = here(names.domain)
     if domain is not None:
@@ -128,7 +126,7 @@ def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress:
         form = source.form if like_input else None
         staging.write_table(raking.weigh(source.frame, name=wanted.weight_name), paths["output"], form=form)
         origin = _origin(table, _AS_INFERRED, command)
-        make_raking_report(raking, wanted, options.record(FilingOptions), staging, origin, source)
+        make_raking_report(raking, wanted, staging, origin, source)
     certificate = raking.certificate
     return {
         "levels": plain_json(

@@ -6,14 +6,14 @@ import contextlib
 import logging
 import shlex
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fairmaxent.cli.options import NEXT, SectionedCommand, next_step, resolved, taking
-from fairmaxent.cli.output import FilingOptions, OutputOptions, filing_options, write_drawn
+from fairmaxent.cli.output import OutputOptions, write_drawn
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, source_of, table_command, unchanged
 from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.terminal import as_json, bar, echo
@@ -37,7 +37,6 @@ _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
     role_options,
     request_options,
     taking(OutputOptions, "wanted"),
-    filing_options,
     cls=SectionedCommand,
     epilog="Without -o, --model, --report and --pdf nothing is written; the rates before and after are shown.",
 )
@@ -47,7 +46,6 @@ def debias_command(
     roles: RoleOptions,
     asked: AskedOptions,
     wanted: OutputOptions,
-    filing: FilingOptions,
     columns_as: DomainOptions,
     reading: ReadingOptions,
 ) -> None:
@@ -86,7 +84,7 @@ def debias_command(
         with bar("writing"):
             if on_cluster:
                 _ = result.before  # it asks the rows, which are out of reach once the client is closed
-            make_report(result, wanted, filing, staging, origin)
+            make_report(result, wanted, staging, origin)
             if wanted.output == STANDARD and result.frame is not None:  # last, because stdout cannot be taken back
                 wanted.write(result.frame, source, staging)
     if wanted.as_json:
@@ -170,9 +168,7 @@ def make_result(
     return Result(fit, source, made.table, rows, None if is_lazy else frame, made, written_notes=notes)
 
 
-def make_report(
-    result: Result, wanted: OutputOptions, filing: FilingOptions, staging: Staging, origin: Source | None
-) -> None:
+def make_report(result: Result, wanted: OutputOptions, staging: Staging, origin: Source | None) -> None:
     """Write the report, if one is asked for; the other files are there, so that it can name their digests."""
     from fairmaxent.report import build_report
     from fairmaxent.report.source import written_file
@@ -197,7 +193,7 @@ def make_report(
         seed=result.fit.request.random_state,
         source=replace(origin, written=written, dropped=result.source.dropped, **exact),
         evaluate=wanted.evaluate,
-        **asdict(filing),
+        **wanted.filing,
     )
     for path in wanted.reports:
         save_report(report, staging.path_for(path))

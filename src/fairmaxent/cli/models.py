@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -144,7 +144,7 @@ def verify_command(model: str, wanted: VerifyOptions) -> None:
 
 
 @dataclass(frozen=True)
-class ReportOptions:
+class ReportOptions(shared.FilingOptions):
     """What the report is about, and where it goes."""
 
     output: str | None = option(
@@ -153,7 +153,6 @@ class ReportOptions:
         text="file",
         help="Where to write the report: .html, .md, .json or .pdf; report.html by default, unless --pdf is given.",
     )
-    pdf: str | None = option(None, **shared.PDF)
     data: str | None = option(
         None, text="file", help="The table that the model was made from, to count copies exactly."
     )
@@ -168,7 +167,6 @@ class ReportOptions:
         help="Fit a few more times, to show what other options would cost.",
     )
     evaluate: bool = option(False, **shared.EVALUATE)
-    force: bool = option(False, **shared.FORCE)
 
     def checked(self, model: str) -> tuple[str, ...]:
         """Refuse, before any work, what cannot go together; return the files to be written."""
@@ -186,9 +184,8 @@ class ReportOptions:
 @click.command()
 @model_argument
 @taking(ReportOptions, "wanted")
-@shared.filing_options
 @reading_options
-def report_command(model: str, wanted: ReportOptions, filing: shared.FilingOptions, reading: ReadingOptions) -> None:
+def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -> None:
     """Write a report on MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
 
     \b
@@ -223,7 +220,7 @@ def report_command(model: str, wanted: ReportOptions, filing: shared.FilingOptio
                 source=replace(origin, written=tuple(written)),
                 trade_off=wanted.trade_off,
                 evaluate=wanted.evaluate,
-                **asdict(filing),
+                **wanted.filing,
             )
             for path in targets:
                 save_report(report, staging.path_for(path))

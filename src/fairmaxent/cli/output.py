@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 from click.core import ParameterSource
 
-from fairmaxent.cli.options import taking
 from fairmaxent.cli.reading import refuse_overwriting
 from fairmaxent.data.frames import load_library
 from fairmaxent.files.excel_writer import check_sheet_rows
@@ -33,13 +32,6 @@ MODES = ("rows", "weights", "top-up")
 # ---------------------------------------------------------------- what several commands have
 
 FORMAT: dict[str, Any] = {"choices": tuple(FORMATS), "help": "Format of the output; by default its suffix decides."}
-PDF: dict[str, Any] = {
-    "text": "file",
-    "in_files": False,
-    "label": "Also as PDF",
-    "help": "Print the report to this PDF, if Chromium, Chrome or Edge is installed.",
-    "page_help": "If Chromium, Chrome or Edge is installed.",
-}
 EVALUATE: dict[str, Any] = {
     "text": "flag",
     "label": "Judge the rows in the report",
@@ -60,7 +52,32 @@ SEED: dict[str, Any] = {"text": "whole", "flags": ("--seed", "--random-state"), 
 
 
 @dataclass(frozen=True)
-class FileOptions:
+class FilingOptions:
+    """What a report is filed under, and its PDF."""
+
+    title: str | None = option(
+        None, label="Title", help="Title of the report; by default it says what the report is about."
+    )
+    author: str | None = option(None, label="Author", help="Who answers for the report.")
+    purpose: str | None = option(None, label="Purpose", help="What the result is for.")
+    pdf: str | None = option(
+        None,
+        text="file",
+        in_files=False,
+        label="Also as PDF",
+        help="Print the report to this PDF, if Chromium, Chrome or Edge is installed.",
+        page_help="If Chromium, Chrome or Edge is installed.",
+    )
+    force: bool = option(False, **FORCE)
+
+    @property
+    def filing(self) -> dict[str, Any]:
+        """Title, author and purpose."""
+        return {"title": self.title, "author": self.author, "purpose": self.purpose}
+
+
+@dataclass(frozen=True)
+class FileOptions(FilingOptions):
     """Where a table and a report on it are written."""
 
     HEADING = "What is written"
@@ -83,9 +100,7 @@ class FileOptions:
     report: str | None = option(
         None, main=True, text="file", in_files=False, help="Write a report to this file (.html, .md, .json or .pdf)."
     )
-    pdf: str | None = option(None, **PDF)
     readable_by_others: bool = option(False, **READABLE)
-    force: bool = option(False, **FORCE)
     as_json: bool = option(False, **JSON)
 
     @property
@@ -144,19 +159,6 @@ def check_reports(*paths: str | None) -> None:
     for path in paths:
         if path is not None:
             check_path(path)
-
-
-@dataclass(frozen=True)
-class FilingOptions:
-    """Title, author and purpose of the report."""
-
-    HEADING = "The report"
-
-    title: str | None = option(
-        None, label="Title", help="Title of the report; by default it says what the report is about."
-    )
-    author: str | None = option(None, label="Author", help="Who answers for the report.")
-    purpose: str | None = option(None, label="Purpose", help="What the result is for.")
 
 
 # ---------------------------------------------------------------- of debias
@@ -241,9 +243,6 @@ class OutputOptions(FileOptions):
         if self.scheduler is not None and self.output == STANDARD:
             raise click.UsageError("with --scheduler the workers write Parquet files; name a folder for them with -o")
         self.check_files([data], is_folder=self.scheduler is not None)
-
-
-filing_options = taking(FilingOptions, "filing")
 
 
 # ---------------------------------------------------------------- writing rows

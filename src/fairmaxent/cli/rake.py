@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
 from fairmaxent.cli.options import SectionedCommand, next_step, resolved, taking
-from fairmaxent.cli.output import SEED, FileOptions, FilingOptions, filing_options
+from fairmaxent.cli.output import SEED, FileOptions
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, source_of, table_command
 from fairmaxent.cli.terminal import as_json, bar, echo
 from fairmaxent.cli.values import as_typed
@@ -98,17 +98,11 @@ class RakeOptions(FileOptions):
 
 @table_command(
     taking(RakeOptions, "wanted"),
-    filing_options,
     cls=SectionedCommand,
     epilog="Without -o, --report and --pdf nothing is written; the margins before and after are always shown.",
 )
 def rake_command(
-    ctx: click.Context,
-    data: str,
-    wanted: RakeOptions,
-    filing: FilingOptions,
-    columns_as: DomainOptions,
-    reading: ReadingOptions,
+    ctx: click.Context, data: str, wanted: RakeOptions, columns_as: DomainOptions, reading: ReadingOptions
 ) -> None:
     """Add weights to the table in the file DATA (- is stdin) that give it known margins.
 
@@ -150,7 +144,7 @@ def rake_command(
                 weighed = raking.weigh(source.frame if source.whole is None else source.whole, name=wanted.weight_name)
                 notes += wanted.write(weighed, source, staging)
             if wanted.reports:
-                make_report(raking, wanted, filing, staging, source_of(data, columns_as, repeat), source)
+                make_report(raking, wanted, staging, source_of(data, columns_as, repeat), source)
     if wanted.as_json:
         echo(
             as_json(
@@ -169,9 +163,7 @@ def rake_command(
         echo(_text(raking.certificate, wanted, notes), err=wanted.output == STANDARD)
 
 
-def make_report(
-    raking: Raking, wanted: RakeOptions, filing: FilingOptions, staging: Staging, origin: Source, table: TableFile
-) -> None:
+def make_report(raking: Raking, wanted: RakeOptions, staging: Staging, origin: Source, table: TableFile) -> None:
     """Write the report; the weighted table is there, so that its digest can be named."""
     from fairmaxent.report.source import written_file
     from fairmaxent.report.writer import write_raking_report
@@ -182,7 +174,7 @@ def make_report(
     notes = table.notes_spelled(origin.front_door.spell)
     origin = replace(origin, written=tuple(files), dropped=table.dropped, reading=notes)
     for path in wanted.reports:
-        write_raking_report(raking, staging.path_for(path), source=origin, **asdict(filing))
+        write_raking_report(raking, staging.path_for(path), source=origin, **wanted.filing)
 
 
 def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str]) -> str:
