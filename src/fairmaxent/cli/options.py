@@ -5,7 +5,7 @@ And back: commands that can be typed as they stand, which repeat a run or are th
 
 import functools
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,10 @@ CONFIG = "fairmaxent.config"  # where a context keeps the path of the config fil
 class RecordOption(click.Option):
     """An option of the command line that knows the field it came from."""
 
-    source: TypedOption
-
-    @property
-    def info(self) -> OptionInfo:
-        """What is known about it."""
-        return self.source.info
+    def __init__(self, *args: Any, source: TypedOption, **settings: Any) -> None:
+        self.source, self.info = source, source.info
+        self.heading = "Options" if source.info.main else source.heading
+        super().__init__(*args, **settings)
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """What a command gets: the default of the field if nothing was given."""
@@ -51,14 +49,10 @@ class RecordOption(click.Option):
             raise click.BadParameter(str(problem), ctx, self) from problem
 
 
-def click_option(source: TypedOption, *, help: str | None, required: bool | None) -> Decorator:
+def _click_option(source: TypedOption, *, required: bool) -> Decorator:
     """The option of the command line for a field of a record."""
     info = source.info
-    settings: dict[str, Any] = {
-        "help": info.help if help is None else help,
-        "required": info.required if required is None else required,
-        "metavar": info.metavar,
-    }
+    settings: dict[str, Any] = {"help": info.help, "required": required, "metavar": info.metavar}
     default = values.NOTHING if source.default is None and info.has_none else source.default
     if info.text == "flag":
         settings |= {"is_flag": True, "default": default, "show_default": "/" in source.flags[0]}
@@ -68,13 +62,7 @@ def click_option(source: TypedOption, *, help: str | None, required: bool | None
             settings["multiple"] = True
         elif default is not None:  # None would count as a value, also of an option that is required
             settings |= {"default": default, "show_default": info.shows_default}
-
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        decorated = click.option(source.param, *source.flags, cls=RecordOption, **settings)(function)
-        decorated.__click_params__[-1].source = source  # type: ignore[attr-defined]
-        return decorated
-
-    return decorate
+    return click.option(source.param, *source.flags, cls=RecordOption, source=source, **settings)
 
 
 def _type(info: OptionInfo) -> click.ParamType[Any] | type:
@@ -87,16 +75,11 @@ def _type(info: OptionInfo) -> click.ParamType[Any] | type:
 
 
 def taking(
-    kind: Callable[..., Any],
-    name: str,
-    options: Iterable[TypedOption] | None = None,
-    *,
-    help: Mapping[str, str] | None = None,
-    required: bool | None = None,
+    kind: Callable[..., Any], name: str, options: Iterable[TypedOption] | None = None, *, required: bool = True
 ) -> Decorator:
     """Add options to a command, which gets their values as one record, made by ``kind``.
 
-    They are those of the record's own fields, unless others are named; ``help`` replaces that of some, by name.
+    They are those of the record's own fields, unless others are named, and may be required here.
     """
     sources = list(typed_options(kind) if options is None and isinstance(kind, type) else options or ())
 
@@ -109,7 +92,7 @@ def taking(
 
         decorated: Callable[..., None] = collected
         for source in reversed(sources):
-            decorated = click_option(source, help=(help or {}).get(source.param), required=required)(decorated)
+            decorated = _click_option(source, required=required and source.info.required)(decorated)
         return decorated
 
     return decorate
@@ -144,18 +127,12 @@ class SectionedCommand(click.Command):
         for parameter in sorted(self.get_params(ctx), key=lambda parameter: not parameter.required):
             line = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if line is not None:
-                sections.setdefault(_heading(parameter), []).append(line)
+                sections.setdefault(getattr(parameter, "heading", OTHERS), []).append(line)
         rest = sections.pop(OTHERS, [])
         for heading, lines in (*sections.items(), (OTHERS, rest)):
             if lines:
                 with formatter.section(heading):
                     formatter.write_dl(lines)
-
-
-def _heading(parameter: click.Parameter) -> str:
-    if not isinstance(parameter, RecordOption):
-        return getattr(parameter, "heading", OTHERS)
-    return "Options" if parameter.info.main else parameter.source.heading
 
 
 Tokens = Sequence[str | None]  # the words of a command; None stands for one that cannot be typed
@@ -171,16 +148,11 @@ def resolved(ctx: click.Context, *, seed: int | None) -> str:
     return shlex.join(typed)
 
 
-def options_from(
-    ctx: click.Context, source: ParameterSource, names: Collection[str] | None = None
-) -> Iterator[str | None]:
-    """Options that were given in one way, with their values as they are typed; None for one that cannot be.
-
-    ``names`` are the only ones of interest, if given.
-    """
+def options_from(ctx: click.Context, source: ParameterSource, names: Collection[str]) -> Iterator[str | None]:
+    """Those of some options that were given in one way, as they are typed; None for one that cannot be."""
     for option in ctx.command.params:
         name = option.name or ""
-        if not option.expose_value or ctx.get_parameter_source(name) is not source or name not in (names or [name]):
+        if not option.expose_value or ctx.get_parameter_source(name) is not source or name not in names:
             continue
         value = ctx.params[name]
         if isinstance(value, bool):

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from fairmaxent.cli.reading import refuse_overwriting
 from fairmaxent.data.frames import load_library
+from fairmaxent.document.words import counted
 from fairmaxent.files.excel_writer import check_sheet_rows
 from fairmaxent.files.formats import FORMATS, FileFormat, as_polars, output_format
 from fairmaxent.files.parquet import as_lazy, with_categories
@@ -118,6 +119,13 @@ class FileOptions(FilingOptions):
     def readable(self) -> list[str]:
         """The files that other users may read: the report, which holds no rows, and the others if asked."""
         return self.targets if self.readable_by_others else self.reports
+
+    def written(self, rows: int | None, contents: str = "") -> list[str]:
+        """Say which files were written, with how many rows, and what a model holds."""
+        about = {self.output: "" if rows is None else f" ({counted(rows, 'row')})"}
+        about |= {getattr(self, "model", None): f" (it holds {contents})"}
+        named = [f"wrote {target}{about.get(target, '')}" for target in self.targets if target != STANDARD]
+        return named if self.targets else ["Nothing was written."]
 
     def in_form(self, source: TableFile) -> Self:
         """The same, with the format of the input if the result is to be like it; refuse a name that means another."""

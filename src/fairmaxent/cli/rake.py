@@ -192,11 +192,6 @@ def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str])
     more = [f"and {len(rows) - _SHOWN:,} more levels; --json shows them all"] if len(rows) > _SHOWN else []
     table = table_lines(["margin", "rows", "before", "wanted", "after", "effective rows"], rows[:_SHOWN])
     seed = [f"seed of the replicates: {wanted.random_state}"] if wanted.replicates else []
-    written = [
-        f"wrote {cell_text(target)}" + (f" ({certificate.rows:,} rows)" if target == wanted.output else "")
-        for target in wanted.targets
-        if target != STANDARD
-    ]
     warnings = [spelled(warning, as_typed) for warning in few_rows_warnings(certificate.margins)]
     following = f"use the column {wanted.weight_name!r} as weights in every estimate"
     if wanted.output is None:
@@ -206,7 +201,7 @@ def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str])
         [*table, *more],
         [*certificate.summary(), *seed],
         [f"Note: {cell_text(note)}" for note in notes],
-        written if wanted.targets else ["Nothing was written."],
+        [*map(cell_text, wanted.written(certificate.rows))],
         [next_step(following)],
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)

@@ -156,14 +156,4 @@ REQUEST_NAMES = [source.param for source in _ASKED]
 role_options = taking(RoleOptions, "roles", _ROLES)
 request_options = taking(AskedOptions.of, "asked", _ASKED)
 comparison_options = taking(AskedOptions.of, "asked", [source for source in _ASKED if source.param != "relabel"])
-proposed_role_options = taking(
-    RoleOptions,
-    "roles",
-    _ROLES,
-    required=False,
-    help={
-        "outcome": "The outcome column, e.g. income. By default one is proposed.",
-        "protected": "Columns whose groups are compared, e.g. sex,race; repeatable. By default some are proposed.",
-        "favourable": "The good outcome, which the statistical rate compares; repeatable. By default one is proposed.",
-    },
-)
+proposed_role_options = taking(RoleOptions, "roles", _ROLES, required=False)

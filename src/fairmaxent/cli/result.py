@@ -152,7 +152,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         statements.estimate_blocks(certificate.estimate, decided),
         _paragraphs("About your file, not private, so do not pass it on: ", on_file if result.private else ()),
         _paragraphs("Note: ", notes),
-        _paragraphs("", _written(result, wanted)),
+        _paragraphs("", wanted.written(result.rows, result.fit.contents)),
     ]
     return "\n\n".join(filter(None, [sections_text(sections), following]))
 
@@ -200,17 +200,6 @@ def _sharing(result: Result) -> Iterator[str]:
             f"About {round(certificate.copied_share * count):,} of the {counted(count, 'new row')} are copies of "
             f"{copies.are}, and {copies.mean}; for rows to share, add --release."
         )
-
-
-def _written(result: Result, wanted: OutputOptions) -> Iterator[str]:
-    """Say which files were written, and which rows of people a model holds."""
-    if not wanted.targets:
-        yield "Nothing was written."
-    for target in wanted.targets:
-        holds = f" (it holds {result.fit.contents})" if target == wanted.model else ""
-        rows = f" ({counted(result.rows, 'row')})" if target == wanted.output and result.rows is not None else ""
-        if target != STANDARD:
-            yield f"wrote {target}{holds}{rows}"
 
 
 def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) -> str:
