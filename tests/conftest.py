@@ -5,8 +5,12 @@ import os
 import subprocess
 import sys
 
+# Two processes share two cores: the threads of one would only wait for those of the other. Set before numpy is loaded.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 
+import tables
 from fairmaxent.errors import DependencyError
 from fairmaxent.fit import certificate, estimating, pipeline
 from fairmaxent.fit.estimate import NotEstimated
@@ -14,9 +18,6 @@ from mixed import TABLES
 
 # So that reports are the same whenever they are written; set here, so that subprocesses have it, too.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1780000000")
-
-# Two processes share two cores: the threads of one would only wait for those of the other.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Fixtures that start processes: a browser, workers, Java, the documentation's builder.
 STARTING = {"chromium", "cluster", "spark", "site"}
@@ -32,6 +33,11 @@ ESTIMATED_BY_DEFAULT = pipeline.estimated_by_default
 def not_estimated(*_, **__):
     """Stand in for the estimate that nobody asked for; it has a name because fits are pickled."""
     return NotEstimated(())
+
+
+def pytest_configure(config):
+    """Random tests repeat less where slow ones are left out."""
+    tables.SHARE = 0.25 if "not slow" in config.option.markexpr else 1.0
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -103,7 +109,7 @@ def _app_in_this_process(request, monkeypatch):
     if request.path.parent.name != "app" or request.node.get_closest_marker("process") is not None:
         return
     upload = pytest.importorskip("fairmaxent.app.upload", reason="the app needs starlette")
-    monkeypatch.setattr(upload, "_run", upload.reply)
+    monkeypatch.setattr(upload, "_asked_of_child", upload.read_or_refused)
     monkeypatch.setattr(upload, "warm_up", lambda: None)
     if "trade_off" not in request.node.name:
         monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)

@@ -1,7 +1,14 @@
-"""Random biased tables, and rates by group-by: what the tests of the front door share."""
+"""Random biased tables, rates by group-by, and how often tests repeat: what the tests share."""
 
 import numpy as np
 import pandas as pd
+
+SHARE = 1.0  # of the repetitions; conftest lowers it where slow tests are left out
+
+
+def times(count: int) -> int:
+    """So many repetitions of a random test in the exhaustive run, and a quarter of them in the quick one."""
+    return max(1, round(SHARE * count))
 
 
 def random_frame(rng: np.random.Generator, groups, outcomes: int, rows: int = 500) -> pd.DataFrame:

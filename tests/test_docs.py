@@ -206,12 +206,6 @@ def test_no_link_leads_nowhere(built):
                 assert unquote(address.fragment) in built[target].ids, f"{path.name}: {link}"
 
 
-def test_no_place_is_named_twice(built):
-    for path, parts in built.items():
-        headings = [name for name in parts.ids if not name.startswith("__")]
-        assert len(headings) == len(set(headings)), path.name
-
-
 @pytest.mark.parametrize(
     ("language", "text", "copied"),
     [
@@ -310,8 +304,3 @@ def test_the_help_of_every_command_is_in_the_reference(site):
     options = re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, flags=re.M)
     assert len(options) > 20
     assert [option for option in options if option not in shown] == []
-
-
-def test_no_role_of_another_documentation_tool_is_left(site):
-    for path in site.rglob("*.html"):
-        assert not re.search(r":(func|class|meth|attr|mod):", path.read_text(encoding="utf-8")), path.name

@@ -15,6 +15,7 @@ from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.product import Product
 from fairmaxent.maxent.priors.rows import Rows
 from oracle import points
+from tables import times
 
 TAUS = [0.2, 0.5, 0.8, 1.0]
 SHARES = [0.05, 0.1, 0.5, 0.9, 1.0]
@@ -59,7 +60,7 @@ def random_data(rng, sizes) -> Data:
 
 
 def random_datasets(count, *, outcomes=(2,)):
-    for seed in range(count):
+    for seed in range(times(count)):
         rng = np.random.default_rng([seed, 1])
         yield rng, random_data(rng, [int(rng.choice(outcomes)), 2, *rng.integers(2, 4, int(rng.integers(1, 4)))])
 

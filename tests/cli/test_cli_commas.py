@@ -2,7 +2,6 @@
 
 import json
 import random
-import shlex
 
 import polars as pl
 import pytest
@@ -81,17 +80,6 @@ def test_within_also_forbid_and_target(folder):
     assert abs((pl.read_csv("fair.csv")["city, state"] == PLACE).mean() - 0.25) < 0.03
 
 
-def test_the_next_command_names_them_as_they_are_typed(folder):
-    """A tiny group keeps its size, so rates are proposed by column."""
-    races = ["c"] * 3 + table()[RACE].to_list()[3:]
-    table().with_columns(pl.Series(RACE, races)).drop("city, state", "id, of person").write_csv("tiny.csv")
-    shown = run("inspect", "tiny.csv", "--outcome", "hired", "--protected", f'sex,"{RACE}"')
-    command = shlex.split(shown.split("Next:")[-1].splitlines()[1])
-    rates = command[command.index("--representation-rate") + 1]
-    assert values.RATE.read([rates]) == {"sex": 1.0, RACE: None}
-    run(*command[1:], "--estimate", "none")
-
-
 # ---------------------------------------------------------------- what is said
 
 
@@ -110,12 +98,6 @@ def test_an_error_says_how(folder, options):
     assert HOW in " ".join(run(*DEBIAS, *options, code=code).split())
 
 
-def test_help_says_how():
-    for command in ("debias", "inspect", "compare", "rake", "evaluate", "report"):
-        shown = " ".join(run(command, "--help").split())
-        assert "contains a comma goes in double quotes" in shown, command
-
-
 def test_what_is_said_can_be_typed(folder):
     typed = as_typed(Option("keep_columns", ["id, of person", "sex"]))
     assert typed == "--keep-columns '\"id, of person\",sex'"
@@ -125,7 +107,7 @@ def test_what_is_said_can_be_typed(folder):
 # ---------------------------------------------------------------- the rules, at random
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(4))
 def test_any_names_come_back(seed):
     rng = random.Random(seed)
     for _ in range(50):

@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 import clifiles
-import fairmaxent
 from clifiles import ROWS, biased_table
 from fairmaxent.document.words import percent
 
@@ -74,16 +73,6 @@ def test_rows_cost_what_a_group_by_finds():
     for level, most in copies.items():
         assert close(line_of(text, f"sex = {level}")[-1], most)
     assert "most copies" in text
-
-
-def test_a_table_on_disk_has_expected_copies():
-    biased_table().drop("weight").write_parquet("data.parquet")
-    text = run("data.parquet", "--protected", "sex", *ASKED, "-o", "fair.parquet")
-    assert "expected copies" in text
-    assert "most copies" not in text
-    in_memory = fairmaxent.debias(pl.read_csv("data.csv"), "income", "sex", representation_rate=1.0)
-    for cost in in_memory.certificate.costs.groups:
-        assert close(line_of(text, cost.name)[-2], cost.effective_rows)
 
 
 def test_three_people_are_the_first_line():

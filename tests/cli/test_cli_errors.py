@@ -3,7 +3,6 @@
 One table of cases drives one test: what is typed, the exit code, and what the line says.
 """
 
-import os
 from dataclasses import dataclass
 
 import pytest
@@ -18,7 +17,6 @@ FILES = {
     "empty.csv": b"",
     "header.csv": HEADER.encode(),
     "long.csv": (HEADER + "F,1\nM,0,9\n").encode(),
-    "short.csv": (HEADER + "F,1\nM\n").encode(),
     "twice.csv": b"sex,income,sex\nF,1,F\nM,0,M\n",
     "quote.csv": (HEADER + 'F,"1\nM,0\n').encode(),
     "nothing.bin": bytes(range(256)) * 4,
@@ -37,9 +35,7 @@ FILES = {
     "dashes.toml": b"base-share = 0.5\n",
     "outputs.toml": b"output = 'a.csv'\n",
     "both.toml": b"representation_rate = 1.0\n[target.sex]\nFemale = 0.6\nMale = 0.4\n",
-    "flat.toml": b"target = 0.5\n",
     "number.toml": b"protected = 3\n",
-    "word.toml": b"base_share = 'much'\n",
 }
 
 
@@ -71,10 +67,7 @@ CASES = [
     Case(f"debias good.csv {OUT} --mode sometimes", 2, ("sometimes", "top-up")),
     Case(f"debias good.csv {OUT} --mode weights --rows 5", 2, ("--mode rows",)),
     Case(f"debias good.csv {OUT} --statistical-rate high", 2, ("'high' is not a number",)),
-    Case(f"debias good.csv {OUT} --target Female=0.6", 2, ("sex: Female=0.6",)),
-    Case(f"debias good.csv {OUT} --forbid sex=Male,sex=Female", 2, ("twice",)),
     Case(f"debias good.csv {OUT} --bins age:~0,young", 2, ("'young' is not a number",)),
-    Case(f"debias good.csv {OUT} --drop job,,age", 2, ("list of columns",)),
     Case(f"debias good.csv {R} -o - --json", 2, ("stdout",)),
     Case(f"debias good.csv {OUT} --model -", 2, ("name a file",)),
     Case(f"debias good.csv {R} --threshold 0.4", 2, ("--threshold is for --relabel; add --relabel",)),
@@ -85,13 +78,7 @@ CASES = [
         2,
         ("--representation-rate", "--target", "'sex'"),
     ),
-    Case(
-        "debias good.csv --outcome income --protected sex,race --representation-rate sex=1,race=0.9 --target sex:~keep",
-        2,
-        ("--representation-rate", "--target", "'sex'"),
-    ),
     Case(f"debias good.csv {OUT} --config both.toml", 2, ("--representation-rate", "--target", "'sex'")),
-    Case(f"compare good.csv {R} --weight weight", 2, ("--weight",)),
     Case(f"compare good.csv {R} --also job=cook", 3, ("leave out --also",)),
     # data and options that cannot be used
     Case(f"debias empty.csv {OUT}", 3, ("empty.csv is empty",)),
@@ -100,48 +87,36 @@ CASES = [
     Case(f"debias one.csv {OUT}", 3, ("single level", "'income'")),
     Case("debias good.csv --outcome incme --protected sex -o new.csv", 3, ("'incme'", "did you mean 'income'")),
     Case("debias good.csv --outcome income --protected income -o new.csv", 3, ("both the outcome and protected",)),
-    Case("debias good.csv --outcome income --protected sex,sex -o new.csv", 3, ("twice",)),
     Case(f"debias nameless.csv {OUT}", 3, ("no column 'income'", "--columns")),
     Case(f"debias nameless.csv {OUT} --columns age,sex", 3, ("3 columns and 2 names",)),
     Case(f"debias good.csv {OUT} --drop jop", 3, ("did you mean 'job'",)),
     Case(f"debias good.csv {OUT} --drop sex", 3, ("'sex'", "--drop", "a role")),
-    Case(f"debias good.csv {OUT} --delimiter ;", 3, ("no column 'income'",)),
-    Case(f"debias good.csv {OUT} --weight job", 3, ("not numbers",)),
     Case(f"debias good.csv {OUT} --favourable 50K", 3, ("'50K'", "did you mean")),
     Case(
         f"debias good.csv {OUT} --representation-rate 1.5",
         3,
         ("--representation-rate is 1.5", "use --representation-rate none"),
     ),
-    Case(f"debias good.csv {OUT} --representation-rate race=1", 3, ("'race'", "not protected")),
-    Case(f"debias good.csv {OUT} --base-share 2", 3, ("--base-share is 2",)),
     Case(f"debias good.csv {OUT} --within sex", 3, ("--within names 'sex', which is protected",)),
-    Case(f"debias good.csv {OUT} --seed -1", 3, ("--seed is -1",)),
     Case(f"debias good.csv {OUT} --rows 0", 2, ("--rows", "x>=1")),
     Case(f"debias good.csv {OUT} --target sex:~Female=0.6,~Male=0.6", 3, ("target",)),
     Case(f"debias good.csv {OUT} --forbid sex=Mal,job=cook", 3, ("did you mean 'Male'",)),
     Case(f"debias good.csv {OUT} --kinds age:~categoricl", 3, ("did you mean 'categorical'",)),
-    Case(f"debias good.csv {OUT} --bins ag:~4", 3, ("'ag'",)),
     Case(f"debias good.csv {OUT} --order job:~nurse,cook", 3, ("'clerk'",)),
     Case(f"debias good.csv {OUT} --bins 4 --bins age:~5", 2, ("one of the two",)),
     Case(f"debias good.csv {OUT} --target age:keep --target age:keep", 2, ("twice", "'age'")),
     Case(f"debias good.csv {OUT} --rows 1000000000000", 3, ("memory",)),
-    Case(f"debias good.csv {OUT} --max-levels 1", 2, ("--max-levels", "x>=2")),
     Case(f"debias good.csv {OUT} --mode weights --weight-name age", 3, ("already has a column 'age'",)),
     Case(f"debias good.csv {OUT} --encoding klingon", 3, ("'klingon' is not known",)),
     Case(f"debias good.csv {R} -o new.xls", 3, ("'.xls'", "did you mean '.xlsx'?", "add .gz")),
-    Case(f"debias good.csv {R} -o new.parquet.gz", 3, ("already compressed",)),
     Case(f"debias good.csv {OUT} --model new.csv", 3, ("written twice",)),
     Case(f"debias good.csv {OUT} --config broken.toml", 3, ("broken.toml is not valid TOML", "line 1")),
     Case(f"debias good.csv {OUT} --config unknown.toml", 3, ("'outcom'", "did you mean 'outcome'")),
     Case(f"debias good.csv {OUT} --config dashes.toml", 3, ("'base-share'", "did you mean 'base_share'")),
     Case(f"debias good.csv {OUT} --config outputs.toml", 3, ("'output'", "cannot be set in a config file", "--output")),
-    Case(f"debias good.csv {OUT} --config flat.toml", 2, ("target is 0.5", "the share of each level")),
     Case(
         "debias good.csv --outcome income -o new.csv --config number.toml", 2, ("protected is 3", "a list of columns")
     ),
-    Case(f"debias good.csv {OUT} --config word.toml", 2, ("'much'",)),
-    Case("sample model.fme -n 5 --given sx=Female", 3, ("did you mean 'sex'",)),
     Case("sample model.fme -n 5 --given sex=Femal", 3, ("did you mean 'Female'",)),
     # what was asked for is impossible
     Case(f"debias split.csv {OUT} --base-share 0", 4, ("income", "set --base-share > 0", "or lower the rate")),
@@ -159,7 +134,6 @@ CASES = [
     Case(f"debias array.json {OUT}", 5, ("one object per line",)),
     Case(f"debias good.csv {OUT} --input-format parquet", 5, ("good.csv as parquet",)),
     Case(f"debias long.csv {OUT}", 5, ("long.csv, line 3: 3 cells", "2 columns")),
-    Case(f"debias short.csv {OUT}", 5, ("short.csv, line 3: 1 cell,",)),
     Case(f"debias quote.csv {OUT}", 5, ("quotes",)),
     Case(f"debias latin.csv {OUT} --encoding utf-8", 5, ("latin.csv is not utf-8", "byte 18")),
     Case(f"debias good.csv {R} -o exists.csv", 5, ("exists.csv exists", "--force")),
@@ -215,14 +189,6 @@ def test_a_removed_folder_is_named_as_the_reason(folder, tmp_path, monkeypatch):
     result = CliRunner().invoke(group, ["inspect", str(folder / "good.csv")])
     assert result.exit_code == 5
     assert result.stderr == "Error: the folder that you are in was removed; change to another one\n"
-
-
-def test_only_reading_says_whether_a_file_can_be_read(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda *_, **__: False)
-    (tmp_path / "old.toml").write_text("")
-    typed = ["inspect", str(folder / "good.csv"), "--write-config", str(tmp_path / "old.toml"), "--force"]
-    result = CliRunner().invoke(group, typed)
-    assert result.exit_code == 0, result.stderr
 
 
 def test_an_unexpected_error_is_called_a_bug_and_debug_shows_it(folder, monkeypatch):

@@ -1,7 +1,6 @@
 """The help of the commands, completion, and choices: what most people need first, and all that the library knows."""
 
 import re
-from typing import get_args
 
 import click
 import pytest
@@ -10,11 +9,6 @@ from click.testing import CliRunner
 from fairmaxent.cli.debias import debias_command as debias
 from fairmaxent.cli.group import COMMANDS, group
 from fairmaxent.cli.options import OTHERS
-from fairmaxent.data.roles import DetailOption, GroupsOption
-from fairmaxent.files.formats import FORMATS
-from fairmaxent.fit.option_values import OutputOption, ParityOption
-from fairmaxent.maxent.priors.bases import BaseKind
-from fairmaxent.report.delivered import Mode
 
 
 def sections(command):
@@ -92,22 +86,3 @@ def test_there_is_a_script_for_each_shell(shell):
 def test_what_is_offered(typed, position, offered):
     said = answer("bash_complete", COMP_WORDS=typed, COMP_CWORD=str(position))
     assert said.splitlines() == [f"plain,{word}" for word in offered]
-
-
-KNOWN = {
-    "base": get_args(BaseKind),
-    "groups": get_args(GroupsOption),
-    "detail": get_args(DetailOption),
-    "relabel": ("none", *get_args(ParityOption)),
-    "estimate": ("auto", *get_args(OutputOption), "none"),
-    "mode": get_args(Mode),
-    "input_format": tuple(FORMATS),
-    "output_format": tuple(FORMATS),
-}
-
-
-@pytest.mark.parametrize("name", KNOWN)
-def test_the_command_line_offers_every_choice(name):
-    command = group.get_command(click.Context(group), "debias")
-    option = next(option for option in command.params if option.name == name)
-    assert sorted(option.type.choices) == sorted(KNOWN[name])

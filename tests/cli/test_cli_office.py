@@ -76,7 +76,6 @@ TEXTS = {
     "money.csv": text_of([["Applications 2025"], [], HEADER, *american_rows()], delimiter=",", end="\n").encode(),
     "latin.csv": text_of([["Bewerbungen; Größe"], HEADER, *german_rows(" €")]).encode("cp1252"),
 }
-FILES = [*TEXTS, "book.xlsx"]
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +93,7 @@ def run(line, code=0):
     return result
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*TEXTS, "book.xlsx"])
 def test_a_fair_file_has_the_form_of_the_input(name, folder):
     fair = f"fair.{name.rsplit('.')[-1]}"
     run(f"debias {name} {DEBIAS} --like-input -o {fair}")
@@ -107,7 +106,7 @@ def test_a_fair_file_has_the_form_of_the_input(name, folder):
     assert stat.S_IMODE((folder / fair).stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", ["latin.csv", "book.xlsx"])
 def test_the_command_that_inspect_prints_writes_a_fair_file_of_the_same_form(name, folder):
     printed = run(f"inspect {name}").stdout.splitlines()[-1].strip()
     program, _, line = printed.partition(" ")
@@ -118,23 +117,6 @@ def test_the_command_that_inspect_prints_writes_a_fair_file_of_the_same_form(nam
     assert sorted(table.frame["Geschlecht"].value_counts()["count"]) == [ROWS // 2, ROWS // 2]
     assert table.form == source.form
     assert (folder / name.replace(".", "-report.").replace(name.rsplit(".")[-1], "html")).exists()
-
-
-def records(path, encoding, delimiter):
-    """What Python's csv module reads."""
-    with open(path, encoding=encoding, newline="") as file:
-        return list(csv.reader(file, delimiter=delimiter))
-
-
-def test_a_german_file_comes_back_german(folder):
-    run(f"debias german.csv {DEBIAS} --like-input -o fair.csv")
-    content = (folder / "fair.csv").read_bytes()
-    assert content.startswith(b"\xef\xbb\xbfGeschlecht;Gehalt;")
-    rows = records("fair.csv", "utf-8-sig", ";")[1:]
-    people_there = {tuple(row) for row in people().rows()}
-    fair = [(row[0], *(float(cell.replace(",", ".")) for cell in row[1:3]), row[3], row[4]) for row in rows]
-    copies = sum((*row[:3], dt.date.fromisoformat(row[3]), row[4]) in people_there for row in fair)
-    assert copies > ROWS // 2  # drawn rows that copy one of the input have its values to the last digit
 
 
 def test_a_workbook_comes_back_as_a_workbook(folder):
@@ -150,15 +132,6 @@ def test_a_workbook_comes_back_as_a_workbook(folder):
     assert {tuple(map(type, row)) for row in rows} <= {
         (str, kind, other, dt.datetime, str) for kind in (int, float) for other in (int, float)
     }
-
-
-def test_weights_are_written_with_the_decimal_mark_of_the_file(folder):
-    run(f"debias german.csv {ROLES} --mode weights --estimate none --like-input -o fair.csv")
-    rows = records("fair.csv", "utf-8-sig", ";")[1:]
-    assert [[row[0], row[4]] for row in rows] == [[row[0], row[4]] for row in people().rows()]
-    weights = read_table(folder / "fair.csv").frame["fair_weight"]
-    assert [float(row[5].replace(",", ".")) for row in rows] == weights.to_list()
-    assert weights.mean() == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

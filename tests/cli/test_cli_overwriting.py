@@ -52,14 +52,11 @@ def folder(tmp_path, monkeypatch):
         f"debias data.csv {R} -o link.csv",
         f"debias data.csv {R} -o hard.csv",
         f"debias data.parquet {R} --report ./data.parquet",
-        f"debias parts {R} -o parts/a.parquet",
         f"debias parts {R} -o parts/new.parquet",
         f"debias parts {R} -o other/link/new.csv",
-        f"debias other/link {R} -o parts/new.csv",
         f"debias parts {R} -o hard.parquet",
         f"debias parts/*.parquet {R} -o parts/new.parquet",
         f"debias parts/**/*.parquet {R} -o parts/deep/new.parquet",
-        f"debias parts/*.parquet {R} -o hard.parquet",
         f"debias data.csv {R} --config c.toml -o c.toml",
         f"inspect data.csv {R} --config c.toml --write-config c.toml",
         f"debias data.csv {R} --domain d.toml -o d.toml --output-format csv",
@@ -83,7 +80,6 @@ def test_refused_even_with_force(kept, typed, monkeypatch):
 @pytest.mark.parametrize(
     "typed",
     [
-        f"debias parts {R} -o beside.parquet --seed 1",
         f"debias parts/*.parquet {R} -o parts/fair.csv --seed 1",
         f"debias parts/*.parquet {R} -o parts/deep/new.parquet --seed 1",
     ],

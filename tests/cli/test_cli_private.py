@@ -84,8 +84,14 @@ def test_what_reading_showed_is_for_the_user_alone(files):
     assert "read as missing" not in run(*asked, "--json")
 
 
-@pytest.mark.parametrize("suffix", ["csv", "xlsx"])
-@pytest.mark.parametrize("levels", [["1", "2", "unknown"], ["2024-01-01", "2025-01-01", "never"], ["€ 5", "€ 7", "-"]])
+@pytest.mark.parametrize(
+    ("levels", "suffix"),
+    [
+        (["1", "2", "unknown"], "csv"),
+        (["2024-01-01", "2025-01-01", "never"], "xlsx"),
+        (["€ 5", "€ 7", "-"], "csv"),
+    ],
+)
 def test_whether_a_level_is_in_the_file_does_not_decide_how_it_is_read(files, levels, suffix):
     """Without the last level, all cells look like numbers, dates or amounts."""
     (files / "domain.toml").write_text(DOMAIN.replace('["a", "b", "c"]', json.dumps(levels, ensure_ascii=False)))
@@ -127,23 +133,14 @@ def test_a_domain_is_drafted_and_can_be_used(files):
         (["--epsilon", 1, "-o", "new.csv"], 3, "needs a declared domain"),
         (["--epsilon", 1, "--domain", "domain.toml"], 2, "spends its budget each time"),
         (["--epsilon", 0, "--domain", "domain.toml", "-o", "new.csv"], 3, "--epsilon is 0.0; it must be a positive"),
-        (
-            ["--epsilon", 1, "--domain", "domain.toml", "-o", "x.csv", "--like-input"],
-            2,
-            "cannot go together with --epsilon",
-        ),
-        (
-            ["--epsilon", 1, "--domain", "domain.toml", "--report", "r.md", "--evaluate"],
-            2,
-            "cannot go together with --epsilon",
-        ),
+        (["--epsilon", 1, "--domain", "domain.toml", "-o", "x.csv", "--like-input"], 2, "--like-input cannot go"),
+        (["--epsilon", 1, "--domain", "domain.toml", "--report", "r.md", "--evaluate"], 2, "--evaluate cannot go"),
         (["--delta", "1e-6"], 2, "--delta is for --epsilon; add --epsilon"),
         (
             ["--epsilon", 1, "--domain", "domain.toml", "--mode", "weights", "-o", "x.csv"],
             2,
-            "--mode weights cannot go together with --",
+            "--mode weights cannot go",
         ),
-        (["--epsilon", 1, "--domain", "domain.toml", "--mode", "top-up", "-o", "x.csv"], 2, "cannot go together"),
         (["--epsilon", 1, "--domain", "domain.toml", "--weight", "age", "-o", "x.csv"], 3, "no design weights"),
         (["--epsilon", 1, "--domain", "domain.toml", "--detail", "rows", "-o", "x.csv"], 3, "exact values"),
         (["--domain", "domain.toml", "--bins", "8"], 3, "leave --bins out"),
@@ -184,9 +181,6 @@ def test_rows_to_share(files):
     said = run("debias", "data.parquet", *ROLES, "-o", "redrawn.csv", "--report", "redrawn.md")
     assert "rows of the data but for their numbers, which are redrawn within bins, and sharing them can still" in said
     assert "sharing them can still give real people away" in (files / "redrawn.md").read_text()
-    said = run("debias", "data.csv", *ROLES, "-o", "asked.csv", "--detail", "bins", "--report", "asked.md")
-    assert "rows of the data but for their numbers, which are redrawn within bins, and sharing them can still" in said
-    assert "sharing them can still give real people away" in (files / "asked.md").read_text()
     said = run("debias", "data.csv", *ROLES, "-o", "shared.csv", "--release", "--report", "r.md")
     assert "sharing real people" not in said
     real, shared = (polars.read_csv(files / name) for name in ("data.csv", "shared.csv"))

@@ -65,45 +65,21 @@ def test_weights_and_the_columns_that_took_no_part():
     np.testing.assert_allclose(space["weights"], fair["fair_weight"])
 
 
-def test_top_up():
-    run(
-        "debias", "data.csv", *FAVOURED, "--drop", "id", "--mode", "top-up", "-o", "more.csv", "--report", "report.json"
-    )
-    report, more = reported(), pl.read_csv("more.csv")
-    together = pl.concat([pl.read_csv("data.csv").drop("id"), more])
-    assert (report["mode"], report["new_rows"]) == ("top-up", len(more))
-    assert delivered(report)["statistical_rate"] == pytest.approx(sr(together))
-    space = {"frame": pl.read_csv("data.csv")}
-    exec(report["call"], space)
-    assert space["added"].equals(more)
-
-
-@pytest.mark.parametrize("mode", ["rows", "weights", "top-up"])
-def test_a_report_on_a_saved_model_knows_its_mode(mode):
+def test_a_report_on_a_saved_model_knows_its_mode():
     run("debias", "data.csv", *FAVOURED, "--drop", "id", "--model", "model.fme", "--seed", 1)
-    run(
-        "report",
-        "model.fme",
-        "--mode",
-        mode,
-        "--data",
-        "data.csv",
-        "--drop",
-        "id",
-        "-o",
-        "report.json",
-        "--no-trade-off",
-    )
-    report = reported()
-    assert report["mode"] == mode
-    assert report["source"]["file"] == "data.csv"
-    assert (report["copies"] is None) == (mode == "weights")
+    for mode in ("rows", "weights", "top-up"):
+        asked = ["--mode", mode, "--data", "data.csv", "--drop", "id", "--no-trade-off", "--force"]
+        run("report", "model.fme", *asked, "-o", "report.json")
+        report = reported()
+        assert report["mode"] == mode
+        assert report["source"]["file"] == "data.csv"
+        assert (report["copies"] is None) == (mode == "weights")
 
 
 # ---------------------------------------------------------------- console and report say the same
 
 
-@pytest.mark.parametrize(("rows", "groups"), [(1, "joint"), (7, "each"), (50, "joint")])
+@pytest.mark.parametrize(("rows", "groups"), [(1, "joint"), (7, "each")])
 def test_console_and_report_have_the_same_rates(rows, groups):
     roles = ["--outcome", "income", "--protected", "sex,race", "--favourable", ">50K", "--groups", groups]
     args = [*roles, "--rows", rows, "--iid", "--seed", 2, "-o", "fair.csv", "--report", "report.json", "--json"]
@@ -148,24 +124,10 @@ def test_a_config_file_is_named_in_the_command(folder):
     assert space["rows"].equals(first)
 
 
-# ---------------------------------------------------------------- samples of a model
-
-
-def test_a_sample_without_a_seed_is_a_new_one():
-    run("debias", "data.csv", *FAVOURED, "--drop", "id", "--seed", 1, "-o", "fair.csv", "--model", "model.fme")
-    drawn = [run("sample", "model.fme", "-n", ROWS).stdout for _ in range(2)]
-    fair = Path("fair.csv").read_text()
-    assert len({*drawn, fair}) == 3
-    assert (
-        run("sample", "model.fme", "-n", 9, "--seed", 4).stdout
-        == run("sample", "model.fme", "-n", 9, "--seed", 4).stdout
-    )
-
-
 # ---------------------------------------------------------------- values as people type them
 
 
-@pytest.mark.parametrize("typed", ["true", "True", "TRUE"])
+@pytest.mark.parametrize("typed", ["true", "TRUE"])
 def test_a_truth_value_is_favourable_by_value(typed):
     table = biased_table().select("sex", "job", high=pl.col("income") == ">50K")
     table.write_csv("truth.csv")
@@ -178,7 +140,7 @@ def test_a_truth_value_is_favourable_by_value(typed):
     assert pl.read_csv(io.StringIO(drawn))["high"].to_list() == [True] * 5
 
 
-@pytest.mark.parametrize("typed", ["1", "1.0", "1e0"])
+@pytest.mark.parametrize("typed", ["1", "1e0"])
 def test_a_number_is_favourable_by_value(typed):
     biased_table().select("sex", "job", high=(pl.col("income") == ">50K").cast(int)).write_csv("number.csv")
     roles = ["--outcome", "high", "--protected", "sex", "--favourable", typed]

@@ -1,6 +1,5 @@
 """``fairmaxent reproduce`` and ``fairmaxent demo``, from the command to the files."""
 
-import contextlib
 import html.parser
 
 import pandas as pd
@@ -27,28 +26,6 @@ def small_plan(monkeypatch, tmp_path):
 
 def run(*arguments):
     return CliRunner().invoke(group, [str(argument) for argument in arguments])
-
-
-@pytest.mark.process
-@pytest.mark.slow
-def test_a_reproduction_that_was_stopped_ends_with_the_same_tables(small_plan, tmp_path, monkeypatch):
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    done = run("reproduce", "--quick", "--out", whole, "--workers", 2)
-    assert done.exit_code == 0, done.output
-    assert f"Wrote {whole / 'index.html'}" in done.stdout
-    assert "Cells: 100 %" in done.stderr
-    assert "Left out: " in done.stderr
-    assert "compas-scores.csv" in done.stderr
-
-    halfway = contextlib.nullcontext(lambda stage, share: interrupt_halfway(share))
-    monkeypatch.setattr("fairmaxent.cli.judging.bar", lambda what: halfway)
-    stopped = run("reproduce", "--quick", "--out", broken, "--workers", 2)
-    assert stopped.exit_code == 130
-    assert "the same command continues from there" in stopped.stderr
-    finished = len(list((broken / "cells").glob("*.json")))
-    assert 0 < finished < len(list((whole / "cells").glob("*.json")))
-    assert not (broken / "index.html").exists()
-    monkeypatch.undo()
 
 
 def interrupt_halfway(share: float) -> None:

@@ -47,15 +47,8 @@ def test_told_to_end_it_leaves_nothing(folder, number):
 
 
 def test_under_nohup_it_goes_on(folder):
-    process = start(
-        "debias",
-        "-",
-        *ROLES,
-        *QUIET,
-        *OUTPUTS,
-        folder=folder,
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
-    )
+    ignoring = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
+    process = start("debias", "-", *ROLES, *QUIET, *OUTPUTS, folder=folder, **ignoring)
     wait_until_it_stages(folder)
     process.send_signal(signal.SIGHUP)
     process.communicate((folder / "data.csv").read_bytes(), timeout=600)
@@ -160,8 +153,5 @@ def test_two_hundred_signals_at_random_moments(folder):
         if changed[1]:
             fairmaxent.load(folder / "model.fme")
     assert codes.count(0) < 150
-    assert (
-        subprocess.run([*COMMAND, "debias", "data.csv", *ROLES, *QUIET, *OUTPUTS, "--force"], cwd=folder).returncode
-        == 0
-    )
+    subprocess.run([*COMMAND, "debias", "data.csv", *ROLES, *QUIET, *OUTPUTS, "--force"], cwd=folder, check=True)
     assert set(listing(folder)) == {"data.csv", "data.parquet", *precious, *left}  # of runs that were killed

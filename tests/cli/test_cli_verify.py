@@ -51,15 +51,6 @@ def test_a_forged_model_is_refused_with_what_is_wrong(model, tmp_path):
     assert "verified" not in result.stdout
 
 
-def test_what_is_no_model_is_refused(tmp_path):
-    (tmp_path / "table.csv").write_text("a,b\n1,2\n")
-    for name in ("table.csv", "nothing.fme"):
-        result = run(tmp_path / name)
-        assert result.exit_code == 5
-        assert result.stderr.startswith("Error: ")
-        assert result.stderr.count("\n") == 1
-
-
 def test_what_only_the_table_or_the_rows_could_show_is_named(tmp_path):
     table = biased_table()
     mails = pl.Series("mail", [f"a{row}@example.org" for row in range(len(table))])

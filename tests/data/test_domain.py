@@ -16,6 +16,7 @@ from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.errors import ColumnError, InputError, LevelError
 from fairmaxent.fit.records import pack, unpack
 from mixed import BINNED, LUMPED, TABLES, cells, generator, infer_and_encode, raw_columns, same_tables, schema
+from tables import times
 
 # ---------------------------------------------------------------- there and back
 
@@ -97,7 +98,7 @@ value = st.one_of(st.none(), st.sampled_from(["a", "b", "é", "other", "missing"
 number = st.one_of(st.none(), st.integers(-5, 5), st.floats(allow_nan=False, allow_infinity=False, width=32))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=times(60), deadline=None, derandomize=True)
 @given(st.lists(st.tuples(value, number, st.booleans()), min_size=1, max_size=60), st.integers(1, 6))
 def test_any_small_table_survives_the_round_trip(rows, bins):
     words, numbers, truths = map(list, zip(*rows, strict=True))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fairmaxent.data.draws import _long_cycles, _short_cycles, quota, quotas
+from tables import times
 
 SIXTY = np.stack([np.full(30, 0.6 / 30), np.full(30, 0.4 / 30)])  # 30 groups, P(y = 1) = 0.4
 UNEVEN = np.random.default_rng(3).gamma(2.0, size=(2, 30))
@@ -30,7 +31,7 @@ def check_without_bias(drawn, wanted):
     ("table", "count"), [*((SIXTY, count) for count in (1, 7, 30, 60, 1000)), (UNEVEN, 7), (UNEVEN, 1000)]
 )
 def test_sixty_cells_over_two_thousand_draws(table, count):
-    drawn = quotas(table, count, 2000, np.random.default_rng(0))
+    drawn = quotas(table, count, times(2000), np.random.default_rng(0))
     assert (drawn.sum(axis=(1, 2)) == count).all()
     check_without_bias(drawn, table * count)
     for kept in ((0, 1), (0,), (1,)):
@@ -44,7 +45,7 @@ def test_several_protected_columns(shape, count):
     table = np.random.default_rng(sum(shape)).gamma(2.0, size=shape)
     table.flat[::7] = 0.0
     table /= table.sum()
-    drawn = quotas(table, count, 2000, np.random.default_rng(0))
+    drawn = quotas(table, count, times(2000), np.random.default_rng(0))
     check_without_bias(drawn, table * count)
     columns = sorted(range(1, len(shape)), key=lambda axis: shape[axis])
     for kept in (tuple(range(len(shape))), (0,), tuple(columns), (columns[0],), (0, columns[-1])):

@@ -4,12 +4,10 @@ import json
 import os
 import signal
 import socket
-import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -315,15 +313,6 @@ def test_parts_are_written_by_the_workers(both, tmp_path):
     assert (len(women), set(women["z"])) == (500, {"f"})
 
 
-def test_a_fit_in_memory_writes_the_same_parts(both, tmp_path):
-    told = []
-    both[1].write_sample(1000, tmp_path / "out", size=300, random_state=2, progress=lambda *now: told.append(now))
-    rows = pd.concat(pd.read_parquet(path) for path in sorted((tmp_path / "out").iterdir()))
-    batches = list(both[1].sample_batches(1000, size=300, random_state=2))
-    pd.testing.assert_frame_equal(rows.reset_index(drop=True), pd.concat(batches, ignore_index=True))
-    assert told[-1] == ("rows", 1.0)
-
-
 def test_weights_come_without_a_join(both):
     there, here = both
     weighed = there.weigh(parted(frame()), name="fair").compute()
@@ -344,12 +333,6 @@ def test_top_up_and_a_saved_model(both, tmp_path):
     taken = there.collect()
     assert taken.collect() is taken
     pd.testing.assert_frame_equal(taken.sample(50, random_state=1), loaded.sample(50, random_state=1))
-
-
-def test_what_needs_the_rows_says_how_to_get_them(both):
-    for ask in (lambda fit: fit.distinct_rows, lambda fit: fit.weights()):
-        with pytest.raises(InputError, match=r"use the fit that fit.collect\(\) returns.* fit.weigh\(dask_frame\)"):
-            ask(both[0])
 
 
 def test_a_closed_client_is_named(cluster):
@@ -415,20 +398,6 @@ def test_what_cannot_work_is_one_line(folder, monkeypatch, args):
     assert sorted(path.name for path in folder.iterdir()) == ["census.parquet"]
 
 
-def test_a_missing_library_a_missing_file_and_no_workers(cluster, folder, monkeypatch):
-    there = cluster.scheduler.address
-    (folder / "census.parquet").write_bytes(b"PAR1 and no more")
-    assert "cannot read census.parquet as parquet (Error creating dataset" in typed("--scheduler", there).stderr
-
-    def none_in_time(*_, **__):
-        raise TimeoutError
-
-    monkeypatch.setattr(distributed.Client, "wait_for_workers", none_in_time)
-    assert "has no workers; start some: dask worker tcp://" in typed("--scheduler", there).stderr
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    assert "this needs distributed, which is not installed" in typed("--scheduler", there).stderr
-
-
 @pytest.mark.slow
 def test_a_fit_whose_rows_are_thinned_is_the_fit_in_memory(cluster, monkeypatch):
     table = frame().drop(columns="w")
@@ -442,13 +411,3 @@ def test_a_fit_whose_rows_are_thinned_is_the_fit_in_memory(cluster, monkeypatch)
     np.testing.assert_allclose(there.distribution.root_table, here.distribution.root_table, atol=1e-10)
     found, wanted = (fit.distribution.marginal(["a", "b", "n"]).probability for fit in (there, here))
     np.testing.assert_allclose(found, wanted, atol=1e-9)
-
-
-def test_a_partition_that_kills_its_workers_is_named():
-    """What Dask says when several workers died over one task."""
-
-    def killed(_):
-        raise distributed.KilledWorker("a task", None, 3)
-
-    with pytest.raises(InputError, match=r"split the frame into more partitions \(frame\.repartition\)"):
-        workers.results(SimpleNamespace(status="running", gather=killed), [])

@@ -18,6 +18,7 @@ from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import scan_table
 from fairmaxent.files.reading import Reading
 from fairmaxent.files.write import write_table
+from tables import times
 
 CSV = biased_table().write_csv().encode()
 BODY = CSV.split(b"\n", 1)[1]
@@ -101,7 +102,7 @@ def test_a_damaged_file_is_read_or_refused(suffix, put, tmp_path):
     table = biased_table().with_columns(day=pl.date(2020, 1, 1) + pl.duration(days="age"))
     write_table(table, tmp_path / f"whole.{suffix}")
     whole = (tmp_path / f"whole.{suffix}").read_bytes()
-    for seed in range(60):
+    for seed in range(times(60)):
         path = put(damaged(whole, random.Random(seed)), f"table.{suffix}")
         try:
             lazy = scan_table(path)
@@ -184,7 +185,7 @@ def test_stray_quotes_do_not_join_rows(put):
 @pytest.mark.parametrize("width", [2, 3, 4])
 def test_rows_with_inch_marks_are_counted_by_line_or_refused_or_noted(width, put):
     pieces = ["a", '5"', '5" pipe', 'pipe 6"', "x y", '"wide', "7", '"', "b", "c", "a", "b"]
-    for seed in range(150):
+    for seed in range(times(150)):
         rng = random.Random(seed)
         rows = [rng.choices(pieces, k=width) for _ in range(rng.randrange(2, 12))]
         path = put("\n".join([",".join(f"c{number}" for number in range(width)), *map(",".join, rows)]))

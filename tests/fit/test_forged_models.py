@@ -1,19 +1,17 @@
 """Model files made to deceive: whatever their digests say, their parts must follow from each other, labels too."""
 
-import datetime as dt
 import io
 import os
 import tracemalloc
 import zipfile
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
 
 from fairmaxent import Domain, Relabel, debias, load
 from fairmaxent.errors import StorageError
-from fairmaxent.fit.records import check_domain, read_archive
+from fairmaxent.fit.records import read_archive
 from fairmaxent.fit.storage import FORMAT, VERSION
 from modelfiles import (
     array_bytes,
@@ -30,7 +28,6 @@ from modelfiles import (
 )
 
 ROWS = 300
-DAY = dt.datetime(2020, 1, 1)
 
 
 def test_another_version_is_refused_with_the_way_out(tmp_path):
@@ -62,9 +59,10 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("wrong", WRONG)
-def test_an_array_of_wrong_shape_kind_or_range_is_refused(wrong, tmp_path):
-    for name in OWN_ARRAYS:
+def test_an_array_of_wrong_shape_kind_or_range_is_refused(wrong, every, tmp_path):
+    for name in OWN_ARRAYS[list(WRONG).index(wrong) % every :: every]:
         assert refused(with_array(small_file(), name, WRONG[wrong]), tmp_path / "fit"), name
 
 
@@ -146,19 +144,12 @@ def test_digests_name_every_member_and_must_match(tmp_path):
 
 
 def test_sizes_are_added_up_before_anything_is_inflated(tmp_path):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(tmp_path / "fit", "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(5):
-            with archive.open(f"{number}.npy", "w") as member:
-                for _ in range(256):
-                    member.write(bytes(1 << 20))
-    (tmp_path / "fit").write_bytes(buffer.getvalue())
-    assert (tmp_path / "fit").stat().st_size < 1 << 21
-    with pytest.raises(StorageError, match=r"1,342,177,280 bytes of memory.*max_bytes"):
-        load(tmp_path / "fit")
-    (tmp_path / "small").write_bytes(small_file())
-    with pytest.raises(StorageError, match=r"limit of 10;"):
-        load(tmp_path / "small", max_bytes=10)
+            archive.writestr(f"{number}.npy", bytes(1 << 20))
+    assert (tmp_path / "fit").stat().st_size < 1 << 14
+    with pytest.raises(StorageError, match=r"5,242,880 bytes of memory.*limit of 5,000,000; .*max_bytes"):
+        load(tmp_path / "fit", max_bytes=5_000_000)
 
 
 def test_a_file_takes_no_more_memory_than_it_declares(tmp_path):
@@ -175,22 +166,6 @@ def test_an_array_may_not_declare_more_than_it_holds(tmp_path):
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (1 << 40,)})
     assert refused(sealed(members_of(small_file()) | {"target.npy": header.getvalue()}), tmp_path / "fit")
-
-
-class PanicException(BaseException):
-    """What polars raises when it gives up."""
-
-    __module__ = "pyo3_runtime"
-
-
-def test_a_panic_of_polars_is_a_storage_error(tmp_path, monkeypatch):
-    def give_up(*_):
-        raise PanicException("out of range")
-
-    (tmp_path / "fit").write_bytes(small_file("polars"))
-    monkeypatch.setattr(pl, "read_ipc_stream", give_up)
-    with pytest.raises(StorageError, match="out of range"):
-        load(tmp_path / "fit")
 
 
 HEADERS = {
@@ -316,43 +291,3 @@ def test_labels_that_say_something_else_are_refused(tmp_path):
         (tmp_path / "forged.fme").write_bytes(with_header((tmp_path / "model.fme").read_bytes(), forge))
         with pytest.raises(StorageError, match="a label names another value"):
             load(tmp_path / "forged.fme")
-
-
-def columns():
-    rng = np.random.default_rng(2)
-    moments = [DAY + dt.timedelta(microseconds=int(passed)) for passed in rng.integers(0, 10**14, ROWS)]
-    return {
-        "whole": rng.integers(-50, 10**6, ROWS),
-        "large": rng.integers(1, 2**62, ROWS),
-        "equal as floats": 2**54 + np.where(rng.random(ROWS) < 0.5, np.arange(ROWS) % 2, rng.integers(8, 999, ROWS)),
-        "tiny": rng.random(ROWS) * 1e-300,
-        "close": 1 + rng.random(ROWS) * 1e-12,
-        "thousands": 12345.67 + rng.random(ROWS) * 10000,
-        "half zero": np.where(rng.random(ROWS) < 0.5, 0, rng.random(ROWS) * 1000),
-        "moments": moments,
-        "zoned": pl.Series(moments).dt.replace_time_zone("UTC"),
-        "days": [moment.date() for moment in moments],
-        "far days": [dt.date(5343 if row % 3 else 5344 + row, 7, 4) for row in range(ROWS)],
-        "times": [moment.time() for moment in moments],
-        "durations": [DAY - moment for moment in moments],
-        "nanoseconds": pl.Series(rng.integers(-(10**16), 10**16, ROWS)).cast(pl.Duration("ns")),
-        "texts": [["a", "a (2)", "missing", "other", "[1, 2)", "x" * 70][row % 6] for row in range(ROWS)],
-        "many": [str(row % 90) for row in range(ROWS)],
-        "gaps": [None if row % 3 else row for row in range(ROWS)],
-    }
-
-
-@pytest.mark.parametrize("name", columns())
-@pytest.mark.parametrize("bins", [3, 16])
-def test_labels_of_learned_columns_fit(name, bins):
-    domain = Domain.infer(pl.DataFrame({name: columns()[name]}), bins=bins)
-    check_domain(domain)
-
-
-@pytest.mark.parametrize(
-    "edges", [[0, 18, 65, 120], [0.1, 0.123456, 0.9], [DAY, DAY.replace(year=2021), DAY.max], [1, 2]]
-)
-def test_labels_of_declared_columns_fit(edges):
-    frame = nw.from_native(pl.DataFrame({"x": [1]}), eager_only=True)
-    declared = Domain.declare(edges={"x": edges}, missing=["x"])
-    check_domain(Domain(declared.attributes(frame), ()))

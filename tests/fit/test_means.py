@@ -9,7 +9,7 @@ import pytest
 import fairmaxent
 from fairmaxent.fit.statements import mean_lines
 
-PROBLEMS = 20
+PROBLEMS = 6
 
 
 def salaries(seed, rows=600, *, missing=False):
@@ -134,17 +134,6 @@ def stated_means(fit):
     return {mean.group.removeprefix("sex = "): (mean.before, mean.after) for mean in fit.certificate.means}
 
 
-def test_a_missing_outcome_that_is_compared_has_no_number():
-    frame = salaries(7, missing=True)
-    fit = fairmaxent.debias(frame, "salary", "sex", means="equal", missing="compare", estimate=None)
-    before, after = means_of(frame, 1.0, "sex"), means_of(frame, fit.weights(), "sex")
-    assert after["f"] == pytest.approx(after["m"], rel=1e-9)
-    known = frame.salary.notna()
-    assert np.average(frame.salary[known], weights=fit.weights()[known]) == pytest.approx(frame.salary.mean(), rel=1e-9)
-    for sex, stated in stated_means(fit).items():
-        assert stated == pytest.approx((before[sex], after[sex]), rel=1e-9)
-
-
 def test_forbidden_rows_do_not_count_in_the_means_that_are_made_equal():
     frame = salaries(8)
     frame.loc[frame.job == "b", "salary"] *= 1.5
@@ -162,15 +151,6 @@ def test_forbidden_rows_do_not_count_in_the_means_that_are_made_equal():
         mean = fit.distribution.expectation("salary", given={"sex": sex})
         assert mean == pytest.approx(after[sex], rel=2e-3)
         assert drawn[sex] == pytest.approx(mean, rel=0.01)
-
-
-def test_the_means_of_one_outcome_of_several_are_stated_once():
-    frame = salaries(9)
-    frame["hired"] = np.where(np.random.default_rng(0).random(len(frame)) < 0.1, None, frame.job)
-    fit = fairmaxent.debias(frame, ["salary", "hired"], "sex", means="equal", estimate=None)
-    after = means_of(frame, fit.weights(), "sex")
-    assert [mean.group for mean in fit.certificate.means] == ["sex = f", "sex = m"]
-    assert [mean.after for mean in fit.certificate.means] == pytest.approx([after["f"], after["m"]], rel=1e-9)
 
 
 def test_a_target_of_another_column_would_move_the_numbers_inside_bins():

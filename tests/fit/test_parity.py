@@ -10,9 +10,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from fairmaxent import Estimate, Relabel, debias
-from fairmaxent.engines.rows import ReadingRequest, read_rows
-from fairmaxent.fit.pipeline import fit_rows
-from fairmaxent.fit.relabel import Labelling
 from fairmaxent.relabelling import closed_loop
 from fairmaxent.relabelling.labellers import ScikitLabeller
 
@@ -69,7 +66,7 @@ def worst(shares, columns=None):
 
 def test_a_students_decisions_are_levelled_and_probabilities_alone_are_not():
     groups, threshold = 3, 0.6
-    frame, people = skewed(0, groups=groups, rows=4000), skewed(1, groups=groups, rows=20_000)
+    frame, people = skewed(0, groups=groups, rows=2500), skewed(1, groups=groups, rows=20_000)
     fits = {
         parity: relabelled(frame, parity=parity, threshold=threshold) for parity in ("probabilities", "predictions")
     }
@@ -88,14 +85,12 @@ def test_a_students_decisions_are_levelled_and_probabilities_alone_are_not():
 def test_the_student_who_learned_from_everybody_is_levelled():
     """A decision tree differs from those of the folds, so what these decide is not enough."""
     tree = DecisionTreeClassifier(min_samples_leaf=60, random_state=0)
-    rates = []
-    for seed in (0, 2):
-        frame, people = skewed(seed, rows=3000), skewed(seed + 10, rows=20_000)
-        fit = relabelled(frame, parity="predictions", student=tree)
-        rates.append(worst(decided(fit, frame, people, student=tree), [True]))
-        (rate,) = fit.certificate.decisions.rates
-        assert rate.low <= rates[-1] <= rate.high
-    assert np.mean(rates) > 0.8
+    frame, people = skewed(0, rows=2000), skewed(10, rows=20_000)
+    fit = relabelled(frame, parity="predictions", student=tree)
+    reached = worst(decided(fit, frame, people, student=tree), [True])
+    (rate,) = fit.certificate.decisions.rates
+    assert rate.low <= reached <= rate.high
+    assert reached > 0.75
 
 
 def test_where_means_give_way_the_outcome_stays_as_common(monkeypatch):
@@ -118,6 +113,7 @@ def test_where_means_give_way_the_outcome_stays_as_common(monkeypatch):
     assert worst(decided(fit, frame, skewed(1, rows=20_000)), [True]) > 0.85
 
 
+@pytest.mark.slow
 def test_chance_is_not_chased(monkeypatch):
     """Groups that differ in nothing: whatever gap is seen is chance, so the labels are those of equal means."""
     monkeypatch.setattr(closed_loop, "MORE_FOLDS", 5)
@@ -132,6 +128,7 @@ def test_chance_is_not_chased(monkeypatch):
     assert np.abs(levelled.weights() - plain.weights()).max() < 0.2
 
 
+@pytest.mark.slow
 def test_decisions_meet_a_lower_rate_and_no_more():
     frame, people = skewed(1), skewed(2, rows=20_000)
     levelled, plain = (relabelled(frame, parity=parity, rate=0.6) for parity in ("predictions", "probabilities"))
@@ -141,6 +138,7 @@ def test_decisions_meet_a_lower_rate_and_no_more():
     assert levelled.certificate.decisions.rates[0].rate >= 0.6 - 0.05
 
 
+@pytest.mark.slow
 def test_the_likeliest_of_three_outcomes_is_levelled():
     frame, people = skewed(1, outcomes=3), skewed(2, outcomes=3, rows=20_000)
     rates = {
@@ -200,7 +198,7 @@ def test_a_blind_student_and_labeller_see_no_protected_column(monkeypatch):
             return matrix
 
     monkeypatch.setattr("fairmaxent.relabelling.labellers.ScikitLabeller", Spy)
-    frame = skewed(5, rows=600)
+    frame = skewed(5, rows=200)
     fit = relabelled(frame, parity="predictions", blind=True)
     levels = sum(frame[name].nunique() for name in "abcd")
     assert set(seen) == {(True, levels)}
@@ -229,18 +227,6 @@ def test_missing_values_are_not_compared_unless_asked_for():
         assert len(known.shares) == groups
 
 
-def test_a_fit_of_other_rows_can_move_labels_as_another_did():
-    """The estimate fits without each fold: soft labels are learned anew, but the loop is not repeated."""
-    frame = skewed(8, rows=600)
-    fit = relabelled(frame, parity="predictions", student="tree")
-    reading = read_rows(frame.iloc[::2], ReadingRequest("y", ["z"], domain=fit.domain))
-    half = fit_rows(reading, fit.request, lambda *_: None, learned=Labelling(decisions=fit.certificate.decisions))
-    assert half.certificate.decisions == fit.certificate.decisions
-    assert np.abs(labels_of(half) - labels_of(fit)[::2]).max() > 1e-3
-    if half.certificate.decisions.keeps_means:
-        assert half.certificate.achieved["statistical_rate"]["z"] == pytest.approx(1, abs=1e-8)
-
-
 def test_progress_names_the_labels_and_ends_the_estimate():
     calls = []
     plan = Relabel(parity="predictions", labeller="tree", student="tree")
@@ -250,13 +236,3 @@ def test_progress_names_the_labels_and_ends_the_estimate():
     )  # fmt: skip
     assert list(dict.fromkeys(stage for stage, _ in calls)) == ["read", "count", "label", "base", "solve", "estimate"]
     assert [share for stage, share in calls if stage == "label"] == [0.0, 0.5]
-
-
-def test_a_student_that_decides_for_nothing_that_is_compared():
-    """Most outcomes are missing, so that is what everybody is predicted; there is no rate then."""
-    frame = skewed(3, rows=200)
-    frame.loc[frame.index % 20 > 0, "y"] = None
-    plan = Relabel(parity="predictions", labeller="tree", student="tree")
-    decisions = debias(frame, "y", "z", favourable="o1", relabel=plan).certificate.decisions
-    assert [rate.rate for rate in decisions.rates] == [None]
-    assert decisions.rates[0].vacuous

@@ -1,15 +1,11 @@
 """Details: drawn rows that keep the numbers of a real row, also under evidence, after saving, and never forbidden."""
 
-import io
-import zipfile
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
 import fairmaxent
-from fairmaxent.data.draws import Choice
 
 DRAWS = 4000
 
@@ -81,19 +77,19 @@ def test_the_expectation_of_rows_is_an_exact_weighted_sum(options):
         assert fit.distribution.expectation("wealth", given=given) == pytest.approx(exact, rel=1e-9)
 
 
-@pytest.mark.parametrize("detail", ["rows", "bins"])
-@pytest.mark.parametrize("relabel", [None, "probabilities"])
+@pytest.mark.parametrize(("detail", "relabel"), [("rows", None), ("bins", None), ("rows", "probabilities")])
 def test_the_expectation_is_the_mean_of_what_is_drawn(detail, relabel):
     fit = fitted(skewed().drop(columns="w"), base_share=0.3, detail=detail, relabel=relabel)
-    drawn = fit.sample(200_000, random_state=3)["wealth"].dropna()
+    drawn = fit.sample(50_000, random_state=3)["wealth"].dropna()
     assert fit.distribution.expectation("wealth") == pytest.approx(drawn.mean(), abs=5 * drawn.sem())
     given = {"income": "high", "wealth": fit.domain.attribute("wealth").labels[3]}
-    drawn = fit.sample(50_000, random_state=4, given=given)["wealth"]
+    drawn = fit.sample(20_000, random_state=4, given=given)["wealth"]
     assert fit.distribution.expectation("wealth", given=given) == pytest.approx(drawn.mean(), abs=5 * drawn.sem())
 
 
-@pytest.mark.parametrize("iid", [False, True])
-@pytest.mark.parametrize("given", [{"age": 33}, {"age": [33, 58], "sex": "F"}, {"age": 40, "income": "low"}])
+@pytest.mark.parametrize(
+    ("given", "iid"), [({"age": [33, 58], "sex": "F"}, True), ({"age": 40, "income": "low"}, False)]
+)
 def test_evidence_on_raw_values_is_met_by_a_real_row(table, given, iid):
     drawn = fitted(table).sample(300, given=given, iid=iid)
     assert copies(drawn, table).all()
@@ -115,14 +111,6 @@ def test_given_a_raw_value_rows_weigh_as_bayes_says(table):
     np.testing.assert_allclose(exact[by_sex.index], by_sex, atol=1e-9)
 
 
-def test_evidence_can_be_given_in_steps(table):
-    fit = fitted(table, base_share=0.5)
-    once = fit.distribution.condition({"age": [33, 34], "sex": "F"})
-    steps = fit.distribution.condition({"sex": "F"}).condition({"age": [33, 34]})
-    np.testing.assert_allclose(once.root_table, steps.root_table, atol=1e-12)
-    assert once.sample(50, random_state=0).equals(steps.sample(50, random_state=0))
-
-
 def test_no_real_row_agrees_with_the_evidence(table):
     absent = next(a for a in table["amount"] if table.loc[table["amount"] == a, "sex"].item() == "F")
     with pytest.raises(fairmaxent.errors.EvidenceError, match="probability zero"):
@@ -132,16 +120,6 @@ def test_no_real_row_agrees_with_the_evidence(table):
     assert (drawn["sex"] == "M").all()
 
 
-def test_design_weights_choose_among_equal_levels():
-    table = pd.DataFrame(
-        {"sex": ["F", "F", "M", "M"] * 50, "x": [1.0, 2.0, 1.5, 2.5] * 50, "y": (["a"] * 4 + ["b"] * 4) * 25}
-    )
-    table["w"] = np.where(table["x"].isin([1.0, 1.5]), 3.0, 0.0)
-    domain = fairmaxent.Domain.infer(table.drop(columns="w"), bins={"x": [0, 9]})
-    fit = fairmaxent.debias(table, "y", "sex", weight="w", domain=domain, base_share=0, detail="rows")
-    assert set(fit.sample(100, random_state=0)["x"]) == {1.0, 1.5}
-
-
 def test_forbidden_rows_are_not_copied(table):
     rule = {"sex": "F", "age": fairmaxent.Domain.infer(table).attribute("age").labels[0]}
     fit = fitted(table, base_share=0.5, forbid=[rule])
@@ -149,14 +127,6 @@ def test_forbidden_rows_are_not_copied(table):
     first = fit.domain.encode(drawn)[:, fit.domain.index("age")] == 0
     assert first.any()
     assert not (first & (drawn["sex"] == "F")).any()
-
-
-def test_a_saved_fit_draws_the_same_rows(table, tmp_path):
-    fit = fitted(table, base_share=0.5)
-    fit.save(tmp_path / "model.fme")
-    read = fairmaxent.load(tmp_path / "model.fme")
-    assert read.sample(500).equals(fit.sample(500))
-    assert read.sample(50, given={"age": 33}).equals(fit.sample(50, given={"age": 33}))
 
 
 def test_of_a_lazy_frame_no_row_is_kept_and_the_certificate_says_so(table):
@@ -177,49 +147,6 @@ def test_a_domain_that_does_not_know_the_values(table):
     assert "'age' holds" in fitted(other, domain=domain).certificate.redrawn.reason
     with pytest.raises(fairmaxent.errors.InputError, match="'age' holds"):
         fitted(other, domain=domain, detail="rows")
-
-
-def test_missing_numbers_and_rare_values_are_kept(table):
-    ragged = table.assign(age=table["age"].where(table.index % 7 > 0), code=[f"c{i}" for i in range(len(table))])
-    domain = fairmaxent.Domain.infer(ragged, max_levels=5)
-    drawn = fitted(ragged, domain=domain).sample(500)
-    assert drawn["age"].isna().any()
-    assert copies(drawn, ragged).all()
-
-
-def test_spread_draws_take_each_item_as_often_as_it_weighs():
-    rng = np.random.default_rng(3)
-    weights = rng.random(40)
-    starts = np.array([0, 10, 25])
-    groups = rng.permutation(np.repeat([0, 1, 2], [500, 300, 7]))
-    drawn = Choice.grouped(weights, starts).draw(groups, rng, spread=True)
-    for number, own in enumerate(np.split(weights, starts[1:])):
-        wanted = own / own.sum() * np.count_nonzero(groups == number)
-        seen = np.bincount(drawn[groups == number], minlength=len(own))
-        assert (np.abs(seen - wanted) < 1 + 1e-9).all()
-    assert abs(np.corrcoef(drawn[groups == 0], np.arange(500))[0, 1]) < 0.2  # neither ascending nor descending
-
-
-def test_spread_draws_are_right_on_average():
-    rng = np.random.default_rng(4)
-    choice = Choice.grouped(np.array([0.05, 0.15, 0.8]), np.array([0]))
-    first = [choice.draw(np.zeros(4, dtype=np.intp), rng, spread=True)[0] for _ in range(4000)]
-    np.testing.assert_allclose(np.bincount(first, minlength=3) / 4000, [0.05, 0.15, 0.8], atol=0.03)
-
-
-def test_a_file_with_numbers_outside_their_level_is_refused(table, tmp_path):
-    fitted(table).save(tmp_path / "model.fme")
-    with zipfile.ZipFile(tmp_path / "model.fme") as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    name = next(name for name in members if name.startswith("positions."))
-    positions = np.lib.format.read_array(io.BytesIO(members[name]))
-    changed = io.BytesIO()
-    np.lib.format.write_array(changed, positions[::-1].copy())
-    with zipfile.ZipFile(tmp_path / "model.fme", "w") as archive:
-        for member, content in (members | {name: changed.getvalue()}).items():
-            archive.writestr(member, content)
-    with pytest.raises(fairmaxent.errors.StorageError, match="damaged"):
-        fairmaxent.load(tmp_path / "model.fme")
 
 
 def test_copies_whose_numbers_were_redrawn_on_request_are_not_called_rows_of_the_data(table, tmp_path):

@@ -1,16 +1,11 @@
 """Fits that relabel: exact by enumeration of the whole domain, and every output of them."""
 
-import hashlib
 import itertools
-import os
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -20,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import fairmaxent.relabelling.labellers
-from fairmaxent import InfeasibleError, InputError, Relabel, datasets, debias, load
+from fairmaxent import InputError, Relabel, datasets, debias, load
 from fairmaxent.fit.pipeline import refit
 from tables import rates_of
 
@@ -32,7 +27,7 @@ def relabelled(parity="probabilities", *, labeller=QUICK["relabel"].labeller):
     return {"relabel": Relabel(parity=parity, labeller=labeller, student=GaussianNB())}
 
 
-def discrete_frame(seed, groups=(2,), outcomes=2, rows=400):
+def discrete_frame(seed, groups=(2,), outcomes=2, rows=240):
     """Biased and small enough to write its whole domain out."""
     rng = np.random.default_rng([seed, *groups, outcomes])
     codes = [rng.choice(size, rows, p=rng.dirichlet(np.full(size, 8.0))) for size in groups]
@@ -72,11 +67,15 @@ def laid_out(fit, frame):
 
 
 @pytest.mark.parametrize(
-    ("rate", "parity"), [(0.8, "probabilities"), (1.0, "probabilities"), (None, "probabilities"), (1.0, "predictions")]
-)
-@pytest.mark.parametrize(
-    ("groups", "outcomes", "option"),
-    [((4,), 3, "each"), ((2, 3), 2, "joint"), ((2, 2), 2, "each")],
+    ("groups", "outcomes", "option", "rate", "parity"),
+    [
+        ((4,), 3, "each", 1.0, "probabilities"),
+        ((2, 3), 2, "joint", 0.8, "probabilities"),
+        ((2, 2), 2, "each", None, "probabilities"),
+        ((2, 2), 2, "each", 1.0, "predictions"),
+        pytest.param((4,), 3, "each", 1.0, "predictions", marks=pytest.mark.slow),
+        pytest.param((2, 3), 2, "joint", 1.0, "predictions", marks=pytest.mark.slow),
+    ],
 )
 def test_the_fair_table_holds_exactly(groups, outcomes, option, rate, parity):
     frame = discrete_frame(0, groups, outcomes)
@@ -100,7 +99,7 @@ def test_the_fair_table_holds_exactly(groups, outcomes, option, rate, parity):
 
 @pytest.mark.parametrize(
     ("groups", "outcomes", "parity"),
-    [((2,), 2, "predictions"), ((3,), 3, "predictions"), ((2, 3), 2, "probabilities"), ((2, 2, 2), 3, "probabilities")],
+    [((2,), 2, "predictions"), ((2, 2, 2), 3, "probabilities")],
 )
 def test_nobody_but_the_outcome_changes(groups, outcomes, parity):
     frame = discrete_frame(1, groups, outcomes)
@@ -125,21 +124,11 @@ def test_with_a_representation_rate_only_the_size_of_the_groups_changes():
     assert fit.certificate.effective_rows == pytest.approx(kish, rel=1e-9)
 
 
-@pytest.mark.parametrize(("name", "parity"), [("german", "probabilities"), ("compas", "probabilities")])
-def test_real_data(name, parity):
-    try:
-        data = datasets.load(name)
-    except OSError as problem:
-        pytest.skip(str(problem))
+def test_real_data():
+    data = datasets.load("german")
     protected = list(data.protected)[:1]
-    fit = debias(
-        data.frame,
-        data.outcome,
-        protected,
-        **AS_THEY_ARE | relabelled(parity, labeller=LogisticRegression(max_iter=300)),
-    )
-    if parity == "probabilities":
-        assert fit.certificate.achieved["statistical_rate"][protected[0]] == pytest.approx(1, abs=1e-8)
+    fit = debias(data.frame, data.outcome, protected, **AS_THEY_ARE)
+    assert fit.certificate.achieved["statistical_rate"][protected[0]] == pytest.approx(1, abs=1e-8)
     np.testing.assert_allclose(fit.weights().sum(axis=1), 1, rtol=0, atol=1e-8)
     fair = np.exp(fit.distribution.density.log_probability(fit.weighted.codes))
     cells = np.bincount(fit.weighted.codes[:, 0], weights=fair, minlength=fit.certificate.table.size)
@@ -191,47 +180,6 @@ def test_rows_that_break_a_rule_about_the_outcome_weigh_nothing_and_nobody_is_gi
     assert (weights[(frame["z0"] == "g0") & (frame["b"] == "b0")] == 0).all()
 
 
-def test_rules_and_decisions_together():
-    frame = discrete_frame(5)
-    for outcome in ("o0", "o1"):
-        rules = [{"y": outcome, "a": "a1"}]
-        fit = debias(frame, "y", "z0", forbid=rules, **AS_THEY_ARE | relabelled("predictions"))
-        whole = enumerated(fit, frame)
-        assert whole["probability"][(whole["y"] == outcome) & (whole["a"] == "a1")].max() == 0
-
-
-def test_a_target_and_a_rule_that_leave_a_row_without_an_outcome():
-    frame = discrete_frame(6, (2,), 3)
-    rules = [{"y": "o0", "a": "a1"}, {"y": "o1", "a": "a1"}]
-    with pytest.raises(InfeasibleError, match="leave no outcome for some rows"):
-        debias(frame, "y", "z0", forbid=rules, target={"y": {"o0": 0.5, "o1": 0.5, "o2": 0.0}}, **QUICK)
-
-
-def test_a_group_that_lacks_an_outcome_gets_it_from_its_own_rows():
-    frame = discrete_frame(7, (3,))
-    frame = frame[(frame["z0"] != "g2") | (frame["y"] != "o1")]
-    fit = debias(frame, "y", "z0", **AS_THEY_ARE)
-    assert not fit.certificate.filled_cells
-    assert rates_of(laid_out(fit, frame), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.5])
-def test_groups_without_rows(share):
-    frame = discrete_frame(8, (2, 2))
-    frame = frame[(frame["z0"] != "g1") | (frame["z1"] != "g1")]
-    options = {**QUICK, "base_share": share, "groups": "joint"}
-    fit = debias(frame, "y", ["z0", "z1"], **options)
-    assert fit.certificate.achieved["statistical_rate"]["z0 × z1"] == pytest.approx(1, abs=1e-8)
-    if share == 0:
-        with pytest.raises(InfeasibleError, match="base_share > 0"):
-            debias(frame, "y", ["z0", "z1"], representation_rate=1.0, **options)
-    else:
-        filled = debias(frame, "y", ["z0", "z1"], representation_rate=1.0, **options)
-        assert filled.certificate.achieved["representation_rate"]["z0 × z1"] == pytest.approx(1, abs=1e-8)
-        with pytest.raises(InfeasibleError, match="no rows"):
-            filled.weights()
-
-
 def test_a_missing_outcome_is_a_level_if_it_is_compared():
     frame = discrete_frame(9)
     frame.loc[::7, "y"] = None
@@ -259,24 +207,6 @@ def test_a_missing_outcome_that_is_not_compared_stays_as_common_as_it_is():
     np.testing.assert_allclose(rates[0], frame["y"].value_counts(normalize=True).sort_index(), atol=1e-8)
 
 
-def test_weigh_is_the_same_for_every_library():
-    frame = discrete_frame(10, (2,), 3)
-    frame["age"] = np.random.default_rng(0).integers(18, 80, len(frame))
-    tables = {"pandas": frame, "polars": pl.from_pandas(frame), "pyarrow": pa.Table.from_pandas(frame)}
-    found = []
-    for table in tables.values():
-        weighed = debias(table, "y", "z0", **AS_THEY_ARE).weigh(table, name="fair")
-        assert type(weighed) is type(table)
-        long = pd.DataFrame({name: list(np.asarray(weighed[name])) for name in (*frame.columns, "fair")})
-        found.append(long)
-        assert len(long) == 3 * len(frame)
-        assert list(long["age"]) == [*frame["age"]] * 3  # rows keep everything else as it is
-        np.testing.assert_allclose(shares(long, ["z0"], "fair"), shares(frame.assign(n=1.0), ["z0"], "n"), atol=1e-9)
-        assert rates_of(long.assign(probability=long["fair"]), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
-    pd.testing.assert_frame_equal(found[0], found[1], check_dtype=False)
-    pd.testing.assert_frame_equal(found[0], found[2], check_dtype=False)
-
-
 # ---------------------------------------------------------------- the other outputs
 
 
@@ -293,7 +223,7 @@ def test_save_and_load(tmp_path):
     assert (tmp_path / "again").read_bytes() == (tmp_path / "fit").read_bytes()
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("share", [0.0, 0.5])
 def test_drawn_rows_and_a_topped_up_table_are_fair(share):
     frame = discrete_frame(12, (2,), 2)
     fit = debias(frame, "y", "z0", random_state=0, **QUICK | {"base_share": share})
@@ -338,9 +268,7 @@ def test_fitting_again_with_another_base_keeps_the_labels(monkeypatch):
 @pytest.mark.parametrize(
     "labeller",
     [
-        LogisticRegression(),
         make_pipeline(StandardScaler(), LogisticRegression()),
-        GaussianNB(),
         DecisionTreeClassifier(random_state=0),  # probabilities of 0 and 1
         None,
     ],
@@ -397,19 +325,3 @@ def test_a_choice_by_its_name_is_the_plan_with_that_parity(parity, monkeypatch):
     named, planned = (debias(frame, "y", "z0", relabel=plan) for plan in (parity, Relabel(parity=parity)))
     assert (named.request.relabel, named.request.relabelling) == (parity, planned.request.relabel)
     np.testing.assert_array_equal(named.weights(), planned.weights())
-
-
-def fingerprint():
-    fit = debias(discrete_frame(19, rows=60), "y", "z0", relabel="predictions", random_state=3)
-    return hashlib.sha256(fit.weights().tobytes() + fit.sample(100).to_csv().encode()).hexdigest()
-
-
-@pytest.mark.slow
-@pytest.mark.process
-def test_the_same_twice_and_in_another_process():
-    environment = {**os.environ, "PYTHONHASHSEED": "2", "PYTHONPATH": os.pathsep.join(sys.path)}
-    script = "from test_relabelled import fingerprint; print(fingerprint(), end='')"
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True, timeout=300
-    )
-    assert fingerprint() == fingerprint() == done.stdout

@@ -13,7 +13,6 @@ from fairmaxent.errors import ColumnError, ForbiddenError, RateError
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.records import pack, unpack
 from fairmaxent.fit.request import Request
-from fairmaxent.options import storing_options_of, with_options_of
 from tables import random_frame
 
 FULL = Request(
@@ -150,50 +149,3 @@ def test_unknown_and_missing_arguments_are_named_as_those_of_the_function():
         debias(frame(), "y")
     with pytest.raises(TypeError, match=r"FairMaxEnt\(\) has no option 'row'"):
         fairmaxent.FairMaxEnt(row=3)
-
-
-def test_a_new_field_needs_no_other_line():
-    """One field with its check: the front doors show it, take it, and refuse what it refuses."""
-    from dataclasses import dataclass
-
-    @dataclass(frozen=True, kw_only=True)
-    class Longer(Request):
-        largest_weight: float | None = None
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            if self.largest_weight == 0:
-                raise InputError("largest_weight is 0")
-
-    @with_options_of(Longer)
-    def fit(frame, request):
-        return request.largest_weight
-
-    class Door:
-        @storing_options_of(Longer, without=())
-        def __init__(self, protected=None):
-            self.protected = protected
-
-    assert fit(None, "y", "z", largest_weight=3) == 3
-    with pytest.raises(InputError, match="largest_weight is 0"):
-        fit(None, "y", "z", largest_weight=0)
-    assert Door(largest_weight=2).largest_weight == 2
-    assert Door().largest_weight is None
-    assert unpack(pack(Request("y", "z")), Request) == Request("y", "z")
-
-
-def test_a_subclass_may_have_parameters_of_its_own():
-    from fairmaxent.aif360 import FairMaxEntPreprocessing
-
-    class Adapter(FairMaxEntPreprocessing):
-        def __init__(self):
-            super().__init__([{"sex": 0}], [{"sex": 1}], base_share=0.4)
-
-    class Sampler(fairmaxent.FairMaxEnt):
-        def __init__(self, protected=None, extra=1):
-            super().__init__(protected)
-            self.extra = extra
-
-    assert Adapter().base_share == 0.4
-    table = frame()
-    assert len(Sampler("z0").fit_resample(table.drop(columns="y"), table["y"])[0]) == len(table)

@@ -10,7 +10,7 @@ import pytest
 
 import fairmaxent
 
-QUICK, MANY = 15, 200
+QUICK, MANY = 5, 200
 
 
 def random_people(seed):
@@ -66,7 +66,7 @@ def test_two_hundred_problems_are_exact():
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
-@pytest.mark.parametrize("rates", [(1.0, 1.0), (0.8, 1.0), (None, 0.7)])
+@pytest.mark.parametrize("rates", [(1.0, 1.0), (None, 0.7)])
 def test_the_table_is_the_closest_one_by_another_solver(rates):
     counts = np.random.default_rng(1).integers(5, 40, (2, 2, 3)).astype(float)  # hired, z, grade
     rows = [[f"h{h}", f"z{z}", f"g{g}"] for h, z, g in np.ndindex(counts.shape) for _ in range(int(counts[h, z, g]))]
@@ -173,45 +173,3 @@ def test_files_reports_summaries_and_other_libraries(tmp_path):
 def test_refusals(options, words):
     with pytest.raises(fairmaxent.InputError, match=words):
         fairmaxent.debias(random_people(0), **{"outcome": ["hired", "grade"], "protected": "z", **options})
-
-
-def test_a_rate_of_group_sizes_is_named_without_an_outcome(tmp_path):
-    frame = random_people(5)
-    fit = fairmaxent.debias(
-        frame,
-        ["hired", "grade"],
-        "z",
-        favourable={"hired": "yes", "grade": "low"},
-        within="x",
-        representation_rate=1.0,
-        largest_weight=1.5,
-        estimate=None,
-    )
-    fit.save(tmp_path / "fit.fme")
-    fit.report(tmp_path / "report.md", trade_off=False)
-    report = (tmp_path / "report.md").read_text()
-    loaded = fairmaxent.load(tmp_path / "fit.fme")
-    for text in (str(fit), str(fit.certificate), str(loaded.certificate), str(fairmaxent.verify(tmp_path / "fit.fme"))):
-        assert text.count("epresentation rate of z within x") == 1 + text.count("the representation rate of z within x")
-        assert "representation rate of hired" not in text
-    assert sum("the representation rate" in warning for warning in fit.certificate.warnings) == 1
-    assert "All groups of z within x have the same size." in report
-    assert "hired = yes is equally common in all groups of z within x." in report
-    assert "| Statistical rate of z within x, grade = low |" in report
-    assert " by z" not in report.split("### The rates in detail")[0].replace("grade = low, by z", "")
-
-
-def test_the_remedy_for_a_tiny_group_is_an_option_that_can_be_passed():
-    n = 600
-    frame = pd.DataFrame(
-        {"sex": ["F"] * 5 + ["M"] * (n - 5), "race": ["a", "b", "c"] * (n // 3), "x": ["p", "q"] * (n // 2)}
-    )
-    frame["hired"] = np.where(np.arange(n) % 5 < 2, "yes", "no")
-    frame["kept"] = np.where(np.arange(n) % 7 < 3, "yes", "no")
-    asked = {"representation_rate": 0.5, "estimate": None}
-    fit = fairmaxent.debias(frame, ["hired", "kept"], ["sex", "race"], **asked)
-    assert "representation_rate={'sex': None, 'race': 0.5}" in fit.certificate.warnings[0]
-    within = fairmaxent.debias(frame, "hired", ["sex", "race"], within="x", **asked)
-    assert "representation_rate={'sex': None, 'race': 0.5}" in within.certificate.warnings[0]
-    asked["representation_rate"] = {"sex": None, "race": 0.5}
-    assert fairmaxent.debias(frame, ["hired", "kept"], ["sex", "race"], **asked).certificate.wanted

@@ -9,7 +9,6 @@ import pytest
 import fairmaxent
 from fairmaxent import InfeasibleError, InputError, Relabel, debias
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.uncertainty import Span
 
 SHARES = np.array([[0.30, 0.25, 0.02, 0.10], [0.20, 0.08, 0.01, 0.04]])
 
@@ -63,7 +62,7 @@ def test_intervals_cover(options):
 def test_intervals_of_the_data_are_the_usual_ones_of_shares():
     """With many rows, the bootstrap of a share is its normal interval."""
     frame = drawn(1, rows=20_000)
-    before = debias(frame, "y", "z").uncertainty(replicates=400, random_state=0).before
+    before = debias(frame, "y", "z").uncertainty(replicates=300, random_state=0).before
     for name, span in before.groups.items():
         share = (frame["z"] == name[-1]).mean()
         margin = 1.96 * np.sqrt(share * (1 - share) / len(frame))
@@ -75,7 +74,7 @@ def test_design_weights_widen_the_intervals_by_what_they_cost():
     """Half of the rows with weight 10: a share has the variance of the Hájek ratio, Σw²(1[z] − p)² / (Σw)²."""
     frame = drawn(2, rows=20_000)
     weight = np.where(np.arange(len(frame)) % 2, 10.0, 1.0)
-    before = debias(frame.assign(w=weight), "y", "z", weight="w").uncertainty(replicates=400, random_state=0).before
+    before = debias(frame.assign(w=weight), "y", "z", weight="w").uncertainty(replicates=300, random_state=0).before
     for name, span in before.groups.items():
         member = (frame["z"] == name[-1]).to_numpy()
         share = weight @ member / weight.sum()
@@ -111,10 +110,10 @@ def test_equal_rates_are_not_called_unequal():
     equal = np.outer([0.6, 0.4], [0.3, 0.3, 0.2, 0.2])
     reached = [
         debias(drawn(seed, shares=equal), "y", "z", random_state=0)
-        .uncertainty(replicates=100)
+        .uncertainty(replicates=50)
         .before.statistical_rate["z"]
         .high
-        for seed in range(10)
+        for seed in range(5)
     ]
     assert np.mean(np.array(reached) >= 1) >= 0.8
 
@@ -130,8 +129,8 @@ def test_equal_rates_are_not_called_unequal():
 )
 def test_the_values_are_those_of_the_certificate(options):
     fit = debias(drawn(5), "y", "z", **options)
-    result = fit.uncertainty(replicates=50, random_state=1)
-    assert result.replicates + result.infeasible == 50
+    result = fit.uncertainty(replicates=40, random_state=1)
+    assert result.replicates + result.infeasible == 40
     rates = {"representation_rate": result.after.representation_rate, "statistical_rate": result.after.statistical_rate}
     for kind, spans in rates.items():
         assert spans["z"].value == pytest.approx(fit.certificate.achieved[kind]["z"])
@@ -144,7 +143,7 @@ def test_the_values_are_those_of_the_certificate(options):
 def test_an_outcome_that_nobody_has_in_a_group_may_have_been_missed():
     """With nobody among 30, up to about a tenth of the group might have the outcome; the estimate stays zero."""
     counts = np.array([[300, 30], [200, 0]])
-    span = debias(frame_of(counts), "y", "z").uncertainty(random_state=0).before.cells["y = 1, z = 1"]
+    span = debias(frame_of(counts), "y", "z").uncertainty(replicates=300, random_state=0).before.cells["y = 1, z = 1"]
     assert span.value == 0
     assert span.low < 0.0005
     assert 1.5 / 530 < span.high < 4 / 530
@@ -206,12 +205,3 @@ def test_what_has_no_intervals_is_refused():
     predictions = replace(fit.request, relabel=Relabel(parity="predictions"))
     with pytest.raises(InputError, match="predictions"):
         replace(fit, request=predictions).uncertainty()
-
-
-def test_a_cell_that_only_the_data_have_is_printed_too():
-    frame = drawn(3)
-    fit = debias(frame, "y", "z", statistical_rate=None, forbid=[{"y": "1", "z": "2"}], base_share=0, estimate=None)
-    spans = fit.uncertainty(replicates=40, random_state=0)
-    assert spans.before.cells["y = 1, z = 2"].value > 0
-    assert spans.after.cells["y = 1, z = 2"] == Span(0.0, 0.0, 0.0)
-    assert "y = 1, z = 2" in str(spans)

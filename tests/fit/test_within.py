@@ -5,13 +5,12 @@ from itertools import product
 import cvxpy as cp
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 import fairmaxent
 from fairmaxent.relabelling.labellers import TREE
 
-QUICK, MANY = 25, 1000
+QUICK, MANY = 8, 1000
 
 
 def random_table(seed):
@@ -116,7 +115,7 @@ def closest(cells, levels, rate):
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # than 1e-12, which is tighter than needed
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("rate", [1.0, 0.7])
 def test_the_table_is_the_closest_one_by_another_solver(seed, rate):
     rng = np.random.default_rng(seed)
@@ -128,26 +127,10 @@ def test_the_table_is_the_closest_one_by_another_solver(seed, rate):
     assert np.abs(fit.certificate.table - expected).max() < 1e-6
 
 
-def test_weights_and_drawn_rows_have_the_rates_too():
-    frame, *_ = random_table(1)
-    fit = fairmaxent.debias(frame, "y", "z", within="s", base_share=0.2, estimate=None)
-    weighed = fit.weigh(frame)
-    table = weighed.groupby(["s", "z", "y"]).fair_weight.sum().unstack(fill_value=0.0)
-    rates = table.div(table.sum(axis=1), axis=0).unstack("z")
-    compared = rates.dropna()
-    filled = fit.certificate.filled_cells
-    if not filled:
-        spread = compared.T.groupby(level=0).agg(lambda group: group.max() - group.min())
-        assert spread.to_numpy().max() < 1e-9
-    drawn = fit.sample(20_000, random_state=0)
-    rates = fairmaxent.metrics.statistical_rate(drawn, "y", "z", within="s", favourable="y1")
-    assert rates.value > 0.9
-
-
 # ---------------------------------------------------------------- kinds of strata
 
 
-def decisions(rows=3000, seed=0):
+def decisions(rows=1000, seed=0):
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({"group": rng.choice(["a", "b"], rows, p=[0.7, 0.3]), "age": rng.integers(18, 70, rows)})
     frame["label"] = np.where(rng.random(rows) < 0.3 + 0.3 * (frame.group == "a"), "yes", "no")
@@ -279,32 +262,6 @@ def test_relabelling_keeps_people_and_gives_equal_means_within_strata():
     assert np.abs(shares - (frame.decision == "taken").groupby(frame.label).mean()).max() < 1e-9
 
 
-def test_decisions_of_a_student_are_compared_within_strata():
-    frame = decisions(1200)
-    plan = fairmaxent.Relabel(parity="predictions", labeller=TREE, student=TREE)
-    fit = fairmaxent.debias(frame, "decision", "group", within="label", relabel=plan, estimate=None)
-    (rate,) = fit.certificate.decisions.rates
-    assert rate.grouping == "group within label"
-    by_stratum = {}
-    for share in fit.certificate.decisions.shares:
-        if share.outcome == "decision = taken":
-            group, stratum = share.group.split(", ")
-            by_stratum.setdefault(stratum, {})[group] = share.share
-    ratios = [min(groups.values()) / max(groups.values()) for groups in by_stratum.values() if max(groups.values()) > 0]
-    assert rate.rate <= min(ratios) + 1e-12
-
-
-def test_the_estimate_is_within_strata():
-    frame = decisions(1500)
-    plan = fairmaxent.Estimate(output="weights", student=TREE)
-    fit = fairmaxent.debias(frame, "decision", "group", favourable="taken", within="label", estimate=plan)
-    scores = fit.certificate.estimate
-    assert list(scores.after.by_predictions) == ["group within label"]
-    # A model that sees label and group decides within labels by group, so before it is far from equal.
-    assert 0 <= scores.before.by_probabilities["group within label"] < 0.95
-    assert scores.after.by_probabilities["group within label"] > scores.before.by_probabilities["group within label"]
-
-
 def test_storage_summary_uncertainty_and_intervals(tmp_path):
     frame = decisions(800)
     fit = fairmaxent.debias(frame, "decision", "group", favourable="taken", within="label", estimate=None)
@@ -330,48 +287,6 @@ def test_storage_summary_uncertainty_and_intervals(tmp_path):
         fit.sample(5000, random_state=3), "decision", "group", favourable="taken", within="label"
     )
     assert low - 1e-9 <= drawn.value <= high + 1e-9
-
-
-def test_a_fit_that_fills_cells_of_several_strata_can_be_stored(tmp_path):
-    people = {("f", "x", "no"): 9, ("f", "y", "yes"): 7, **{("m", t, o): 6 for t in "xy" for o in ("no", "yes")}}
-    rows = [row for row, count in people.items() for _ in range(count)]
-    data = pd.DataFrame(rows, columns=["sex", "team", "hired"])
-    fit = fairmaxent.debias(data, "hired", "sex", within="team", statistical_rate=0.9, estimate=None)
-    assert fit.certificate.filled_cells == ("hired = no, sex = f, team = y", "hired = yes, sex = f, team = x")
-    fit.save(tmp_path / "fit")
-    assert fairmaxent.load(tmp_path / "fit").certificate.filled_cells == fit.certificate.filled_cells
-
-
-def test_lazy_frames_and_polars_give_the_same_table():
-    frame = decisions(600)
-    fits = [
-        fairmaxent.debias(table, "decision", "group", within="label", estimate=None)
-        for table in (frame, pl.from_pandas(frame), pl.from_pandas(frame).lazy())
-    ]
-    for fit in fits[1:]:
-        assert np.abs(fit.certificate.table - fits[0].certificate.table).max() < 1e-12
-
-
-def test_the_certificate_and_the_report_speak_of_strata(tmp_path):
-    frame = decisions(600)
-    fit = fairmaxent.debias(frame, "decision", "group", within="label", estimate=None)
-    assert "statistical rate of group within label" in str(fit.certificate)
-    fit.report(tmp_path / "report.md", data=frame)
-    text = (tmp_path / "report.md").read_text()
-    assert "group within label" in text
-    assert "Each stratum of label keeps its size" in text
-    assert 'within="label"' in text or "within='label'" in text
-
-
-def test_the_estimator_takes_names_and_positions():
-    frame = decisions(600)
-    expected = fairmaxent.debias(frame, "decision", "group", within="label", estimate=None).weights()
-    features, outcome = frame.drop(columns="decision"), frame.decision
-    for within in ("label", ["label"], 2, [2], {"label": None}):
-        estimator = fairmaxent.FairMaxEnt("group", within=within, estimate=None).fit(features, outcome)
-        assert np.abs(estimator.sample_weight_ - expected).max() < 1e-9
-    with pytest.raises(fairmaxent.errors.ColumnError, match="within is column 9"):
-        fairmaxent.FairMaxEnt("group", within=9).fit(features, outcome)
 
 
 def test_scores_of_defendants_have_equal_opportunity_and_odds_exactly():

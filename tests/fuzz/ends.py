@@ -15,7 +15,7 @@ from fairmaxent.cli.group import group
 from fairmaxent.fit import pipeline
 from quiet import Seeded
 
-CALLS = int(os.environ.get("FUZZ_CALLS", "150"))
+CALLS = int(os.environ.get("FUZZ_CALLS", "60"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
 SECONDS = 20  # that this process may compute
 BYTES = 2 * 2**30

@@ -15,8 +15,8 @@ from clifiles import QUIET, ROLES, biased_table
 from fairmaxent.cli.config import config_keys
 from fairmaxent.files.write import write_table
 
-FILES = int(os.environ.get("FUZZ_FILES", "200"))
-CONFIGS = int(os.environ.get("FUZZ_CONFIGS", "60"))
+FILES = int(os.environ.get("FUZZ_FILES", "112"))
+CONFIGS = int(os.environ.get("FUZZ_CONFIGS", "30"))
 FORMATS = ("csv", "tsv", "csv.gz", "parquet", "arrow", "jsonl", "xlsx")
 DEBIAS = ["debias", "DATA", *ROLES, *QUIET]
 # Each command, in which DATA is the file, with what it writes.

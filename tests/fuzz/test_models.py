@@ -23,7 +23,7 @@ from fairmaxent.fit import pipeline
 from modelfiles import array_bytes, members_of, sealed
 from quiet import DOMAIN, Seeded, people
 
-MUTANTS = int(os.environ.get("FUZZ_MODELS", "96"))
+MUTANTS = int(os.environ.get("FUZZ_MODELS", "66"))
 KINDS = {
     "polars": {},
     "pandas": {"table": "pandas", "forbid": [{"job": "a", "town": "x"}], "favourable": "yes"},
@@ -59,6 +59,7 @@ def original(name, folder):
 def test_a_mutant_is_refused_or_harmless(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     content = original(name, tmp_path)
+    use(fairmaxent.load(tmp_path / "original"))
     members, path = members_of(content), tmp_path / "mutant"
     refused = 0
     for number in range(MUTANTS // len(NAMES)):
@@ -76,12 +77,6 @@ def test_a_mutant_is_refused_or_harmless(name, tmp_path, monkeypatch):
             warnings.simplefilter("error")
             use(fit)
     assert refused
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_an_untouched_file_passes_the_same_use(name, tmp_path):
-    (tmp_path / "model").write_bytes(original(name, tmp_path))
-    use(fairmaxent.load(tmp_path / "model"))
 
 
 # ---------------------------------------------------------------- use

@@ -25,8 +25,8 @@ def test_the_same_cases():
     assert sorted(RECORDED) == sorted(CASES)
 
 
-# Each tries boosting out dozens of times.
-SLOW = ("relabel_three_outcomes",)
+# Each tries models out dozens of times.
+SLOW = ("cli_relabel", "estimate_rows", "relabel_three_outcomes", "relabel_threshold", "save_and_load_relabelled")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from fairmaxent.maxent.priors.product import Product
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.solvers import BoxNewton, Newton, NewtonCG, Status
 from oracle import KINDS, dense, matrix_of, one_hot, random_blocks, random_prior, random_rows
+from tables import times
 
 MODES = ["cells", "attributes", "moments"]
 
@@ -57,7 +58,7 @@ def _check_optimum(prior, features, levels, solution, *, atol=1e-9):
 @pytest.mark.parametrize("kind", KINDS)
 def test_newton_finds_the_enumerated_optimum(kind, mode, first):
     """8 priors × 3 kinds of features × 90 problems, and as many three times more in the exhaustive run."""
-    for seed in range(first, first + 90):
+    for seed in range(first, first + times(90)):
         prior, features, levels = _problem(seed, kind, mode)
         optimum = maximise_entropy(prior, features, levels, describe=str)
         assert optimum.solution.status is Status.CONVERGED
@@ -72,7 +73,7 @@ def test_newton_finds_the_enumerated_optimum(kind, mode, first):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_hessian_free_agrees(kind, mode):
-    for seed in range(12):
+    for seed in range(times(12)):
         prior, features, levels = _problem(1000 + seed, kind, mode)
         optimum = maximise_entropy(prior, features, levels, describe=str, solver=NewtonCG())
         _check_optimum(optimum.dual.prior, features, levels, optimum.solution)

@@ -11,6 +11,7 @@ from sklearn.calibration import calibration_curve
 
 from fairmaxent.metrics import calibration
 from judgement import judge
+from tables import times
 
 # Observed minus promised: F 0.5 − 0.4, M 0.75 − 0.85.
 COLUMNS = {
@@ -101,7 +102,7 @@ def test_the_errors_are_those_of_the_judgement():
     st.lists(st.tuples(st.sampled_from("abc"), st.booleans(), st.integers(0, 8)), min_size=2, max_size=30),
     st.integers(1, 12),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(60), deadline=None)
 def test_bins_add_up_to_their_group(rows, bins):
     group, happened, eighths = (list(part) for part in zip(*rows, strict=True))
     happened[0] = True

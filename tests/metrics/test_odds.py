@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import fairmaxent
 from fairmaxent.errors import LevelError
 from judgement import judge
-from tables import random_frame
+from tables import random_frame, times
 
 # In most tests, missing values are a group of their own.
 equal_opportunity = partial(fairmaxent.metrics.equal_opportunity, missing="compare")
@@ -130,7 +130,7 @@ def test_several_outcomes_are_compared_each_on_its_own():
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans(), st.booleans()), min_size=1, max_size=25))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(100), deadline=None)
 def test_any_table_has_a_rate_or_a_reason(rows):
     frame = pl.DataFrame(rows, schema=["g", "y", "said"], orient="row")
     shares = {group: [said for g, y, said in rows if g == group and y] for group in sorted({row[0] for row in rows})}

@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 from fairmaxent.errors import InputError
 from fairmaxent.metrics.trial import OVERALL, Run, Trial
 from judgement import judge, worst_ratio
+from tables import times
 
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=30)
 
@@ -38,7 +39,7 @@ def area_under_curve(positive, score, weights):
 
 
 @given(ROWS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(200), deadline=None)
 def test_the_area_is_the_share_of_pairs_in_order(rows):
     positive, score, weight = (np.array(part) for part in zip(*rows, strict=True))
     better = total = 0.0
@@ -144,7 +145,7 @@ def test_a_threshold_needs_two_outcomes_of_which_one_is_favourable():
 
 
 @given(st.integers(0, 10_000), st.integers(1, 12))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 def test_a_weight_is_that_many_rows(seed, bins):
     truth, chances, group, _ = scored(seed, rows=60, outcomes=3)
     times = np.random.default_rng(seed).integers(0, 4, 60)

@@ -128,7 +128,7 @@ def support(result, frame) -> tuple[int, int]:
     return old, len(possible) - old
 
 
-@pytest.mark.parametrize("name", ["compas-small", "adult-small"])
+@pytest.mark.parametrize("name", ["compas-small", pytest.param("adult-small", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("method", [baselines.kamiran_calders, baselines.king_zeng])
 def test_entire_domain_kamiran_calders_and_king_zeng_no(method, name):
     """They weigh rows, so their support is the data's and no draw is new."""
@@ -164,7 +164,7 @@ def test_entire_domain_calmon_reaches_it_without_using_it():
     assert exact[unseen].sum() == pytest.approx(0, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", ["compas-small", "adult-small"])
+@pytest.mark.parametrize("name", ["compas-small", pytest.param("adult-small", marks=pytest.mark.slow)])
 def test_entire_domain_ours_yes(name):
     """Every point of the domain has positive probability, for any base; so has the paper's prior alone."""
     own = data(name)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from fairmaxent.errors import FairMaxEntError, InputError
 from fairmaxent.plain_text import visible
@@ -24,37 +24,30 @@ class SupersededError(Exception):
     """Newer work has come in, or the user stopped this, so nobody needs it any more."""
 
 
-class StaleError(InputError):
-    """The page shows another table than the one that is open."""
+def explained(problem: BaseException, *, hide: str) -> tuple[str, int]:
+    """Say what went wrong, and the status of an answer that says it.
 
-    def __init__(self) -> None:
-        super().__init__("Another table was opened, perhaps in another tab. Reload this page.")
-
-
-def status_of(problem: BaseException) -> int:
-    """The status of the answer to a request that failed."""
-    from click import ClickException
-
-    return 422 if isinstance(problem, FairMaxEntError | OSError | MemoryError | ClickException) else 500
-
-
-def problem_text(problem: BaseException, *, hide: str) -> str:
-    """Say what went wrong; ``hide`` is the folder of the session, whose path means nothing to the reader."""
+    ``hide`` is the folder of the session, whose path means nothing to the reader.
+    """
     from click import ClickException
 
     from fairmaxent.app.page_options import as_labelled, labelled
 
-    text = f"This is a bug in fairmaxent, not in your data ({type(problem).__name__}: {problem}). Please report it."
+    status = 422
     if isinstance(problem, FairMaxEntError):
         text = labelled(problem.spelled(as_labelled))
     elif isinstance(problem, ClickException):
         text = labelled(problem.format_message())
     elif isinstance(problem, MemoryError):
         text = "There is not enough memory for this; leave out columns, or take a part of the rows."
-    elif isinstance(problem, OSError) and problem.strerror:
-        text = f"The file could not be read or written: {problem.strerror}. Check the free space on this computer."
+    elif isinstance(problem, OSError):
+        why = problem.strerror or str(problem)
+        text = f"The file could not be read or written: {why}. Check the free space on this computer."
+    else:
+        status = 500
+        text = f"This is a bug in fairmaxent, not in your data ({type(problem).__name__}: {problem}). Please report it."
     text = re.sub(rf"{re.escape(hide + os.sep)}(\d+{re.escape(os.sep)})?", "", text)
-    return visible(f"{text[:1].upper()}{text[1:]}")
+    return visible(f"{text[:1].upper()}{text[1:]}"), status
 
 
 class LatestOnly:
@@ -97,10 +90,11 @@ class Job:
     result: Any = None
     error: str | None = None
 
-    def stop(self, why: str | None = None) -> None:
+    def stop(self, why: str | None = None) -> Self:
         """Stop it, if it runs; its thread ends when it next reports its progress."""
         if self.state == "running":
             self.error, self.state = why, "stopped" if why is None else "failed"
+        return self
 
 
 class Jobs:
@@ -148,6 +142,6 @@ class Jobs:
         try:
             result, state, error = work(progress), "done", None
         except Exception as problem:
-            result, state, error = None, "failed", problem_text(problem, hide=self._hide)
+            result, state, error = None, "failed", explained(problem, hide=self._hide)[0]
         if job.state == "running":  # it was not stopped
             job.result, job.error, job.state = result, error, state

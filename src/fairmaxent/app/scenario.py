@@ -1,26 +1,161 @@
-"""A scenario: what the page asks for, as the records that the command line makes of the same options, and its fit."""
+"""A table that was opened, and a scenario: what the page asks of it, as records of the command line, and its fit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from fairmaxent.app.opened_table import OpenedTable
-from fairmaxent.app.page_options import FILING_NAMES, PageOptions, meaningful, page_options
+import narwhals
+
+from fairmaxent.app.page_options import FILING_NAMES, READING_NAMES, PageOptions, meaningful, page_options
+from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.config import declared
 from fairmaxent.cli.debias import debias_command as debias
+from fairmaxent.cli.inspect import inspect_command as inspect
+from fairmaxent.cli.options import outputs
 from fairmaxent.cli.output import OutputOptions
-from fairmaxent.cli.reading import DomainOptions
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions
 from fairmaxent.cli.request import REQUEST_NAMES, AskedOptions, RoleOptions
 from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.domain import Domain
+from fairmaxent.data.frames import load_library, open_frame, read_weights
 from fairmaxent.data.roles import Reading
+from fairmaxent.engines.lazy_frame import collect
 from fairmaxent.errors import InputError
 from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import OutputOption
 from fairmaxent.fit.pipeline import read_frame
 from fairmaxent.fit.request import Request
+
+_LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows
+_SLICES = 20  # from all over the file
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedTable:
+    """A file of the session, read when it is needed."""
+
+    number: int  # so that an old page notices that another table was opened
+    path: Path
+    typed: str  # how a command names it: the path given to the app, or the name of the file that was uploaded
+    title: str
+    can_be_taken: bool = False  # whether the page offers the table itself, because it came with the package
+    asked: Mapping[str, Any] = field(default_factory=dict)  # how the page wants it to be read
+    is_upload: bool = False  # and may come from anywhere
+    _levels: dict[str, Domain] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def options(self) -> PageOptions:
+        """How the page wants it to be read."""
+        return page_options(inspect, ["-"], self.asked, names=READING_NAMES)
+
+    def reading(self, drop: Sequence[str] = ()) -> ReadingOptions:
+        """How it is read, without some columns."""
+        return replace(self.options.record(ReadingOptions), drop=list(drop) or None)
+
+    @cached_property
+    def _received(self) -> TableFile | None:
+        """An upload as it is read by default; None for Parquet, and for files that are no uploads."""
+        return read_upload(self.path, self.reading()) if self.is_upload else None
+
+    @cached_property
+    def _scanned(self) -> TableFile | None:
+        return self.reading().scan(str(self.path)) if self._received is None else None
+
+    @cached_property
+    def _read(self) -> TableFile:
+        return self._read_with(())
+
+    def _read_with(self, texts: Sequence[str]) -> TableFile:
+        """The whole table; remarks about the file name it as the user knows it, and not where the app keeps it."""
+        table = self._received
+        if table is None:
+            table = self.reading().read(str(self.path), texts=texts)
+        elif texts:
+            table = read_upload(self.path, self.reading(), texts) or table
+
+        def as_typed(part: object) -> object:
+            return part.replace(str(self.path), self.typed) if isinstance(part, str) else part
+
+        remarks = ((remark,) if isinstance(remark, str) else remark for remark in table.remarks)
+        return replace(table, remarks=tuple(tuple(map(as_typed, remark)) for remark in remarks))
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether the rows stay in the file."""
+        return self._scanned is not None
+
+    def file(self, drop: Sequence[str] = (), *, in_memory: bool = False, texts: Sequence[str] = ()) -> TableFile:
+        """The table without some columns; a Parquet file is scanned unless it has to be in memory.
+
+        ``texts`` are columns that were declared as text; if they were read as anything else, they are read again.
+        """
+        whole = self._read if in_memory or self._scanned is None else self._scanned
+        if self._scanned is None and self.not_text(texts):
+            whole = self._read_with(texts)
+        return self.reading(drop).without_dropped(whole)
+
+    def not_text(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Those of the columns that hold anything but text, as the file was read."""
+        text = load_library("polars").String
+        return tuple(name for name in names if self.schema.get(name, text) != text)
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The columns and their types."""
+        return dict(self.file().frame.collect_schema())
+
+    @cached_property
+    def rows(self) -> int:
+        """How many rows it has."""
+        if self._scanned is None:
+            return len(self._read.frame)
+        return int(_collected(self._scanned.frame.select(load_library("polars").len())).item())
+
+    @cached_property
+    def looked_at(self) -> Any:
+        """The rows that Look shows: all of them, or some from all over a large Parquet file."""
+        if self._scanned is None:
+            return self._read.frame
+        lazy, rows = self._scanned.frame, self.rows
+        if rows <= _LOOKED_AT:
+            return _collected(lazy)
+        slices = [lazy.slice(number * rows // _SLICES, _LOOKED_AT // _SLICES) for number in range(_SLICES)]
+        return load_library("polars").concat(map(_collected, slices))
+
+    def levels(self, drop: Sequence[str], columns_as: DomainOptions, weight: str | None) -> Domain:
+        """The levels of the columns that Look shows; those learned last are kept, as roles change more often."""
+        key = repr((tuple(drop), columns_as, weight))
+        if key not in self._levels:
+            frame = self.looked_at.drop(list(drop))
+            domain = columns_as.domain(frame, weight)
+            if domain is None:
+                rows = frame if weight is None else frame.drop(weight)
+                domain = Domain.infer(rows, weight=read_weights(open_frame(frame), weight))
+            self._levels.clear()
+            self._levels[key] = domain
+        return self._levels[key]
+
+    def file_names(self) -> tuple[str, str, str, bool]:
+        """Names for table, model and report beside the data, and whether the table is written in the form of the data.
+
+        They are only names: the app itself writes in a folder of its own.
+        """
+        words = outputs(self.typed, self.file().form)
+        table, report = words[1], words[words.index("--report") + 1]
+        stem = os.path.basename(self.typed).split(".")[0] or "table"
+        return table, os.path.join(os.path.dirname(table), f"{stem}-model.fme"), report, "--like-input" in words
+
+
+def _collected(lazy: Any) -> Any:
+    """Read rows of a Parquet file, which may be damaged beyond its footer."""
+    return collect(narwhals.from_native(lazy)).to_native()
+
 
 ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))
 COLUMN_NAMES = ("bins", "kinds", "order", "max_levels")
@@ -43,10 +178,8 @@ class Scenario:
     asked: AskedOptions
     wanted: OutputOptions
     columns_as: DomainOptions
-    mode: str  # what is made: rows, weights or rows to add
-    drop: tuple[str, ...]  # columns that are left out
-    typed: tuple[str | None, ...]  # how the options are typed
-    domain_text: str | None  # a declared domain
+    domain_text: str | None
+    declaration: Declaration | None  # which that is
     pdf: bool  # whether the report is printed, too
 
     @classmethod
@@ -67,7 +200,8 @@ class Scenario:
             replace(wanted, report="report.html").check("-")  # there always is one
             asked.check(options.context, roles)
         text = text if asked.has("epsilon") or asked.has("release") else None
-        source = table.file(options.drop, texts=_texts(text))
+        declaration = declared(text, "The list of public values") if text else None
+        source = table.file(options.drop, texts=declaration.texts if declaration else ())
         return cls(
             given=values,
             table=table,
@@ -76,10 +210,8 @@ class Scenario:
             asked=asked,
             wanted=wanted,
             columns_as=options.record(DomainOptions),
-            mode=wanted.mode,
-            drop=options.drop,
-            typed=options.typed,
             domain_text=text or None,
+            declaration=declaration,
             pdf=bool(pdf),
         )
 
@@ -92,34 +224,26 @@ class Scenario:
     @property
     def needs_rows_in_memory(self) -> bool:
         """Whether the rows of a Parquet file have to be read: relabelling writes each several times."""
-        asked, weighs = self.asked, self.mode == "weights"
+        asked, weighs = self.asked, self.wanted.mode == "weights"
         return (weighs and asked.has("relabel")) or (self.domain_text is None and asked.has("release"))
 
     @property
     def file(self) -> TableFile:
         """The table as it is fitted."""
-        return self.table.file(self.drop, in_memory=self.needs_rows_in_memory, texts=self.texts)
+        return self.table.file(self.options.drop, in_memory=self.needs_rows_in_memory, texts=self.texts)
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The columns that were declared as text, though the file looks different."""
-        return () if self.table.is_lazy else self.table.not_text(_texts(self.domain_text))
+        return self.table.not_text(self.declaration.texts) if self.declaration and not self.table.is_lazy else ()
 
     def request(self) -> Request:
         """Make the request, which refuses what makes no sense; its domain is that which was declared, if one was."""
-        if self.domain_text is not None and self.columns_as.given:
+        if self.declaration is not None and self.columns_as.given:
             raise InputError(
                 "“Public values of every column” say how columns are read; leave bins, kinds and orders out"
             )
-        return self.asked.request(self.roles, None if self.domain_text is None else _declared(self.domain_text))
-
-
-def _declared(text: str) -> Declaration:
-    return declared(text, "The list of public values")
-
-
-def _texts(text: str | None) -> tuple[str, ...]:
-    return () if not text else _declared(text).texts
+        return self.asked.request(self.roles, self.declaration)
 
 
 class Readings:
@@ -155,7 +279,7 @@ class Readings:
 def _key(scenario: Scenario, request: Request) -> object:
     """All that the reading depends on."""
     roles = (request.outcome, request.also_names, request.protected_names, request.within_names, request.weight)
-    columns = (scenario.drop, scenario.columns_as, scenario.domain_text, request.detail, request.release)
+    columns = (scenario.options.drop, scenario.columns_as, scenario.domain_text, request.detail, request.release)
     if request.privacy is not None:
         return repr((roles, columns, replace(request.privacy), request.forbid))
     return repr((scenario.needs_rows_in_memory, roles, columns, sorted(request.named_columns)))
@@ -172,7 +296,7 @@ class Fitted:
     @property
     def output(self) -> OutputOption:
         """What a model will be trained on, if this is taken."""
-        return "weights" if self.scenario.mode == "weights" else "rows"
+        return "weights" if self.scenario.wanted.mode == "weights" else "rows"
 
     @property
     def fit(self) -> Fit:

@@ -20,7 +20,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from fairmaxent.app.guard import Guard
-from fairmaxent.app.jobs import SupersededError, problem_text, status_of
+from fairmaxent.app.jobs import SupersededError, explained
 from fairmaxent.errors import InputError
 from fairmaxent.progress import Progress
 
@@ -38,7 +38,7 @@ _MOST_JSON = 1 << 20  # bytes of a request
 
 Values = dict[str, Any]
 Act = Callable[["Session", Values], Values]
-Answer = Callable[["Session", Request], Awaitable[Values]]
+Taken = Callable[["Session", Request], Awaitable[Values]]  # what a request brings
 
 
 def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
@@ -65,35 +65,51 @@ def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
         state = starting.result().state() if starting.done() else {"table": None, "starting": True}
         return JSONResponse({**state, "examples": EXAMPLES, "most_bytes": most_bytes})
 
-    async def answered(answer: Answer, request: Request) -> Response:
+    async def answered(taken: Taken, act: Act, request: Request) -> Response:
         """Wait for the session, and turn every failure into an answer that the page can show."""
         session = await asyncio.wrap_future(starting)
         try:
-            return JSONResponse(await answer(session, request))
+            return JSONResponse(await run_in_threadpool(act, session, await taken(session, request)))
         except SupersededError:
             return JSONResponse({"superseded": True})
         except Exception as problem:
-            text = problem_text(problem, hide=str(session.folder))
-            return JSONResponse({"error": text}, status_code=status_of(problem))
+            text, status = explained(problem, hide=str(session.folder))
+            return JSONResponse({"error": text}, status_code=status)
 
-    posts: dict[str, Answer] = {"upload": partial(_upload, most_bytes)}
-    posts |= {name: partial(_posted, post) for name, post in _POSTS.items()}
+    def post(path: str, taken: Taken, act: Act) -> Route:
+        return Route(f"/api/{path}", partial(answered, taken, act), methods=["POST"])
+
     routes = [
         Route("/", page),
         Route("/static/{name}", page),
         Route("/files/{folder:int}/{name}", file),
         Route("/api/first", first),
-        *(Route(f"/api/{path}", partial(answered, partial(_got, get))) for path, get in _GETS.items()),
-        *(Route(f"/api/{path}", partial(answered, post), methods=["POST"]) for path, post in posts.items()),
+        *(Route(f"/api/{path}", partial(answered, _in_path, act)) for path, act in _GETS.items()),
+        *(post(path, _in_json, act) for path, act in _POSTS.items()),
+        post("upload", partial(_in_file, most_bytes), lambda session, values: session.open_uploaded(**values)),
     ]
     return Guard(Starlette(routes=routes), port=port)
 
 
-async def _got(get: Act, session: Session, request: Request) -> Values:
-    return get(session, request.path_params)
+# ---------------------------------------------------------------- what a request brings
 
 
-async def _upload(most_bytes: int, session: Session, request: Request) -> Values:
+async def _in_path(session: Session, request: Request) -> Values:
+    return request.path_params
+
+
+async def _in_json(session: Session, request: Request) -> Values:
+    body = [part async for part in _parts(request, _MOST_JSON, "the page sent too much; reload it")]
+    try:
+        values = json.loads(b"".join(body))
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict):
+        raise InputError("the page sent something that cannot be read; reload it")
+    return values
+
+
+async def _in_file(most_bytes: int, session: Session, request: Request) -> Values:
     """Take a file, in pieces, and refuse it as soon as it is too large."""
     from fairmaxent.data.limits import memory_text
 
@@ -106,9 +122,10 @@ async def _upload(most_bytes: int, session: Session, request: Request) -> Values
         with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             async for part in _parts(request, most_bytes, refusal):
                 file.write(part)
-        return await run_in_threadpool(session.open_uploaded, request.query_params.get("name", "table"), target)
-    finally:
+    except BaseException:
         target.unlink(missing_ok=True)
+        raise
+    return {"name": request.query_params.get("name", "table"), "uploaded": target}
 
 
 async def _parts(request: Request, most: int, refusal: str) -> AsyncIterator[bytes]:
@@ -121,19 +138,7 @@ async def _parts(request: Request, most: int, refusal: str) -> AsyncIterator[byt
         yield part
 
 
-async def _posted(post: Act, session: Session, request: Request) -> Values:
-    return await run_in_threadpool(post, session, await _values(request))
-
-
-async def _values(request: Request) -> Values:
-    body = [part async for part in _parts(request, _MOST_JSON, "the page sent too much; reload it")]
-    try:
-        values = json.loads(b"".join(body))
-    except (ValueError, RecursionError):
-        values = None
-    if not isinstance(values, dict):
-        raise InputError("the page sent something that cannot be read; reload it")
-    return values
+# ---------------------------------------------------------------- what is done with it
 
 
 def _options(values: Values) -> Values:
@@ -165,19 +170,13 @@ def _start(session: Session, values: Values) -> Values:
     return vars(session.jobs.start(kind, works[kind]))
 
 
-def _stop(session: Session, values: Values) -> Values:
-    job = session.jobs.get(values.get("number"))
-    job.stop()
-    return vars(job)
-
-
 def _fit(session: Session, values: Values) -> Values:
     """Fit the newest wish, in the thread of the live fits."""
     work = partial(session.fit, values.get("table"), _options(values), spend=values.get("spend") is True)
     return session.live.submit(work).result()
 
 
-# What the page gets, what it posts, and what is done with it; posts in a thread.
+# What the page gets, what it posts, and what is done with it, in a thread.
 _GETS: dict[str, Act] = {
     "state": lambda session, values: session.state(),
     "job/{number:int}": lambda session, values: vars(session.jobs.get(values["number"])),
@@ -192,7 +191,7 @@ _POSTS: dict[str, Act] = {
     "rename": lambda session, values: session.rename(values.get("number"), values.get("name")),
     "unpin": lambda session, values: session.unpin(values.get("number")),
     "job": _start,
-    "stop": _stop,
+    "stop": lambda session, values: vars(session.jobs.get(values.get("number")).stop()),
 }
 
 

@@ -9,15 +9,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from fairmaxent.app.jobs import Jobs, LatestOnly, StaleError, problem_text
-from fairmaxent.app.opened_table import OpenedTable
+from fairmaxent.app.jobs import Jobs, LatestOnly, explained
 from fairmaxent.app.page_options import as_labelled, forms
-from fairmaxent.app.repeat import FileNames, command_text, python_text
-from fairmaxent.app.scenario import Fitted, Readings, Scenario
+from fairmaxent.app.scenario import Fitted, OpenedTable, Readings, Scenario
 from fairmaxent.app.shown import drafted, drawn_blocks, look_at, seen
-from fairmaxent.app.taking import take, weigh
+from fairmaxent.app.taking import command_text, python_text, take, weigh
 from fairmaxent.app.upload import cool_down
 from fairmaxent.errors import InputError, Option
+from fairmaxent.files.formats import COMPRESSED, SUFFIXES
 from fairmaxent.fit.pipeline import fit_rows, with_estimate
 from fairmaxent.plain_text import plain_json, visible
 from fairmaxent.progress import Progress
@@ -30,6 +29,8 @@ MOST_PINS = 3
 _PIN_LENGTH = 40  # of the name of a pin
 _NAME_LENGTH = 100  # of a file
 _OF_A_FIT = ("estimate", "evaluate", "take", "trade-off")  # slow work that is about one fit
+_ACCEPTED = ",".join((*SUFFIXES, *COMPRESSED))
+_STALE = "Another table was opened, perhaps in another tab. Reload this page."
 _CHANGED = "What you ask for has changed meanwhile, so this was stopped. Start it again."
 
 
@@ -71,7 +72,7 @@ class Session:
         try:
             self._show(OpenedTable(self._next(), Path(path), typed=path, title=os.path.basename(path)))
         except Exception as problem:
-            self.problem = problem_text(problem, hide=str(self.folder))
+            self.problem = explained(problem, hide=str(self.folder))[0]
 
     def open_uploaded(self, name: str, uploaded: Path) -> Values:
         """Open a file that the browser sent, and keep it under a harmless form of its name."""
@@ -121,7 +122,7 @@ class Session:
     def state(self) -> Values:
         """Everything that the page shows."""
         opened, unread = self.opened, self._unread
-        always = {"unread": None if unread is None else _named(unread), "forms": forms()}
+        always = {"unread": None if unread is None else _named(unread), "forms": forms(), "suffixes": _ACCEPTED}
         if opened is None:
             return {"table": None, "problem": self.problem, **always}
         return {
@@ -168,27 +169,27 @@ class Session:
         return self._answered(opened, fitted, perf_counter() - began)
 
     def _answered(self, opened: OpenedTable, fitted: Fitted, seconds: float) -> Values:
-        scenario, names = fitted.scenario, FileNames.of(fitted.scenario)
+        scenario = fitted.scenario
         answer = plain_json(
             {
                 "scenario": scenario.given,
                 "wishes": scenario.options.wishes,
                 "see": seen(fitted.fit),
-                "command": command_text(scenario, names, fitted.estimated),
-                "python": python_text(scenario, fitted.fit, names, fitted.estimated),
+                "command": command_text(fitted),
+                "python": python_text(fitted),
                 "seconds": seconds,
                 "spent": self._readings.spent if scenario.asked.has("epsilon") else [],
             }
         )
         with self._lock:
             if self.opened is not opened:
-                raise StaleError
+                raise InputError(_STALE)
             self._fitted, self._answer, self._files = fitted, answer, []
         return {"answer": answer}
 
     def _current_table(self, number: object) -> OpenedTable:
         if self.opened is None or number != self.opened.number:
-            raise StaleError
+            raise InputError(_STALE)
         return self.opened
 
     # ------------------------------------------------------------ slow work
@@ -218,7 +219,10 @@ class Session:
     def evaluate(self, progress: Progress) -> Values:
         """Judge the new rows before they are shared, as the report does if asked."""
         _, fitted = self._current()
-        scenario, frame = fitted.scenario, fitted.scenario.table.file(fitted.scenario.drop, in_memory=True).frame
+        scenario, frame = (
+            fitted.scenario,
+            fitted.scenario.table.file(fitted.scenario.options.drop, in_memory=True).frame,
+        )
         progress("judging the rows", 0.1)
         judged = evaluated(fitted.fit, frame, mode=scenario.wanted.mode, iid=scenario.wanted.iid, spell=as_labelled)
         self._check_current(fitted)
@@ -227,8 +231,7 @@ class Session:
     def take(self, progress: Progress) -> Values:
         """Write the files to take."""
         _, fitted = self._current()
-        folder, command = self._new_folder(), str((self._answer or {}).get("command"))
-        files = take(fitted, FileNames.of(fitted.scenario), folder, command, progress)
+        files = take(fitted, self._new_folder(), progress)
         self._check_current(fitted)
         with self._lock:
             self._files = files

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.page_options import KEPT, as_labelled, page_options
-from fairmaxent.app.scenario import COLUMN_NAMES, ROLE_NAMES
+from fairmaxent.app.scenario import COLUMN_NAMES, ROLE_NAMES, OpenedTable
 from fairmaxent.cli.inspect import domain_draft, inspect_command, inspected
 from fairmaxent.cli.reading import DomainOptions
 from fairmaxent.cli.request import RoleOptions

@@ -1,16 +1,16 @@
-"""What Take makes, by the same functions as the command line: the files, and weights for known margins."""
+"""What Take makes, by the same functions as the command line, and the command and the Python that repeat it."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairmaxent.app.opened_table import OpenedTable
 from fairmaxent.app.page_options import FILING_NAMES, IN_APP, page_options
-from fairmaxent.app.repeat import FileNames, typed_text
-from fairmaxent.app.scenario import Fitted
+from fairmaxent.app.scenario import Fitted, OpenedTable
 from fairmaxent.cli.debias import make_report, make_result
+from fairmaxent.cli.options import command_line
+from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.rake import RakeOptions, rake_command
 from fairmaxent.cli.rake import make_report as make_raking_report
 from fairmaxent.cli.reading import DomainOptions, source_of
@@ -18,37 +18,129 @@ from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.write import Staging, write_table
+from fairmaxent.options import as_python, python_lines
 from fairmaxent.plain_text import plain_json
 from fairmaxent.progress import Progress
 from fairmaxent.raking.certificate import few_rows_warnings
 from fairmaxent.raking.raking import rake
 from fairmaxent.report.browser import find_browser
-from fairmaxent.report.source import Source
+from fairmaxent.report.source import Source, reading_lines
 
-_WHATS = {"rows": "New rows, to train on", "weights": "Your rows with weights", "top-up": "Rows to add to yours"}
+# What can be taken: what the page calls it, and the end of its file's name.
+_WHATS = {
+    "rows": ("New rows, to train on", "-fair"),
+    "weights": ("Your rows with weights", "-fair-weights"),
+    "top-up": ("Rows to add to yours", "-fair-added"),
+}
+_UNTYPABLE = "# Some names in this table cannot be typed in a command; the Python below repeats it."
 
 
-def take(fitted: Fitted, names: FileNames, folder: Path, command: str, progress: Progress) -> list[dict[str, Any]]:
-    """Write the fair table, the model and the report into the folder; return what the page says about them."""
+def named(fitted: Fitted) -> OutputOptions:
+    """What is taken, with the files as the command names them; no private table has the form of the file."""
     scenario = fitted.scenario
+    table, model, report, like_input = scenario.table.file_names()
+    return replace(
+        scenario.wanted,
+        output=_WHATS[scenario.wanted.mode][1].join(table.rsplit("-fair", 1)),
+        like_input=like_input and not scenario.asked.has("epsilon"),
+        estimate=fitted.estimated or "none",
+        model=model,
+        report=report,
+        pdf=f"{os.path.splitext(report)[0]}.pdf" if scenario.pdf else None,
+    )
+
+
+def _domain_file(fitted: Fitted) -> str | None:
+    """The name of a file for the declared domain, if there is one."""
+    stem = os.path.splitext(fitted.scenario.table.file_names()[2])[0]
+    return None if fitted.scenario.domain_text is None else f"{'-domain'.join(stem.rsplit('-report', 1))}.toml"
+
+
+# ---------------------------------------------------------------- the command and the Python
+
+
+def command_text(fitted: Fitted) -> str:
+    """The command, on one line, or why there is none; what has its default is left out."""
+    table, wanted = fitted.scenario.table, named(fitted)
+    words = ["fairmaxent", "debias", table.typed, *fitted.scenario.options.typed, *table.options.typed]
+    files = {"--domain": _domain_file(fitted), "--estimate": wanted.estimate, "-o": wanted.output}
+    files |= {"--model": wanted.model, "--report": wanted.report, "--pdf": wanted.pdf}
+    words += [word for name, value in files.items() if value is not None for word in (name, value)]
+    return _typed([*words, *(["--like-input"] if wanted.like_input else [])])
+
+
+def _typed(words: Sequence[str | None]) -> str:
+    return command_line(words) or _UNTYPABLE
+
+
+def python_text(fitted: Fitted) -> str:
+    """The Python that writes the same table."""
+    scenario, fit, wanted = fitted.scenario, fitted.fit, named(fitted)
+    is_lazy = scenario.table.is_lazy and not scenario.needs_rows_in_memory
+    in_pieces = is_lazy and wanted.mode == "rows"
+    narrowed = list(_narrowing(fitted, is_lazy=is_lazy))
+    options = [line for line in python_lines(fit.request) if not line.strip().startswith("estimate=")]
+    options += ["    domain=domain,"] if any(line.startswith("domain =") for line in narrowed) else []
+    plan = None if fitted.estimated is None else scenario.asked.trial_of(fitted.estimated)
+    lines = [*_reading(fitted, is_lazy=is_lazy), *(["frame = table", *narrowed] if narrowed else [])]
+    lines += ["fit = fairmaxent.debias(", f"    {'frame' if narrowed else 'table'},", *options]
+    lines += [f"    estimate={as_python(plan)},", ")"]
+    rows, iid = fit.table.size if wanted.rows is None else wanted.rows, ", iid=True" if wanted.iid else ""
+    if in_pieces:
+        lines += ["from fairmaxent.cli.output import write_drawn", "from fairmaxent.files.write import Staging"]
+        lines.append(f"with Staging([{wanted.output!r}]) as staging:")
+        lines.append(f"    write_drawn(fit, {rows}, staging, {wanted.output!r}, format=None{iid})  # in pieces")
+    else:
+        results = {"weights": f"weigh(table, name={wanted.weight_name!r})", "top-up": "top_up()"}
+        lines += ["from fairmaxent.files.write import write_table"]
+        lines.append(f"result = fit.{results.get(wanted.mode, f'sample({rows}{iid})')}")
+        lines.append(f"write_table(result, {wanted.output!r}{', form=file.form' if wanted.like_input else ''})")
+    imports = [line for line in lines if line.startswith(("import ", "from "))]
+    imports.sort(key=lambda line: (line.startswith("from "), line))
+    return "\n".join([*imports, "", *(line for line in lines if line not in imports), ""])
+
+
+def _reading(fitted: Fitted, *, is_lazy: bool) -> list[str]:
+    """The table in the file."""
+    table, texts = fitted.scenario.table, fitted.scenario.texts
+    if is_lazy:
+        return ["import fairmaxent", "import polars", f"table = polars.scan_parquet({table.typed!r})"]
+    how = {name: value for name, value in vars(table.reading()).items() if value not in (None, ())}
+    options = [f"Reading({', '.join(f'{name}={value!r}' for name, value in how.items())})"] if how else []
+    options += [f"texts={texts!r}"] if texts else []
+    imports = ["from fairmaxent.files.formats import read_table", "from fairmaxent.files.reading import Reading"]
+    read = f"file = read_table({', '.join([repr(table.typed), *options])})"
+    return [*imports[: 2 if how else 1], "import fairmaxent", read, "table = file.frame"]
+
+
+def _narrowing(fitted: Fitted, *, is_lazy: bool) -> Iterator[str]:
+    """From the table in the file to the one that is fitted, and to its domain."""
+    scenario, declared = fitted.scenario, _domain_file(fitted)
+    own_way = is_lazy and bool(scenario.columns_as.given)  # what `Domain.infer` cannot do
+    source = Source(dropped=scenario.options.drop, domain={} if own_way else scenario.columns_as.given)
+    yield from (line for line in reading_lines(fitted.fit, source) if "Domain.declare" not in line)
+    if declared is not None:
+        yield from ("from fairmaxent.cli.config import read_domain", f"domain = read_domain({declared!r})")
+    elif own_way:
+        yield "from fairmaxent.cli.reading import DomainOptions"
+        yield f"domain = {scenario.columns_as!r}.domain(frame, {scenario.roles.weight!r})"
+
+
+# ---------------------------------------------------------------- the files
+
+
+def take(fitted: Fitted, folder: Path, progress: Progress) -> list[dict[str, Any]]:
+    """Write the fair table, the model and the report into the folder; return what the page says about them."""
+    scenario, wanted = fitted.scenario, named(fitted)
     if scenario.pdf:
         find_browser()  # refuses, before any work, if there is none
-
-    def here(name: str | None) -> str | None:
-        return None if name is None else str(folder / os.path.basename(name))
-
-    source = scenario.file
-    wanted = replace(
-        scenario.wanted,
-        output=here(names.table),
-        like_input=names.like_input,
-        estimate=fitted.estimated or "none",
-        model=here(names.model),
-        report=here(names.report),
-        pdf=here(names.pdf),
-        force=True,
-    ).in_form(source)
-    progress("drawing" if scenario.mode != "weights" else "weighing", 0.1)
+    source, command = scenario.file, command_text(fitted)
+    names = {"output": wanted.output, "model": wanted.model, "report": wanted.report, "pdf": wanted.pdf}
+    names["domain"] = _domain_file(fitted)
+    paths = {what: str(folder / os.path.basename(name)) for what, name in names.items() if name is not None}
+    domain = paths.pop("domain", None)
+    wanted = replace(wanted, **paths, force=True).in_form(source)  # type: ignore[arg-type]
+    progress("drawing" if wanted.mode != "weights" else "weighing", 0.1)
     with Staging(wanted.targets, force=True) as staging:
         result = make_result(
             fitted.fit, source, wanted, staging, lambda stage, share: progress(stage, 0.1 + 0.5 * share)
@@ -56,10 +148,9 @@ def take(fitted: Fitted, names: FileNames, folder: Path, command: str, progress:
         progress("writing the report", 0.6)
         make_report(result, wanted, staging, _origin(scenario.table, scenario.columns_as, command))
         progress("writing the report", 0.95)
-    domain = here(names.domain)
     if domain is not None:
         Path(domain).write_text(scenario.domain_text or "", encoding="utf-8")
-    whats = {wanted.output: _WHATS[scenario.mode], wanted.model: "Model", wanted.report: "Report"}
+    whats = {wanted.output: _WHATS[wanted.mode][0], wanted.model: "Model", wanted.report: "Report"}
     return _files({**whats, wanted.pdf: "Report as PDF", domain: "Public values"})
 
 
@@ -120,8 +211,8 @@ def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress:
     )
     progress("writing", 0.5)
     alike = ["--like-input"] if like_input else []
-    words = ["fairmaxent", "rake", table.typed, "--margins", names["margins"], *options.typed, *table.reading_typed]
-    command = typed_text([*words, "-o", names["output"], *alike, "--report", names["report"]])
+    words = ["fairmaxent", "rake", table.typed, "--margins", names["margins"], *options.typed, *table.options.typed]
+    command = _typed([*words, "-o", names["output"], *alike, "--report", names["report"]])
     with Staging(wanted.targets, force=True) as staging:
         form = source.form if like_input else None
         staging.write_table(raking.weigh(source.frame, name=wanted.weight_name), paths["output"], form=form)

@@ -5,32 +5,19 @@ unequal length); it also knows the line number that an error message needs.
 """
 
 import codecs
-import contextlib
 import csv
 import io
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairmaxent.data.frames import is_foreign, load_library
 from fairmaxent.data.limits import LONGEST_CELL, need_memory
-from fairmaxent.errors import ColumnError, InputError, LimitError, Option, StorageError
+from fairmaxent.errors import InputError, LimitError, Option, StorageError, cut
 from fairmaxent.files.cells import typed_table
-from fairmaxent.files.reading import (
-    MISSING,
-    Reading,
-    Remark,
-    TableFile,
-    TableForm,
-    column_names,
-    remarks_around,
-    some_names,
-    title_count,
-    title_remark,
-)
+from fairmaxent.files.reading import Reading, Remark, TableForm, column_names, remarks_around, title_count
 
 DELIMITERS = ",;\t|"
 
@@ -43,43 +30,30 @@ _NEWLINE, _QUOTE = ord("\n"), ord('"')
 _BYTE_MEMORY, _CELL_MEMORY, _SLOW_CELL_MEMORY = 6, 24, 100
 
 
-@contextlib.contextmanager
-def _long_cells() -> Iterator[None]:
-    """Let Python's csv module read cells up to our limit, which for the whole process is 128 KiB by default."""
-    before = csv.field_size_limit(LONGEST_CELL)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
-
-
-@_long_cells()
 def read_csv(
     content: bytes, path: str, reading: Reading, texts: Collection[str] = (), format: str = "csv"
-) -> TableFile:
+) -> tuple[Any, list[Remark], TableForm]:
     """Read a table from the content of a file; ``texts`` are columns that stay text."""
+    csv.field_size_limit(LONGEST_CELL)  # of the whole process, by default 128 KiB
     _need_memory(len(content), 0, path)
     whole, encoding = _decode(content, path, reading.encoding)
     text = _without_last_lines(whole, reading.skip_last or 0)
-    if not text.strip() and whole.strip():
+    if not text.strip() and reading.skip_last:
         above = f"{path} has no table above its last {reading.skip_last} rows; set "
         raise InputError(above, Option("skip_last"), " to fewer")
-    if not text.strip():
-        raise InputError(f"{path} is empty; pass a table with column names and at least one row")
-    layout = _find_layout(text, reading, "\t" if format == "tsv" else None)
+    separator, separator_line, lines = _find_layout(text, reading, "\t" if format == "tsv" else None)
     remarks: list[Remark] = [] if encoding == "utf-8" else [f"{path} was read as {encoding}"]
-    cells = _read_cells(text[layout.start :], layout, reading.columns, len(content), path, remarks)
-    if layout.separator_line and reading.skip_lines is None:
-        remarks.append(f"{path} says in its first line what separates the cells ({layout.separator_line.strip()})")
-    if layout.lines > bool(layout.separator_line) and reading.skip_lines is None:
-        remarks.append(title_remark(path, f"line {layout.lines + 1}", cells.columns))
-    typed = typed_table(cells, ["", *(reading.missing or MISSING)], reading, texts, layout.separator)
+    if separator_line and reading.skip_lines is None:
+        remarks.append(f"{path} says in its first line what separates the cells ({separator_line.strip()})")
+    has_titles = lines > bool(separator_line) and reading.skip_lines is None
+    cells = _read_cells(text, separator, lines, reading, path, remarks, has_titles=has_titles)
+    typed = typed_table(cells, ["", *reading.markers], reading, texts, separator)
     frame, empty = _without_empty_end(typed.frame, path)
     remarks += [*typed.remarks, *empty, *remarks_around(frame, path, reading)]
     # Where a semicolon separates the cells, the comma is taken, and is the decimal mark even if no number shows it.
-    decimal = typed.decimal or ("," if layout.separator == ";" else ".")
+    decimal = typed.decimal or ("," if separator == ";" else ".")
     name = "utf-8-sig" if content.startswith(codecs.BOM_UTF8) else codecs.lookup(encoding).name
-    return TableFile(frame, tuple(remarks), form=TableForm(format, layout.separator, decimal, name))
+    return frame, remarks, TableForm(format, separator, decimal, name)
 
 
 def _need_memory(size: int, more: float, path: str) -> None:
@@ -150,18 +124,8 @@ def _line_start(text: str, lines: int) -> int:
 # ---------------------------------------------------------------- layout
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """Where the table begins in the text, and what separates its cells."""
-
-    separator: str
-    separator_line: str  # such as "sep=;", with its line end
-    start: int  # of the table, in characters
-    lines: int  # before it
-
-
-def _find_layout(text: str, reading: Reading, usual: str | None) -> _Layout:
-    """Find out what separates the cells, and skip lines above the header: as many as asked, or titles."""
+def _find_layout(text: str, reading: Reading, usual: str | None) -> tuple[str, str, int]:
+    """What separates the cells, the line that says so, and how many lines stand above the header."""
     line = _SEPARATOR_LINE.match(text)
     skipped = max(reading.skip_lines or 0, 1 if line else 0)
     start = _line_start(text, skipped)
@@ -179,8 +143,7 @@ def _find_layout(text: str, reading: Reading, usual: str | None) -> _Layout:
             separator = min(titled, key=lambda mark: titles[mark], default=separator)
         if titles[separator]:
             skipped += beginnings[separator][titles[separator]][0]
-            start = _line_start(text, skipped)
-    return _Layout(separator, line[0] if line else "", start, skipped)
+    return separator, line[0] if line else "", skipped
 
 
 def _beginning(text: str, separator: str) -> list[tuple[int, list[str]]]:
@@ -208,22 +171,27 @@ def _regular_width(records: Sequence[tuple[int, Sequence[str]]]) -> tuple[bool, 
 
 
 def _read_cells(
-    text: str, layout: _Layout, columns: Sequence[str] | None, size: int, path: str, remarks: list[Remark]
+    whole: str,
+    separator: str,
+    above: int,
+    reading: Reading,
+    path: str,
+    remarks: list[Remark],
+    *,
+    has_titles: bool,
 ) -> Any:
-    """Read the table in a text, from a file of this size, as a polars table of text."""
-    separator, above = layout.separator, layout.lines
+    """Read the table in a text as a polars table of text; ``above`` it stand lines that are no part of it."""
+    text = whole[_line_start(whole, above) :]
     lines, header = next(_records(text, separator, path, above), (0, []))
     if not header:
         what = f"{path} has no table after the {above} lines that were skipped; set "
         raise InputError(what, Option("skip_lines"), " to fewer")
-    _need_memory(size, _CELL_MEMORY * text.count(separator), path)
-    names = column_names(header if columns is None else columns, path, remarks)
-    if len(header) != len(names):
-        raise ColumnError(f"{path} has {len(header)} columns and {len(names)} names were given; name every column")
-    skipped = lines if columns is None else 0
+    _need_memory(len(text), _CELL_MEMORY * text.count(separator), path)
+    names = column_names(header, reading, path, remarks, f"line {above + 1}" if has_titles else "")
+    skipped = lines if reading.columns is None else 0
     cells = _fast(text, names, separator, skipped) if skipped <= 1 else None
     if cells is None:
-        _need_memory(size, _SLOW_CELL_MEMORY * text.count(separator), path)
+        _need_memory(len(text), _SLOW_CELL_MEMORY * text.count(separator), path)
         cells = _slow(text, names, separator, skipped, path, above)
     remarks += _joined_lines(text, separator, len(names), len(cells) + skipped, path, above)
     return cells
@@ -298,15 +266,13 @@ def _slow(text: str, names: Sequence[str], separator: str, skipped: int, path: s
         if len(record) != len(names):
             cells = "1 cell" if len(record) == 1 else f"{len(record)} cells"
             there = "there is 1 column" if len(names) == 1 else f"there are {len(names)} columns"
-            way_out: tuple[object, ...] = ()  # what else may help: the line may be no row
-            if not records:
-                way_out = (", or ", Option("skip_lines"), " if a title stands above the header")
-            elif len(record) < len(names):
-                way_out = (", or ", Option("skip_last"), " if it stands below the table")
+            some = cut(", ".join(names))
             raise StorageError(
-                f"{path}, line {above + line}: {cells}, but {there} ({some_names(names)}); repair the line, or set ",
+                f"{path}, line {above + line}: {cells}, but {there} ({some}); repair the line, or set ",
                 Option("delimiter"),
-                *way_out,
+                ", or ",
+                Option("skip_last" if records else "skip_lines"),
+                " if it is no row of the table",
             )
         records.append(record)
     return polars.DataFrame(records, schema=dict.fromkeys(names, polars.String), orient="row")

@@ -17,20 +17,9 @@ from typing import Any, NamedTuple
 
 from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import need_memory
-from fairmaxent.errors import ColumnError, InputError, Option, StorageError, cut, did_you_mean
+from fairmaxent.errors import InputError, Option, StorageError, cut, did_you_mean
 from fairmaxent.files.cells import Typed, missing_remarks, typed_table
-from fairmaxent.files.reading import (
-    MISSING,
-    Reading,
-    Remark,
-    TableFile,
-    TableForm,
-    check_inflated,
-    column_names,
-    remarks_around,
-    title_count,
-    title_remark,
-)
+from fairmaxent.files.reading import Reading, Remark, check_inflated, column_names, remarks_around, title_count
 
 _LOOKED_AT, _SHOWN = 50, 5  # rows, and names of sheets
 _XML_MEMORY, _CELL_MEMORY = 8, 100  # bytes of memory for each byte of XML, and for each cell
@@ -58,7 +47,9 @@ class _SheetCells(NamedTuple):
     merged: list[tuple[tuple[int, int], tuple[int, int]]]  # the first and the last cell of each range
 
 
-def read_xlsx(content: bytes, path: str, reading: Reading, texts: Collection[str] = ()) -> TableFile:
+def read_xlsx(
+    content: bytes, path: str, reading: Reading, texts: Collection[str] = ()
+) -> tuple[Any, list[Remark], None]:
     """Read a table from the content of a workbook; ``texts`` are columns that stay text."""
     remarks: list[Remark] = []
 
@@ -71,7 +62,7 @@ def read_xlsx(content: bytes, path: str, reading: Reading, texts: Collection[str
     columns = _columns(cells, path, reading, remarks)
     typed = _typed(columns, reading, texts, remarks)
     remarks += [*typed.remarks, *remarks_around(typed.frame, path, reading)]
-    return TableFile(typed.frame, tuple(remarks), form=TableForm("xlsx"))
+    return typed.frame, remarks, None
 
 
 # ---------------------------------------------------------------- the workbook and its sheets
@@ -185,11 +176,8 @@ def _columns(cells: _SheetCells, path: str, reading: Reading, remarks: list[Rema
         titles = title_count([_texts(cells.rows[row], range(min(filled), max(filled) + 1)) for row in looked_at])
     header, below = rows[titles], rows[titles + (given is None) :]
     used = sorted({column for row in (header, *below) for column in cells.rows[row]})
-    if given is not None and len(given) != len(used):
-        raise ColumnError(f"{path} has {len(used)} columns and {len(given)} names were given; name every column")
-    names = column_names(_texts(cells.rows[header], used) if given is None else given, path, remarks)
-    if titles:
-        remarks.append(title_remark(path, f"row {header + 1}", names))
+    row = f"row {header + 1}" if titles else ""
+    names = column_names(_texts(cells.rows[header], used), reading, path, remarks, row)
     gap = next((row for row, following in itertools.pairwise(below) if following != row + 1), None)
     if gap is not None:
         what = f"row {gap + 2} of the sheet in {path} is empty"
@@ -237,7 +225,7 @@ def _typed(
     by_name: Mapping[str, list[_Value | None]], reading: Reading, texts: Collection[str], remarks: list[Remark]
 ) -> Typed:
     """Give each column the type that all its cells have; texts are read as those of a CSV are."""
-    polars, missing = load_library("polars"), set(reading.missing or MISSING)
+    polars, missing = load_library("polars"), set(reading.markers)
     counts: dict[str, dict[str, int]] = {}
     columns: dict[str, Any] = {}
     mixed: list[str] = []

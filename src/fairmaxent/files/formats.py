@@ -8,7 +8,7 @@ import gzip
 import io
 import os
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError, Option, StorageError, did_you_mean, first_line, shown
-from fairmaxent.files.reading import STANDARD, Reading, TableFile, TableForm, read_content
+from fairmaxent.files.reading import STANDARD, Reading, Remark, TableFile, TableForm, read_content
 from fairmaxent.plain_text import visible
 
 FileFormat = str  # the name of a format: a key of FORMATS
@@ -38,7 +38,7 @@ class Format:
     """A format: how files in it are called and begin, which functions read and write it, and what it cannot hold."""
 
     suffixes: tuple[str, ...]
-    read: Callable[[bytes, str, Reading, Collection[str]], TableFile]
+    read: Callable[[bytes, str, Reading, Collection[str]], tuple[Any, Sequence[Remark], TableForm | None]]
     write: Callable[[Any, IO[bytes], str, TableForm | None, Any], tuple[str, ...]]  # returns what could not be kept
     magic: tuple[bytes, ...] = ()
     is_text: bool = False  # and can be compressed, or shown on a terminal
@@ -64,10 +64,10 @@ def read_table(
     refuse_options(path, reading, format)
     if not content.strip():
         raise InputError(f"{path} is empty; pass a table with column names and at least one row")
-    table = FORMATS[format].read(content, str(path), reading, texts)
-    if not len(table.frame):
+    frame, remarks, form = FORMATS[format].read(content, str(path), reading, texts)
+    if not len(frame):
         raise InputError(f"{path} has column names but no rows; pass a table with at least one row")
-    return table
+    return TableFile(frame, tuple(remarks), form=form or TableForm(format))
 
 
 def refuse_options(path: object, reading: Reading, format: str) -> None:

@@ -17,7 +17,6 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import check_file_columns, need_memory
 from fairmaxent.errors import ColumnError, StorageError, first_line
-from fairmaxent.files.reading import TableFile, TableForm
 
 _CELL_MEMORY = 8  # bytes of a cell, at least
 _JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
@@ -25,7 +24,7 @@ _JSON_LINES = 17_000  # that are looked at before the others: polars takes long 
 _STREAM = b"\xff\xff\xff\xff"  # the beginning of an Arrow stream
 
 
-def read_typed(content: bytes, path: str, *_: object, format: str) -> TableFile:
+def read_typed(content: bytes, path: str, *_: object, format: str) -> tuple[Any, tuple[()], None]:
     """Read a table in one of these formats."""
     polars = load_library("polars")
 
@@ -34,7 +33,7 @@ def read_typed(content: bytes, path: str, *_: object, format: str) -> TableFile:
 
     with library_errors(explain, OSError, ValueError, RecursionError):
         try:
-            return TableFile(_read(content, path, format, polars), form=TableForm(format))
+            return _read(content, path, format, polars), (), None
         except polars.exceptions.DuplicateError as repeated:
             what = f"{path} has two columns of the same name ({first_line(repeated)}); rename one"
             raise ColumnError(what) from repeated

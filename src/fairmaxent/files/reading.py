@@ -17,15 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
 
+from fairmaxent.data import limits
 from fairmaxent.data.frames import load_library
-from fairmaxent.data.limits import (
-    FREELY_INFLATED,
-    MOST_INFLATION,
-    check_file_columns,
-    memory_limit,
-    memory_text,
-    need_memory,
-)
 from fairmaxent.errors import (
     ColumnError,
     InputError,
@@ -33,7 +26,6 @@ from fairmaxent.errors import (
     Option,
     StorageError,
     check_choice,
-    cut,
     did_you_mean,
     spelled,
 )
@@ -117,6 +109,11 @@ class Reading:
         doc="Names of the columns, for a CSV or a sheet without a header.",
     )
 
+    @property
+    def markers(self) -> Sequence[str]:
+        """Cells that stand for a missing value."""
+        return self.missing or MISSING
+
     def __post_init__(self) -> None:
         for name, choices in (("decimal", Decimal), ("date_order", DateOrder)):
             if getattr(self, name) is not None:
@@ -190,7 +187,7 @@ def _raw(path: str | os.PathLike[str]) -> bytes:
         with open(path, "rb") as file:
             kind = os.fstat(file.fileno())
             if stat.S_ISREG(kind.st_mode):
-                need_memory(_LEAST_MEMORY * kind.st_size, f"reading {path}", "take a part of the rows")
+                limits.need_memory(_LEAST_MEMORY * kind.st_size, f"reading {path}", "take a part of the rows")
                 return file.read()
             if stat.S_ISCHR(kind.st_mode) and not file.isatty():
                 raise StorageError(f"{path} is a device, not a file; pass a table")
@@ -205,12 +202,12 @@ def _raw(path: str | os.PathLike[str]) -> bytes:
 
 def _read_stream(stream: BinaryIO, name: object) -> bytes:
     """Read a stream, whose size is not known, up to the limit of memory."""
-    buffer, most = io.BytesIO(), memory_limit() / _LEAST_MEMORY
+    buffer, most = io.BytesIO(), limits.memory_limit() / _LEAST_MEMORY
     while chunk := stream.read(_CHUNK):
         buffer.write(chunk)
         if buffer.tell() > most:
             raise LimitError(
-                f"{name} does not end within {memory_text(most)}, and each byte of a table takes at least "
+                f"{name} does not end within {limits.memory_text(most)}, and each byte of a table takes at least "
                 f"{_LEAST_MEMORY} of memory; take a part of the rows, or raise the limit with ",
                 Option("max_memory"),
             )
@@ -233,13 +230,13 @@ def _nearby(path: Path) -> str:
 
 def check_inflated(size: int, content: bytes, path: object, remedy: str) -> None:
     """Refuse a compressed file that would become too large: a few bytes can stand for many."""
-    by_size = max(FREELY_INFLATED, MOST_INFLATION * len(content))
-    most = min(by_size, memory_limit() / _LEAST_MEMORY)
+    by_size = max(limits.FREELY_INFLATED, limits.MOST_INFLATION * len(content))
+    most = min(by_size, limits.memory_limit() / _LEAST_MEMORY)
     if size > most:
         by_memory = ("take a part of the rows, or raise the limit with ", Option("max_memory"))
+        here, there = limits.memory_text(len(content)), limits.memory_text(most)
         raise LimitError(
-            f"{path} has {memory_text(len(content))}, and would have more than {memory_text(most)} once decompressed, "
-            "which is beyond the limit; ",
+            f"{path} has {here}, and would have more than {there} once decompressed, which is beyond the limit; ",
             *(by_memory if most < by_size else (remedy,)),
         )
 
@@ -298,23 +295,15 @@ def _is_header(record: Cells, above: Sequence[Cells], below: Sequence[Cells]) ->
     return not any(name == cell.strip() for other in below for name, cell in zip(names, other, strict=False))
 
 
-def title_remark(path: str, where: str, names: Cells) -> Remark:
-    """Say that what stands above the header was taken for a title."""
-    return (
-        f"the header of {path} ({some_names(names)}) is in {where}, and what stands above it is taken for a title; if "
-        "it is not, set ",
-        Option("skip_lines", 0),
-    )
+def column_names(header: Cells, reading: Reading, path: str, remarks: list[Remark], below_titles: str) -> list[str]:
+    """Names as given or as in the header, without spaces around them; a column without a name is numbered.
 
-
-def some_names(names: Cells) -> str:
-    """The first names of a header."""
-    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-
-
-def column_names(given: Cells, path: str, remarks: list[Remark]) -> list[str]:
-    """Names without spaces around them; a column without a name is numbered."""
-    check_file_columns(len(given), path)
+    ``below_titles`` is where the header stands, if what is above it was taken for a title.
+    """
+    given = header if reading.columns is None else reading.columns
+    if len(given) != len(header):
+        raise ColumnError(f"{path} has {len(header)} columns and {len(given)} names were given; name every column")
+    limits.check_file_columns(len(given), path)
     names = [name.strip() or f"column_{number}" for number, name in enumerate(given, 1)]
     unnamed = [name for name, original in zip(names, given, strict=True) if not original.strip()]
     if unnamed:
@@ -327,6 +316,10 @@ def column_names(given: Cells, path: str, remarks: list[Remark]) -> list[str]:
                 "If the first line holds data instead of names, name the columns with ",
                 Option("columns"),
             )
+    if below_titles:
+        some = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+        what = f"the header of {path} ({some}) is in {below_titles}, and what stands above it is taken for a title; if "
+        remarks.append((f"{what}it is not, set ", Option("skip_lines", 0)))
     return names
 
 
@@ -341,7 +334,7 @@ def remarks_around(frame: Any, path: str, reading: Reading) -> Iterator[Remark]:
     text = filled[0].strip(" :.") if filled and isinstance(filled[0], str) else ""
     what = ""
     if text and _TOTAL.fullmatch(text):
-        what = f"begins with {cut(text)!r} and was read as data; if it is a sum"
+        what = f"begins with {text!r} and was read as data; if it is a sum"
     elif text and len(filled) == 1 and len(last) > _PAIR:
         what = "only has a text and was read as data; if it is a remark"
     if what:

@@ -71,7 +71,7 @@ async function opening(what, text) {
 
 function drawOpenPart(busy) {
   redraw(byId("open"), () => drawOpen(byId("open"), {
-    examples: state.examples, most: state.most_bytes, opened: Boolean(state.table), busy,
+    examples: state.examples, most: state.most_bytes, suffixes: state.suffixes, opened: Boolean(state.table), busy,
     unread: state.unread, forms: state.forms, readAgain,
     openFile: (file) => opening(() => sized(file) && upload(file), `Reading ${file.name}…`),
     openDemo: (name) => opening(() => post("/api/demo", { name }), "Reading the example…"),

@@ -4,11 +4,9 @@ import { h, newId } from "./dom.js";
 import { form } from "./form.js";
 import { size } from "./format.js";
 
-const SUFFIXES = ".csv,.tsv,.txt,.xlsx,.parquet,.pq,.arrow,.feather,.jsonl,.ndjson,.gz";
-
-export function drawOpen(section, { examples, most, opened, unread, forms, openFile, openDemo, readAgain, busy }) {
+export function drawOpen(section, { examples, most, suffixes, opened, unread, forms, openFile, openDemo, readAgain, busy }) {
   const id = newId("file");
-  const input = h("input", { type: "file", id, class: "file", accept: SUFFIXES,
+  const input = h("input", { type: "file", id, class: "file", accept: suffixes,
     onchange: () => input.files.length && openFile(input.files[0]) });
   const over = (event) => { event.preventDefault(); drop.classList.add("over"); };
   const drop = h("div", { class: "drop", ondragover: over, ondragenter: over,
