@@ -54,6 +54,7 @@ class Option:
 
 # How much of the prior comes from the base, which fills what no row has: the way out of many refusals.
 BASE_SHARE = Option("base_share")
+KEEP_COLUMNS = Option("keep_columns")
 
 # Options that Python has somewhere else than in `debias`, and the outputs, which are methods there.
 _ELSEWHERE = {

@@ -151,7 +151,10 @@ def parameters(record: type) -> str:
     for field in dataclasses.fields(record):
         info = info_of(field)
         if info is not None and (info.doc or info.help):
-            listed.setdefault(info.doc or info.help, []).append(field.name)
+            choices = " or ".join(
+                f'``"{choice}"``' for choice in info.choices or ([] if info.on is True else [info.on])
+            )
+            listed.setdefault(info.doc or (f"{choices}. " if choices else "") + info.help, []).append(field.name)
     lines: list[str] = []
     for doc, names in listed.items():
         lines += [", ".join(names), *textwrap.wrap(doc, _WIDTH, initial_indent="    ", subsequent_indent="    ")]

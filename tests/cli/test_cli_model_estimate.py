@@ -85,7 +85,7 @@ def test_it_is_estimated_unasked_for_what_is_written(folder):
 
 def test_a_warning_names_the_option_that_helps(folder, monkeypatch):
     tried = ("relabel", {"sex": 0.97})
-    monkeypatch.setattr("fairmaxent.fit.remarks.SLACK", -1.0)  # whatever is expected is too little
+    monkeypatch.setattr("fairmaxent.fit.certificate.SLACK", -1.0)  # whatever is expected is too little
     monkeypatch.setattr("fairmaxent.fit.estimating._remedy", lambda *_: tried)
     shown = run("data.csv", *FAVOURED, "--estimate", "weights")
     assert "A quick trial gave 0.97 with --relabel predictions" in shown

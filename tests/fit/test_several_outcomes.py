@@ -165,7 +165,7 @@ def test_files_reports_summaries_and_other_libraries(tmp_path):
         ({"outcome": []}, "outcome"),
         ({"within": "grade"}, "which is the outcome"),
         ({"favourable": {"grades": "low"}}, "did you mean 'grade'"),
-        ({"statistical_rate": {"hired": 1.0, "z": 0.5}}, "beside outcomes"),
+        ({"statistical_rate": {"hired": 1.0, "z": 0.5}}, "not an outcome"),
         ({"relabel": "probabilities"}, "single outcome"),
         ({"estimate": "weights"}, "single outcome"),
     ],

@@ -19,7 +19,7 @@ from fairmaxent.cli.rake import RakeOptions
 from fairmaxent.cli.rake import rake_command as rake
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
 from fairmaxent.cli.values import FILE, NOTHING, RATE, as_typed
-from fairmaxent.errors import InputError, Option, shown
+from fairmaxent.errors import KEEP_COLUMNS, InputError, Option, shown
 from fairmaxent.fit.request import Request
 from fairmaxent.options import OptionInfo, typed_options
 from fairmaxent.report.source import FrontDoor
@@ -167,7 +167,7 @@ def meaningful(command: click.Command, values: Mapping[str, Any]) -> dict[str, A
 
 # ---------------------------------------------------------------- what the page draws
 
-KEPT = "keep_columns"
+KEPT = KEEP_COLUMNS.name
 READING_NAMES = tuple(field.name for field in fields(ReadingOptions) if field.name != "drop")
 FILING_NAMES = ("title", "author", "purpose")
 

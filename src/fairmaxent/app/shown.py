@@ -14,10 +14,10 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.document import Block
 from fairmaxent.errors import cut, spelled
-from fairmaxent.fairness.rates import group_table, outcome_axis
+from fairmaxent.fairness.rates import group_table
+from fairmaxent.fit.certificate import cost_remarks, other_remarks, unfair_decisions
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.groups import group_changes, group_label
-from fairmaxent.fit.remarks import cost_remarks, other_remarks, unfair_decisions
+from fairmaxent.fit.groups import group_changes
 from fairmaxent.fit.statements import changed_lines, copies_of, expected_lines
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
 from fairmaxent.inspection.hints import NOTABLE
@@ -170,11 +170,11 @@ def seen(fit: Fit) -> dict[str, Any]:
         "means": certificate.means,
         "effective_rows": certificate.effective_rows,
         "copied_share": certificate.copied_share,
-        "copied_rows": copies_of(redrawn=certificate.redrawn is not None).are,
-        "heaviest": max((group.largest_weight for group in groups), default=None),
+        "copied_rows": copies_of(certificate.redrawn)[0],
+        "heaviest": max((group.most_weight for group in groups), default=None),
         "most_copies": max((group.most_copies for group in groups), default=None),
         "costs": [
-            [one.beyond_line, one.name, one.rows, one.effective_rows, one.largest_weight, one.most_copies]
+            [one.beyond_line, one.name, one.rows, one.effective_rows, one.most_weight, one.most_copies]
             for one in groups
         ],
         # Every grouping counts all people who get another outcome.
@@ -205,22 +205,14 @@ def _groups(fit: Fit) -> Iterator[dict[str, Any]]:
     These are counted: a rate is about those whose outcome is known, so a rate times the size of its group would be too
     much.
     """
-    measure, rows, people = fit.certificate.measure, fit.table.size, {}
-    for axes, name in zip(measure.groupings, measure.names, strict=True):
-        before, after = (group_table(table / table.sum(), axes) for table in (data_table(fit), fit.certificate.table))
-        labels = fit.roles.attributes[outcome_axis(axes)].labels
-        for group in np.ndindex(before.shape[1:]):
-            for level in measure.favourable_of(axes):
-                shares = before[level][group], after[level][group]
-                people[name, group_label(fit, axes, group), labels[level]] = shares
+    rows = fit.table.size
     for change in group_changes(fit):
-        before, after = people[change.column, change.group, change.outcome]
         yield {
             **vars(change),
             "people_before": change.share_before * rows,
             "people_after": change.share_after * rows,
-            "with_before": before * rows,
-            "with_after": after * rows,
+            "with_before": change.having_before * rows,
+            "with_after": change.having_after * rows,
         }
 
 

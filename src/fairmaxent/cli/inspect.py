@@ -18,7 +18,7 @@ from fairmaxent.cli.values import COLUMNS, NOTHING, RATE, as_typed
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.document.text import on_one_line
-from fairmaxent.errors import spelled
+from fairmaxent.errors import KEEP_COLUMNS, spelled
 from fairmaxent.files.reading import STANDARD, TableForm
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.options import option
@@ -162,7 +162,8 @@ def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions,
     plain = {name: value for name, value in options.items() if name not in sections and value not in (None, [], (), "")}
     lines = [_CONFIG, *(f"{name} = {toml(value)}" for name, value in plain.items())]
     if inspection.identifiers:
-        lines += ["# To keep columns that look like identifiers:", f"# keep_columns = {toml(inspection.identifiers)}"]
+        kept = f"{KEEP_COLUMNS.name} = {toml(inspection.identifiers)}"
+        lines += ["# To keep columns that look like identifiers:", f"# {kept}"]
     for name, values in {**sections, "order": columns_as.order or {}, "kinds": kinds}.items():
         lines += toml_section(name, values)
     return "\n".join(lines) + "\n"

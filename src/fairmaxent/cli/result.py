@@ -19,11 +19,12 @@ from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import sections_text
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, spelled
-from fairmaxent.fairness.rates import Rates, group_shares, outcome_axis, outcome_rates, worst_ratio
+from fairmaxent.fairness.rates import Rates, outcome_axis, outcome_rates, worst_ratio
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.fit import statements
+from fairmaxent.fit.certificate import cost_remarks, other_remarks
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.remarks import cost_remarks, other_remarks
+from fairmaxent.fit.groups import group_changes
 from fairmaxent.inspection.hints import leak_hints
 from fairmaxent.inspection.proposals import known_levels, propose_favourable
 from fairmaxent.report import delivered as deliveries
@@ -34,11 +35,10 @@ _FEW = 3  # outcomes that each have a line of their own, or are named
 
 @dataclass(frozen=True)
 class Measured:
-    """Both rates of each grouping, and each group's rates, computed by the same functions as in the report."""
+    """Both rates of each grouping, computed by the same functions as in the report."""
 
     rates: Rates
     levels: Mapping[str, Mapping[str, float | None]]  # the statistical rate of each favourable outcome, by grouping
-    groups: Mapping[tuple[str, str], float | None]  # by group, if the table or the fit has it, and by outcome
 
 
 def measure(fit: Fit, table: Reals | None) -> Measured:
@@ -46,19 +46,12 @@ def measure(fit: Fit, table: Reals | None) -> Measured:
     rates = fit.certificate.before if table is None else deliveries.delivered_rates(fit, table)
     cells, measure = deliveries.data_table(fit) if table is None else table, fit.certificate.measure
     levels: dict[str, dict[str, float | None]] = {}
-    groups: dict[tuple[str, str], float | None] = {}
     for name, axes in zip(measure.names, measure.groupings, strict=True):
         compared = outcome_rates(measure.outcomes_compared(cells, axes), axes)
-        of_groups = outcome_rates(measure.with_outcome(cells, axes), axes)
-        present = np.argwhere(deliveries.known_groups(fit, axes) | (group_shares(cells, axes) > 0)).tolist()
         for level in measure.favourable_of(axes):
-            about, worst = _about(fit, level, axes), worst_ratio(compared[level], measure.strata, if_all_zero=np.nan)
-            levels.setdefault(name, {})[about] = deliveries.unless_nan(worst)
-            for group in present:
-                groups[fit.roles.describe_group(axes, group), about] = deliveries.unless_nan(
-                    of_groups[level][tuple(group)]
-                )
-    return Measured(rates, levels, groups)
+            worst = worst_ratio(compared[level], measure.strata, if_all_zero=np.nan)
+            levels.setdefault(name, {})[_about(fit, level, axes)] = deliveries.unless_nan(worst)
+    return Measured(rates, levels)
 
 
 def _about(fit: Fit, level: int, axes: tuple[int, ...] = ()) -> str:
@@ -135,10 +128,12 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         notes.append(f"and {len(result.notes) - _SHOWN} more; --json shows them all")
     levels = certificate.measure.favourable
     decided = f", for {_about(result.fit, levels[0])}" if len(levels) == 1 else ""
-    before, after = result.before.groups, result.after.groups
+    changes = group_changes(result.fit, result.table)
     groups = [
-        (*key, statements.rate_text(before.get(key)), statements.rate_text(after.get(key)))
-        for key in {**before, **after}
+        (change.name, change.about, statements.rate_text(change.rate_before), statements.rate_text(change.rate_after))
+        for about in dict.fromkeys((change.column, change.about) for change in changes)
+        for change in changes
+        if about == (change.column, change.about)
     ]
     sections: list[Sequence[Block]] = [
         _paragraphs("", _sharing(result)),
@@ -195,10 +190,10 @@ def _sharing(result: Result) -> Iterator[str]:
     if certificate.privacy is not None:
         yield from (line[:1].upper() + line[1:] for line in statements.privacy_lines(certificate.privacy))
     elif certificate.copied_share and result.delivered is not None and result.delivered.mode == "rows":
-        count, copies = result.delivered.rows, statements.copies_of(redrawn=certificate.redrawn is not None)
+        count, (are, mean) = result.delivered.rows, statements.copies_of(certificate.redrawn)
         yield (
             f"About {round(certificate.copied_share * count):,} of the {counted(count, 'new row')} are copies of "
-            f"{copies.are}, and {copies.mean}; for rows to share, add --release."
+            f"{are}, and {mean}; for rows to share, add --release."
         )
 
 

@@ -1,4 +1,7 @@
-"""What a fit promises, and what it reached."""
+"""The certificate: what a fit promises and what it reached; its facts as blocks, and as remarks for a careful reader.
+
+A remark is a tuple of texts and options (`errors.Option`), so that each front end can spell the options its own way.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -8,54 +11,27 @@ import numpy as np
 
 from fairmaxent.data.draws import check_count, quotas
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Reals
 from fairmaxent.document import Block, Heading, Listing, Note, Paragraph, Table
 from fairmaxent.document.text import to_text
-from fairmaxent.document.words import percent, times
-from fairmaxent.engines.rows import divergence, tilted_rows
-from fairmaxent.errors import Option, cut, spelled
-from fairmaxent.fairness.rates import Rates, group_table, rates_of_many, smallest_over_largest
-from fairmaxent.fit.costs import measure_costs
-from fairmaxent.fit.facts import (
-    Facts,
-    OutcomeShare,
-    Told,
-    column_facts,
-    forbidden_rows,
-    group_means,
-    multiplier_bound,
-    outcome_shares,
-    rate_bound,
-    removed_levels,
-    small_groups,
-)
-from fairmaxent.fit.option_values import PaperRequest
-from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.relabel import Decisions
-from fairmaxent.fit.remarks import SLACK, cost_remarks, other_remarks
+from fairmaxent.document.words import counted, percent, times
+from fairmaxent.errors import KEEP_COLUMNS, Option, cut, spelled
+from fairmaxent.fairness.rates import ByGrouping, rates_of_many
+from fairmaxent.fit import statements
+from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES, GroupCost
+from fairmaxent.fit.estimate import ModelEstimate, ModelScores, Remedy
+from fairmaxent.fit.facts import Facts, OutcomeShare, Told, facts_of
 from fairmaxent.fit.solved import Solved
-from fairmaxent.fit.statements import (
-    REACHED,
-    RateLine,
-    changed_lines,
-    copies_of,
-    cost_blocks,
-    decision_blocks,
-    estimate_blocks,
-    filled_lines,
-    outcome_lines,
-    privacy_lines,
-    rates_table,
-)
+from fairmaxent.fit.statements import REACHED, RateLine, outcome_lines, rates_table
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.plain_text import plain_json
 
 Intervals = dict[str, dict[str, tuple[float, float]]]
+Remark = tuple[object, ...]
 
-_LINES = 12  # warnings, rates or means shown before the rest is counted
-_OUTCOMES = 4  # likewise
+SLACK = 0.1  # how far below the wanted rate a model's decisions may stay without a remark
+_LINES = 12  # warnings, rates, outcomes or means shown before the rest is counted
+_STRATA, _GROUPS = 6, 3  # likewise, strata in one sentence, and groups warned about one by one
 _NOTABLE = 1.05  # times the average weight
-_LONGEST = 1000  # characters of a sentence at a glance
 _DRAWS = 2000
 _QUOTAS = 100, 2000  # fewest and most simulated quotas
 _CELLS = 200_000  # which have this many cells together, as they take some time
@@ -78,19 +54,6 @@ class Certificate(Facts):
 
     The achieved rates are exact: they are taken from the fitted distribution, not from drawn rows.
     """
-
-    before: Rates
-    bound: float  # Theorem 4.5: the statistical rate is at least this, whatever the solver did to single cells
-    delta: float  # δ of Theorem 4.5
-    dual: float  # h(λ*) = −KL(p*‖q)
-    iterations: int
-    residual: float  # max |E[φ] − θ|
-    method: str
-    status: str
-    multiplier_norm: float  # ‖λ*‖₂
-    multiplier_bound: float | None  # Lemma 4.2; None if its assumptions do not hold
-    distance: dict[str, float]  # "to_prior": KL(p*‖q); "from_data": KL(data‖p*)
-    table: Reals  # p*(y, z)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -115,18 +78,11 @@ class Certificate(Facts):
         intervals: Intervals = {"representation_rate": {}, "statistical_rate": {}}
         ends = [(1 - confidence) / 2, (1 + confidence) / 2]
         for name, axes in zip(measure.names, measure.groupings, strict=True):
-            for index, (kind, compared) in enumerate(
-                zip(intervals, (measure.groups_compared, measure.outcomes_compared), strict=True)
-            ):
-                rates = rates_of_many(
-                    compared(stack, axes),
-                    compared(self.table, axes),
-                    axes,
-                    measure.favourable_of(axes),
-                    strata=measure.strata,
-                )
-                low, high = np.quantile(rates[index], ends)
-                intervals[kind][name] = (float(low), float(high))
+            outcomes = measure.favourable_of(axes)
+            for index, compared in enumerate((measure.groups_compared, measure.outcomes_compared)):
+                both = compared(stack, axes), compared(self.table, axes)
+                low, high = np.quantile(rates_of_many(*both, axes, outcomes, strata=measure.strata)[index], ends)
+                intervals[list(intervals)[index]][name] = (float(low), float(high))
         return intervals
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,37 +111,34 @@ class Certificate(Facts):
 
     def blocks(self) -> Iterator[Block]:
         """Everything that it states: what it costs first, then what was reached, and what to know."""
-        yield from map(Paragraph, privacy_lines(self.privacy))
+        yield from map(Paragraph, statements.privacy_lines(self.privacy))
         yield from (Paragraph(f"warning: {spelled(remark, str)}") for remark in cost_remarks(self))
-        yield from (Paragraph(f"outcomes changed for {line}") for line in changed_lines(self.costs))
+        yield from (Paragraph(f"outcomes changed for {line}") for line in statements.changed_lines(self.costs))
         yield from map(Paragraph, outcome_lines(self.compared_outcomes))
-        yield from self._costs()
+        yield Paragraph(f"effective rows: {self.effective_rows:,.0f} of {self.rows:,}")
+        if self.costs is not None:
+            last = ("largest weight", "most copies")
+            yield from statements.cost_blocks(self.costs.groups, self.costs.worst_cell, last)
+            yield from map(Paragraph, statements.filled_lines(sum(self.filled_shares)))
+        if self.costs is not None and self.copied_share:
+            are, mean = statements.copies_of(self.redrawn)
+            yield Paragraph(
+                f"copies: about {percent(self.copied_share)} of drawn rows are {are}, and {mean}; for rows to share, "
+                f"use {Option('release', value=True)}"
+            )
         yield rates_table(list(self.rate_lines), ("wanted", "before", "achieved"))
         rows = tuple((f"mean of {mean.group}", f"{mean.before:.5g}", f"{mean.after:.5g}") for mean in self.means)
         if rows:
             yield Table("Means of groups", ("wanted equal", "before", "achieved"), rows[:_LINES])
         yield from _more(len(rows), "means")
-        yield from decision_blocks(self.decisions)
-        yield from estimate_blocks(self.estimate)
+        yield from statements.decision_blocks(self.decisions)
+        yield from statements.estimate_blocks(self.estimate)
         yield Paragraph(
             f"{self.method}: {self.iterations} iterations, residual {self.residual:.1e}; "
             f"distance to prior {self.distance['to_prior']:.4f}, from data {self.distance['from_data']:.4f}"
         )
         others = [Paragraph(spelled(remark, str)) for remark in other_remarks(self)]
         yield from [*others[:_LINES], *_more(len(others), "warnings")]
-
-    def _costs(self) -> Iterator[Block]:
-        if self.costs is None:
-            return
-        yield Paragraph(f"effective rows: {self.effective_rows:,.0f} of {self.rows:,}")
-        yield from cost_blocks(self.costs.groups, self.costs.worst_cell, ("largest weight", "most copies"))
-        yield from map(Paragraph, filled_lines(sum(self.filled_shares)))
-        if self.copied_share:
-            copies = copies_of(redrawn=self.redrawn is not None)
-            yield Paragraph(
-                f"copies: about {percent(self.copied_share)} of drawn rows are {copies.are}, and {copies.mean}; for "
-                f"rows to share, use {Option('release', value=True)}"
-            )
 
     def __str__(self) -> str:
         return to_text(self.blocks())
@@ -196,13 +149,23 @@ class Certificate(Facts):
         An estimate that nobody has asked for yet is not made for this.
         """
         rates = [replace(rate, label=cut(rate.label)) for rate in self._judged_rates()]
-        yield Heading(
-            f"<Fit of {', '.join(roles.outcome_names)!r} by {list(roles.protected_names)}, {self.rows:,} rows>"
-        )
+        names = ", ".join(roles.outcome_names)
+        yield Heading(f"<Fit of {names!r} by {list(roles.protected_names)}, {self.rows:,} rows>")
         yield rates_table(rates[:_LINES], ("asked", "before", "reached"))
         yield from _more(len(rates), "rates")
-        yield from (Note(cut(f"warning: {spelled(remark, str)}", _LONGEST)) for remark in cost_remarks(self))
-        yield from (Paragraph(cut(line, _LONGEST)) for line in self._costs_in_short())
+        yield from (Note(f"warning: {spelled(remark, str)}") for remark in cost_remarks(self))
+        yield from map(Paragraph, statements.privacy_lines(self.privacy))
+        outcomes = [Paragraph(line) for line in outcome_lines(self.compared_outcomes)]
+        yield from [*outcomes[:_LINES], *_more(len(outcomes), "outcomes")]
+        if self.privacy is None:
+            worth = f"{self.effective_rows:,.0f} equally weighted rows (of {self.rows:,})"
+            yield Paragraph(f"the fair weights carry as much information as {worth}")
+        worst = None if self.costs is None else self.costs.worst_cell
+        if worst is not None and worst.most_weight >= _NOTABLE:
+            heaviest = f"one row counts up to {times(worst.most_weight)} times as much as the average row"
+            yield Paragraph(f"{heaviest} ({worst.name})")
+        yield from (Paragraph(f"outcomes changed for {line}") for line in statements.changed_lines(self.costs))
+        yield from map(Paragraph, statements.filled_lines(sum(self.filled_shares)))
         yield Paragraph("next:")
         yield Listing(tuple(call for call in _NEXT if self.privacy is None or call not in _ROWS))
 
@@ -216,92 +179,221 @@ class Certificate(Facts):
                 wanted, after = self.wanted_of_decisions.get(name), estimate.after.by_predictions[name]
                 yield RateLine(f"a model's decisions for {name}, estimated", wanted, before, after, SLACK)
 
-    def _costs_in_short(self) -> Iterator[str]:
-        yield from privacy_lines(self.privacy)
-        shares = self.compared_outcomes
-        yield from outcome_lines(shares[:_OUTCOMES])
-        if len(shares) > _OUTCOMES:
-            yield f"and {len(shares) - _OUTCOMES} more outcomes"
-        if self.privacy is None:
-            yield (
-                f"the fair weights carry as much information as {self.effective_rows:,.0f} equally weighted rows (of "
-                f"{self.rows:,})"
-            )
-        worst = None if self.costs is None else self.costs.worst_cell
-        if worst is not None and worst.largest_weight >= _NOTABLE:
-            yield f"one row counts up to {times(worst.largest_weight)} times as much as the average row ({worst.name})"
-        yield from (f"outcomes changed for {line}" for line in changed_lines(self.costs))
-        yield from filled_lines(sum(self.filled_shares))
-
 
 def _more(count: int, what: str) -> list[Block]:
     return [Paragraph(f"and {count - _LINES} more {what}")] if count > _LINES else []
 
 
 def certify(solved: Solved, told: Told) -> Certificate:
-    """Take every promised quantity from the fitted distribution itself.
-
-    Where τ is not known, Theorem 4.5 is applied with the ratio that the prior's table has.
-    """
-    problem, distribution, solution = solved.problem, solved.distribution, solved.optimum.solution
-    filled, achieved, copied = solved.filled, distribution.root_table, tilted_rows(distribution.tilted)
-    costs = None if isinstance(solved.request, PaperRequest) else measure_costs(solved, filled=bool(filled))
-    bound, delta = rate_bound(solved, achieved)
-    return Certificate(
-        **vars(told),
-        **column_facts(problem, achieved),
-        wanted=_wanted(problem, told.decisions),
-        before=problem.measure.rates(problem.data_table),
-        achieved=problem.measure.rates(achieved),
-        bound=bound,
-        delta=delta,
-        dual=solution.value,
-        iterations=solution.iterations,
-        residual=solution.residual,
-        method=solution.method,
-        status=solution.status.value,
-        multiplier_norm=float(np.linalg.norm(solution.multipliers)),
-        multiplier_bound=multiplier_bound(solved),
-        distance={"to_prior": -solution.value, "from_data": divergence(problem.counted, distribution.density)},
-        rows=problem.table.size,
-        effective_rows=solved.weighted.worth if costs is None else costs.effective_rows,
-        small_groups=small_groups(problem),
-        filled_cells=tuple(problem.roles.describe_cell(cell) for cell in filled),
-        filled_shares=tuple(float(achieved[cell]) for cell in filled),
-        costs=costs,
-        removed_levels=removed_levels(distribution),
-        means=group_means(problem, achieved),
-        largest_weight=problem.largest_weight,
-        forbidden_rows=forbidden_rows(problem),
-        outcome_shares=outcome_shares(problem, achieved),
-        notes=solved.domain.notes,
-        copied_share=0.0 if copied is None or told.privacy is not None else copied[0],
-        measure=problem.measure,
-        table=achieved,
-    )
+    """Take every promised quantity from the fitted distribution itself."""
+    return Certificate(**vars(told), **facts_of(solved, told))
 
 
-def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
-    """The wanted rates of the table; its statistical rates are free if they give way to those of decisions."""
-    names = problem.measure.names
-    free = decisions is not None and not decisions.keeps_means
-    shares = [
-        _target_rate(problem, grouping, rate)
-        for grouping, rate in zip(problem.measure.groupings, problem.representation, strict=True)
+# ---------------------------------------------------------------- remarks
+
+
+def other_remarks(facts: Facts) -> Iterator[Remark]:
+    """What a careful reader should know after the warnings about costs."""
+    if facts.privacy is not None:
+        yield ("a second private fit of the same table reveals as much again: the ε and the δ of both add up",)
+        delta = facts.privacy.privacy.delta
+        if delta * facts.rows >= 1:
+            yield (
+                f"δ = {delta:g} is not below 1 divided by the number of rows (about {facts.rows:,}), so the promise "
+                "may fail for somebody; choose a smaller ",
+                Option("delta"),
+            )
+    if facts.costs is None:
+        yield from ((f"small group: {name} ({rows:,} rows)",) for name, rows in facts.small_groups.items())
+    yield from _changes_to_the_table(facts)
+    yield from _uncompared(facts)
+    for combination, rows in facts.forbidden_rows.items():
+        yield (f"{rows:,} rows have the forbidden combination {combination}; they get weight zero",)
+    for kind, name in () if facts.weight_limit is None else facts.rates_shown:
+        wanted, reached = facts.wanted[kind][name], facts.achieved[kind][name]
+        if wanted is not None and reached is not None and reached < wanted - REACHED:
+            yield (
+                f"the {facts.measure.rate_name(kind, name)} is {reached:.3f}, not {wanted:.3f}, because no row may "
+                f"count more than {facts.weight_limit:g} times (",
+                Option("largest_weight"),
+                ")",
+            )
+    yield from _decision_remarks(facts)
+    yield from unfair_decisions(facts)
+
+
+def _changes_to_the_table(facts: Facts) -> Iterator[Remark]:
+    """What was filled in, removed, left out, redrawn, binned or emptied."""
+    for cell, share in zip(facts.filled_cells, facts.filled_shares, strict=True):
+        yield (f"no row in the data has {cell}: the base fills in this combination, {percent(share)} of the result",)
+    for level in facts.removed_levels:
+        yield (f"level removed, because its wanted share is 0: {level}",)
+    if facts.left_out_columns:
+        columns = ", ".join(map(repr, facts.left_out_columns))
+        yield (
+            f"left out, because they look like identifiers or notes about people: {columns}. To keep them, use ",
+            replace(KEEP_COLUMNS, value=list(facts.left_out_columns)),
+        )
+    yield from ((note,) for note in facts.notes)
+    if facts.redrawn is not None and facts.redrawn.reason is not None:
+        columns = ", ".join(map(repr, facts.redrawn.columns))
+        way = Option("detail", "bins")
+        yield (f"values of {columns} are redrawn within their bins (", way, f"), because {facts.redrawn.reason}")
+    for name, bins in facts.binned_columns.items():
+        yield (f"column {name!r} is compared in {len(bins)} bins: {', '.join(bins[:3])}, …",)
+    for cell in facts.emptied_cells:
+        yield (
+            f"the rows with {cell} get weight zero: the wanted rates cannot be met with them. To keep them, lower ",
+            Option("representation_rate"),
+            " or ",
+            Option("statistical_rate"),
+        )
+
+
+def _uncompared(facts: Facts) -> Iterator[Remark]:
+    """Name missing values and strata that are not compared; most missing values keep their share."""
+    columns, keep = [], "keep their share and "
+    for missing in facts.kept_missing:
+        now = "" if percent(missing.after) == percent(missing.share) else f", {percent(missing.after)} of the result"
+        columns.append(f"{missing.column!r} ({missing.share:.1%} of the rows{now})")
+        keep = "" if now else keep
+    if columns:
+        what = f"missing values of {', '.join(columns)} {keep}are not compared"
+        yield (f"{what}; to compare them as a group, use ", Option("missing", "compare"))
+    for grouping, names in facts.single_groups.items():
+        more = f" and {len(names) - _STRATA} more" if len(names) > _STRATA else ""
+        strata = "; ".join(names[:_STRATA])
+        yield (f"{grouping}: not compared, because they have rows of a single group: {strata}{more}",)
+
+
+def cost_remarks(facts: Facts) -> Iterator[Remark]:
+    """Warn of the groups beyond the line, worst first; a person who is in two of them is named once."""
+    groups: list[GroupCost] = []
+    for group in sorted(facts.costs.groups if facts.costs else (), key=lambda group: group.effective_rows):
+        named = any(abs(group.times - other.times) <= 1e-9 * group.times for other in groups)
+        if group.beyond_line and not (named and group.effective_rows >= FEWEST_ROWS):
+            groups.append(group)
+    remedies: list[Remark] = []
+    for group in groups[:_GROUPS]:
+        remedy = _remedy(group, facts)
+        yield (_statement(group, facts.rows), *(["."] if remedy in remedies else remedy))
+        remedies.append(remedy)
+    if (more := len(groups) - _GROUPS) > 0:
+        yield (
+            f"{more:,} more {'group rests' if more == 1 else 'groups rest'} on fewer than {FEWEST_ROWS} effective "
+            f"rows, or on a person who counts more than {MOST_TIMES} times.",
+        )
+
+
+def _statement(group: GroupCost, rows: int) -> str:
+    if not group.rows:
+        return f"{group.name} is {percent(group.after)} of the result, but nobody in the data is in this group"
+    people = "a single row" if group.rows == 1 else f"{group.rows:,} rows"
+    text = f"{group.name}: all that the result says about this group rests on {people}"
+    if group.grows:
+        text = f"{group.name}: {percent(group.after)} of the result rests on {people}"
+        text += f" ({percent(group.before)} of the data)"
+    if round(group.effective_rows) < group.rows:
+        text += f", which carry as much information as {times(group.effective_rows)} equally weighted ones"
+    if group.times > MOST_TIMES:
+        text += f"; one person has {times(group.most_weight)} times the average weight"
+        if group.most_copies >= 1:
+            text += f", and is expected {times(group.most_copies)} times among {rows:,} drawn rows"
+    return text
+
+
+def _remedy(group: GroupCost, facts: Facts) -> Remark:
+    merge = "merge it with another group"
+    if not group.grows and group.times <= MOST_TIMES:
+        return (f". To do better, {merge}, or collect more rows.",)
+    ways: list[Remark] = [_keep_size(group, facts), (merge,)]
+    if not facts.weight_limit and group.rows:  # a limit that was asked for is met; a lower one would lower the rates
+        ways.append(("limit the weight of one person with ", Option("largest_weight")))
+    *others, last = filter(None, ways)
+    joined = (part for way in others for part in (*way, ", "))
+    return (". To avoid this, ", *joined, *(["or "] if others else []), *last, ".")
+
+
+def _keep_size(group: GroupCost, facts: Facts) -> Remark:
+    """How to let a group grow less; nothing if its size was not asked for."""
+    wanted = facts.wanted["representation_rate"]
+    if not group.grows or (wanted.get(group.grouping) is None and not group.targeted):
+        return ()
+    if group.targeted:
+        return ("ask for a smaller share of the group in ", Option("target"))
+    rates = {name: wanted[name] for name, _ in facts.measure.of_first_outcome} | {group.grouping: None}
+    by_column = {facts.measure.columns_of(name): rate for name, rate in rates.items()}
+    joint = " × " in group.grouping and len(by_column) == 1
+    return ("leave the group at its size with ", Option("representation_rate", None if joint else by_column))
+
+
+# ---------------------------------------------------------------- remarks on models
+
+_REMEDIES: dict[Remedy, Remark] = {
+    "relabel": (Option("relabel", "predictions"),),
+    "predictions": (Option("relabel", "predictions"),),
+    "weights": (Option("mode", "weights"), " instead of ", Option("mode", "rows")),
+}
+
+
+def _decision_remarks(facts: Facts) -> Iterator[Remark]:
+    """Say where parity of a student's decisions means nothing, and where it was not reached."""
+    decisions = facts.decisions
+    if decisions is None:
+        return
+    for rate in decisions.rates:
+        shares = [share for share in decisions.shares if share.grouping == rate.grouping]
+        if rate.vacuous:
+            outcomes, nobody = sorted({share.outcome for share in shares}), all(share.share == 0 for share in shares)
+            yield (
+                f"{decisions.student} decides for {' or '.join(outcomes)} for {'nobody' if nobody else 'everybody'} at "
+                f"a probability of {decisions.threshold:g}, so that equal decisions for {rate.grouping} say nothing. "
+                f"Choose a {'lower' if nobody else 'higher'} ",
+                Option("threshold"),
+            )
+        elif rate.wanted is not None and rate.rate is not None and rate.rate < rate.wanted - SLACK:
+            yield (
+                f"the decisions of {decisions.student} for {rate.grouping} have a statistical rate of {rate.rate:.2f} "
+                f"(wanted {rate.wanted:.2f}), the best of {counted(decisions.rounds, 'round')}. Try another ",
+                Option("student"),
+                ", or check the smallest groups",
+            )
+
+
+def unfair_decisions(facts: Facts) -> Iterator[Remark]:
+    """Say for which groups a model is expected to stay less fair than the data are, and what helps."""
+    estimate = facts.estimate
+    if estimate is None:
+        return
+    if estimate.after.decided == 0:
+        yield (
+            "a model trained on the result is expected to decide for nobody in any group, so equal rates of its "
+            "decisions mean nothing",
+        )
+    for name in less_fair(estimate.after, facts.wanted_of_decisions):
+        rate, span = estimate.after.by_predictions[name], estimate.after.range_of("by_predictions", name)
+        between = "" if span is None else f", between {span[0]:.2f} and {span[1]:.2f}"
+        yield (
+            f"the data are fair, but if a model is trained on them, the statistical rate of its decisions for {name} "
+            f"is expected to be {rate:.2f}{between} (wanted {facts.wanted_of_decisions[name]:.2f})",
+            *remedy_remark(estimate, name),
+        )
+
+
+def less_fair(scores: ModelScores, wanted: ByGrouping) -> list[str]:
+    """Groupings for which a model's decisions are expected to stay well below the wanted rate."""
+    return [
+        name
+        for name, rate in scores.by_predictions.items()
+        if rate is not None and (least := wanted[name]) is not None and rate < least - SLACK
     ]
-    return {
-        "representation_rate": dict(zip(names, shares, strict=True)),
-        "statistical_rate": dict.fromkeys(names) if free else dict(zip(names, problem.statistical, strict=True)),
-    }
 
 
-def _target_rate(problem: Problem, grouping: tuple[int, ...], rate: float | None) -> float | None:
-    """ρ, or the rate of the shares that the user named; None if they are about a part of the grouping only."""
-    named = [axis for axis in grouping if axis in problem.root_targets and axis not in problem.roles.strata_axes]
-    if not named:
-        return rate
-    if len(grouping) > 1:
-        return None
-    table = problem.measure.groups_compared(np.broadcast_to(1.0, problem.data_table.shape), grouping)
-    shares = problem.root_targets[named[0]] * (group_table(table, grouping).sum(axis=0) > 0)
-    return float(smallest_over_largest(shares[shares > 0]))
+def remedy_remark(estimate: ModelEstimate, name: str) -> Remark:
+    """Say what makes a model's decisions for a grouping fairer, or what to try; nothing if nothing does."""
+    if estimate.remedy == "none":
+        return ()
+    if estimate.remedied is None:
+        return ("; try whether it helps to use ", *_REMEDIES[estimate.remedy])
+    expected = estimate.remedied.get(name)
+    return () if expected is None else (f". A quick trial gave {expected:.2f} with ", *_REMEDIES[estimate.remedy])

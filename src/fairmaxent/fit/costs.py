@@ -40,7 +40,7 @@ class GroupCost:
     before: float  # its share of the data
     after: float  # its share of the fair distribution
     effective_rows: float  # how many equally weighted rows carry as much information as its fair weights
-    largest_weight: float  # the largest fair weight of one input row; 1 is the average of all rows
+    most_weight: float  # the largest fair weight of one input row; 1 is the average of all rows
     most_copies: float  # of one input row, expected among as many drawn rows as the data have; see `measure_costs`
     targeted: bool = False  # whether its share follows from shares that the user named
     compared: bool = True  # whether its rates are; missing values mostly are not
@@ -48,7 +48,7 @@ class GroupCost:
     @property
     def times(self) -> float:
         """How many times one person counts, in weights or in drawn rows, whichever is more."""
-        return max(self.largest_weight, self.most_copies)
+        return max(self.most_weight, self.most_copies)
 
     @property
     def grows(self) -> bool:
@@ -250,7 +250,7 @@ def _worst_cell(problem: Problem, fair: Reals, weights: _Spreads, copies: _Sprea
 def _of_people(weights: Spread, copies: Spread) -> dict[str, Reals]:
     return {
         "effective_rows": weights.effective_rows,
-        "largest_weight": weights.largest,
+        "most_weight": weights.largest,
         "most_copies": copies.largest,
     }
 

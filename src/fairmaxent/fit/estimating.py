@@ -17,10 +17,10 @@ from fairmaxent.data.roles import Reading
 from fairmaxent.data.table import Codes, Reals, Table
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import ByGrouping, Measure
+from fairmaxent.fit.certificate import less_fair
 from fairmaxent.fit.estimate import FOLDS, Effort, ModelEstimate, ModelScores, Range, Remedy
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import Estimate, OutputOption, Relabel
-from fairmaxent.fit.remarks import less_fair
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.weighing import spread_over_rows, support_weights, with_design
 from fairmaxent.metrics.trial import OVERALL, Run, Score, Trial

@@ -1,4 +1,4 @@
-"""Facts: what a careful reader should know about a fit, as data; `remarks` makes sentences of them.
+"""Facts: what a careful reader should know about a fit, as data; `certificate` makes sentences of them.
 
 The bounds at the end are what the paper proves of a fit before it is looked at.
 """
@@ -11,8 +11,9 @@ import numpy as np
 
 from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.data.table import Reals
-from fairmaxent.fairness.rates import ByGrouping, Grouping, Measure, Rates, group_table, worst_ratio
-from fairmaxent.fit.costs import Costs, row_counts
+from fairmaxent.engines.rows import divergence, tilted_rows
+from fairmaxent.fairness.rates import ByGrouping, Measure, Rates, group_table, smallest_over_largest, worst_ratio
+from fairmaxent.fit.costs import Costs, measure_costs, row_counts
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.estimate import Deferred, Estimated, ModelEstimate, NotEstimated
 from fairmaxent.fit.option_values import PaperRequest
@@ -27,28 +28,12 @@ SMALL_GROUP = 30  # rows
 
 
 @dataclass(frozen=True)
-class SmallGroup:
-    """A group of few rows, whatever they weigh."""
-
-    name: str
-    rows: int
-
-
-@dataclass(frozen=True)
 class MissingValues:
     """Missing values of an outcome or protected column that are not compared, as a share of the rows."""
 
     column: str
     share: float
     after: float  # the share in the fitted distribution
-
-
-@dataclass(frozen=True)
-class ForbiddenRows:
-    """Rows of the data with a forbidden combination; they count zero."""
-
-    combination: str
-    rows: int
 
 
 @dataclass(frozen=True)
@@ -91,21 +76,31 @@ class Facts(Told):
     achieved: Rates  # exact: taken from the fitted distribution, not from drawn rows
     rows: int  # of the data
     effective_rows: float  # how many equally weighted rows carry as much information as the fair weights
-    small_groups: tuple[SmallGroup, ...]
+    small_groups: dict[str, int]  # of fewer than `SMALL_GROUP` rows, whatever they weigh
     filled_cells: tuple[str, ...]  # combinations that nobody in the data has, and that the base fills
     filled_shares: tuple[float, ...]  # of each of them
     removed_levels: tuple[str, ...]
     binned_columns: dict[str, tuple[str, ...]]  # the bins of outcome and protected columns that have some
-    compared_missing: tuple[str, ...]  # columns in which missing counts as a level
     kept_missing: tuple[MissingValues, ...]  # missing values that are not compared; most keep their share
     single_groups: dict[str, tuple[str, ...]]  # by grouping, strata in which there is nothing to compare
-    forbidden_rows: tuple[ForbiddenRows, ...]
+    forbidden_rows: dict[str, int]  # of the data, by forbidden combination; they count zero
     outcome_shares: tuple[OutcomeShare, ...]
     means: tuple[GroupMean, ...]  # none: nobody asked for equal means
-    largest_weight: float | None  # the limit that was asked for
+    weight_limit: float | None  # the limit that was asked for
     notes: tuple[str, ...]  # what reading the columns showed
     costs: Costs | None  # None: one of the paper's own configurations
     copied_share: float  # of drawn rows that copy a real one on purpose
+    before: Rates
+    bound: float  # Theorem 4.5: the statistical rate is at least this, whatever the solver did to single cells
+    delta: float  # δ of Theorem 4.5
+    dual: float  # h(λ*) = −KL(p*‖q)
+    iterations: int
+    residual: float  # max |E[φ] − θ|
+    method: str
+    multiplier_norm: float  # ‖λ*‖₂
+    multiplier_bound: float | None  # Lemma 4.2; None if its assumptions do not hold
+    distance: dict[str, float]  # "to_prior": KL(p*‖q); "from_data": KL(data‖p*)
+    table: Reals  # p*(y, z)
 
     @property
     def rates_shown(self) -> Iterator[tuple[str, str]]:
@@ -143,18 +138,81 @@ class Facts(Told):
         return {rate.grouping: rate.wanted for rate in self.decisions.rates}
 
 
-def small_groups(problem: Problem) -> tuple[SmallGroup, ...]:
-    """Groups of fewer than `SMALL_GROUP` rows."""
-    rows = row_counts(problem)
-    sizes = {axes: group_table(rows, axes).sum(axis=0) for _, axes in problem.measure.of_first_outcome}
-    return tuple(
-        SmallGroup(problem.roles.describe_group(axes, group), int(size[group]))
-        for axes, size in sizes.items()
-        for group in map(tuple, np.argwhere(size < SMALL_GROUP).tolist())
+def facts_of(solved: Solved, told: Told) -> dict[str, Any]:
+    """The facts that follow from the rows and the fitted distribution, by the names of the fields."""
+    problem, distribution, solution = solved.problem, solved.distribution, solved.optimum.solution
+    filled, achieved, copied = solved.filled, distribution.root_table, tilted_rows(distribution.tilted)
+    costs = None if isinstance(solved.request, PaperRequest) else measure_costs(solved, filled=bool(filled))
+    bound, delta = _rate_bound(solved, achieved)
+    return dict(
+        **_column_facts(problem, achieved),
+        wanted=_wanted(problem, told.decisions),
+        before=problem.measure.rates(problem.data_table),
+        achieved=problem.measure.rates(achieved),
+        bound=bound,
+        delta=delta,
+        dual=solution.value,
+        iterations=solution.iterations,
+        residual=solution.residual,
+        method=solution.method,
+        multiplier_norm=float(np.linalg.norm(solution.multipliers)),
+        multiplier_bound=_multiplier_bound(solved),
+        distance={"to_prior": -solution.value, "from_data": divergence(problem.counted, distribution.density)},
+        rows=problem.table.size,
+        effective_rows=solved.weighted.worth if costs is None else costs.effective_rows,
+        small_groups=_small_groups(problem),
+        filled_cells=tuple(problem.roles.describe_cell(cell) for cell in filled),
+        filled_shares=tuple(float(achieved[cell]) for cell in filled),
+        costs=costs,
+        removed_levels=_removed_levels(distribution),
+        means=_group_means(problem, achieved),
+        weight_limit=problem.weight_limit,
+        forbidden_rows=_forbidden_rows(problem),
+        outcome_shares=_outcome_shares(problem, achieved),
+        notes=solved.domain.notes,
+        copied_share=0.0 if copied is None or told.privacy is not None else copied[0],
+        measure=problem.measure,
+        table=achieved,
     )
 
 
-def removed_levels(distribution: Distribution) -> tuple[str, ...]:
+def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
+    """The wanted rates of the table; its statistical rates are free if they give way to those of decisions."""
+    names = problem.measure.names
+    free = decisions is not None and not decisions.keeps_means
+    shares = [
+        _target_rate(problem, grouping, rate)
+        for grouping, rate in zip(problem.measure.groupings, problem.representation, strict=True)
+    ]
+    return {
+        "representation_rate": dict(zip(names, shares, strict=True)),
+        "statistical_rate": dict.fromkeys(names) if free else dict(zip(names, problem.statistical, strict=True)),
+    }
+
+
+def _target_rate(problem: Problem, grouping: tuple[int, ...], rate: float | None) -> float | None:
+    """ρ, or the rate of the shares that the user named; None if they are about a part of the grouping only."""
+    named = [axis for axis in grouping if axis in problem.root_targets and axis not in problem.roles.strata_axes]
+    if not named:
+        return rate
+    if len(grouping) > 1:
+        return None
+    table = problem.measure.groups_compared(np.broadcast_to(1.0, problem.data_table.shape), grouping)
+    shares = problem.root_targets[named[0]] * (group_table(table, grouping).sum(axis=0) > 0)
+    return float(smallest_over_largest(shares[shares > 0]))
+
+
+def _small_groups(problem: Problem) -> dict[str, int]:
+    rows = row_counts(problem)
+    sizes = {axes: group_table(rows, axes).sum(axis=0) for _, axes in problem.measure.of_first_outcome}
+    return {
+        problem.roles.describe_group(axes, group): int(size[group])
+        for axes, size in sizes.items()
+        for group in map(tuple, np.argwhere(size < SMALL_GROUP).tolist())
+    }
+
+
+def _removed_levels(distribution: Distribution) -> tuple[str, ...]:
     """Levels of the data that the fitted distribution no longer has."""
     blocks, levels = distribution.blocks, distribution.tilted.levels
     shares = dict(zip(blocks.members[0], root_marginals(blocks, levels), strict=True))
@@ -166,7 +224,7 @@ def removed_levels(distribution: Distribution) -> tuple[str, ...]:
     )
 
 
-def column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
+def _column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
     """Which outcome and protected columns are compared in bins, and which missing values and strata are compared."""
     roles, left_out = problem.roles, dict(problem.measure.left_out)
     before, after = (root_marginals(problem.blocks, table.ravel()) for table in (problem.data_table, achieved))
@@ -175,11 +233,6 @@ def column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
         single[name] = (*single.get(name, ()), roles.describe_group(roles.strata_axes, stratum))
     return {
         "binned_columns": {column.name: column.labels for column in roles.attributes if column.edges is not None},
-        "compared_missing": tuple(
-            column.name
-            for axis, column in enumerate(roles.attributes)
-            if column.missing is not None and axis not in left_out and axis not in roles.strata_axes
-        ),
         "kept_missing": tuple(
             MissingValues(roles.names[axis], float(before[axis][level]), float(after[axis][level]))
             for axis, level in left_out.items()
@@ -189,7 +242,7 @@ def column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
     }
 
 
-def group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
+def _group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
     """The mean of the outcome in each group that is compared, before and after."""
     if problem.values is None:
         return ()
@@ -203,14 +256,14 @@ def group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
     return tuple(means)
 
 
-def _means_by_group(problem: Problem, table: Reals, values: Reals, axes: Grouping) -> Reals:
+def _means_by_group(problem: Problem, table: Reals, values: Reals, axes: tuple[int, ...]) -> Reals:
     """The mean number of each group that is compared, over the rows that have one; NaN if there are none."""
     compared = np.where(np.isnan(values), 0.0, problem.measure.outcomes_compared(table, axes))
     size, total = (group_table(compared * value, axes).sum(axis=0) for value in (1.0, np.nan_to_num(values)))
     return np.asarray(np.divide(total, size, out=np.full_like(size, np.nan), where=size > 0))
 
 
-def outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ...]:
+def _outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ...]:
     """How common each level of each outcome is, before and after."""
     shares = []
     for axis in (0, *problem.roles.other_axes):
@@ -223,15 +276,14 @@ def outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ...
     return tuple(shares)
 
 
-def forbidden_rows(problem: Problem) -> tuple[ForbiddenRows, ...]:
-    """Rows that break each rule."""
+def _forbidden_rows(problem: Problem) -> dict[str, int]:
     named = [(0, *(block for block, _ in rule.others)) for rule in problem.rules]
     tables = problem.table.tables(named, problem.blocks.levels, of="rows")
-    counts = [
-        ForbiddenRows(rule.text, int(table[(rule.roots, *(level for _, level in rule.others))].sum()))
+    counts = {
+        rule.text: int(table[(rule.roots, *(level for _, level in rule.others))].sum())
         for rule, table in zip(problem.rules, tables, strict=True)
-    ]
-    return tuple(count for count in counts if count.rows)
+    }
+    return {rule: rows for rule, rows in counts.items() if rows}
 
 
 def theorem_4_5(tau: float, *, base_mass: float, delta: float) -> float:
@@ -258,7 +310,7 @@ def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
     return float(-log_floor / radius)
 
 
-def rate_bound(solved: Solved, achieved: Reals) -> tuple[float, float]:
+def _rate_bound(solved: Solved, achieved: Reals) -> tuple[float, float]:
     """Theorem 4.5 with its δ, on the worst grouping and favourable outcome.
 
     The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as it is. Otherwise its proof, which
@@ -273,7 +325,7 @@ def rate_bound(solved: Solved, achieved: Reals) -> tuple[float, float]:
     roots = dual.features.blocks.slices[0]
     prior = dual.start.tilted.levels[roots].reshape(achieved.shape)
     base_table = base.tilt(np.where(dual.features.possible, 0.0, -np.inf)).levels[roots].reshape(achieved.shape)
-    bounds, deltas = [], []
+    bounds = []
     for grouping in measure.groupings:
         present = group_table(achieved, grouping)
         outcomes = [level for level in measure.favourable_of(grouping) if present[level].any()]
@@ -290,15 +342,11 @@ def rate_bound(solved: Solved, achieved: Reals) -> tuple[float, float]:
             spread = np.full((len(joint), *seen.shape), np.nan)
             spread[:, seen] = joint
             ratio = min(worst_ratio(row, measure.strata) for row in spread)
-        bounds.append(theorem_4_5(ratio, base_mass=request.C * float(base_joint.min()), delta=delta))
-        deltas.append(delta)
-    if not bounds:
-        return 1.0, 0.0
-    worst = int(np.argmin(bounds))
-    return bounds[worst], deltas[worst]
+        bounds.append((theorem_4_5(ratio, base_mass=request.C * float(base_joint.min()), delta=delta), delta))
+    return min(bounds, key=lambda bound: bound[0], default=(1.0, 0.0))
 
 
-def multiplier_bound(solved: Solved) -> float | None:
+def _multiplier_bound(solved: Solved) -> float | None:
     """Lemma 4.2; it speaks of indicators and of a prior that reaches every point."""
     prior, blocks = solved.optimum.dual.prior, solved.problem.blocks
     if not prior.full_support or any(attribute.features == "moment" for attribute in solved.domain.attributes):

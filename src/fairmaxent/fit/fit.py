@@ -171,13 +171,13 @@ class Fit(Solved):
         return summary_frame(self, group_changes(self, confidence=confidence))
 
     def plot(self, what: Plotted = "rates", *, ax: Any = None) -> Any:
-        """Draw each group before and after, with what was asked for; needs matplotlib.
+        """Draw each group before and after; needs matplotlib.
 
         ``what`` is ``"rates"``, how often each group gets the outcome, or ``"shares"``, how large each group is. Draws
         on ``ax``, or on a new figure, and returns the matplotlib Axes; ``fit.plot().figure.savefig("rates.png")``
         saves it.
         """
-        return draw_groups(self, self.certificate.wanted, group_changes(self), what, ax)
+        return draw_groups(self, group_changes(self), what, ax)
 
     def report(self, path: str | PathLike[str], **options: Any) -> None:
         """Write a report for readers who did not run the fit: ``.html``, ``.md`` or ``.json``.

@@ -1,9 +1,8 @@
 """Groups before and after: their shares and rates as numbers, as a frame and as a picture."""
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -11,13 +10,13 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.table import Reals, Summed
 from fairmaxent.errors import DependencyError, check_choice, cut
-from fairmaxent.fairness.rates import Grouping, Rates, group_shares, group_table, outcome_axis, outcome_rates
+from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_axis, outcome_rates
 from fairmaxent.fit.solved import Solved
 from fairmaxent.metrics.effective_counts import WeightSums
 from fairmaxent.metrics.intervals import check_confidence, share_interval
 from fairmaxent.plain_text import visible
 
-_KINDS: dict[type, Any] = {str: nw.String, int: nw.Int64, float: nw.Float64}
+_KINDS: dict[Any, Any] = {str: nw.String, int: nw.Int64, float: nw.Float64}
 
 
 @dataclass(frozen=True)
@@ -35,31 +34,44 @@ class GroupChange:
     rate_before_low: float  # the interval of the rate in the data; NaN if the group is not compared
     rate_before_high: float
     rate_after: float
+    # The rest is no part of a summary.
+    name: str = field(repr=False)  # of the group, with its columns
+    about: str = field(repr=False)  # the outcome, with its column
+    having_before: float = field(repr=False)  # the share of all rows that are in the group and have the outcome
+    having_after: float = field(repr=False)
 
 
-def group_changes(fit: Solved, *, confidence: float = 0.95) -> tuple[GroupChange, ...]:
-    """Compare every group that the data or the fair distribution has, for each outcome that is compared."""
+def group_changes(fit: Solved, after: Reals | None = None, *, confidence: float = 0.95) -> tuple[GroupChange, ...]:
+    """Compare every group that the data or the fair distribution has, for each outcome that is compared.
+
+    ``after`` is the table of outcome and protected columns that was delivered; by default the fair one.
+    """
     check_confidence(confidence)
     sums: tuple[Summed, ...] = ("counts", "squares", "rows")
     blocks, measure = fit.roles.blocks, fit.problem.measure
     tables = [fit.table.tables([(0,)], blocks.levels, of=of)[0].reshape(blocks.shape(0)) for of in sums]
+    result = fit.distribution.root_table if after is None else after
     groupings = zip(measure.groupings, measure.names, strict=True)
-    return tuple(change for axes, name in groupings for change in _changes(fit, tables, axes, name, confidence))
+    return tuple(change for axes, name in groupings for change in _changes(fit, tables, result, axes, name, confidence))
 
 
-def _changes(fit: Solved, tables: list[Reals], axes: Grouping, name: str, confidence: float) -> Iterator[GroupChange]:
+def _changes(
+    fit: Solved, tables: list[Reals], result: Reals, axes: Grouping, name: str, confidence: float
+) -> Iterator[GroupChange]:
     """The groups of one grouping; ``tables`` have the weights, squared weights and numbers of rows in the data."""
-    fair, measure = fit.distribution.root_table, fit.problem.measure
-    before, after = group_shares(tables[0], axes), group_shares(fair, axes)
-    rates, fair_rates = (outcome_rates(measure.with_outcome(table, axes), axes) for table in (tables[0], fair))
+    measure, outcome, both = fit.problem.measure, fit.roles.attributes[outcome_axis(axes)], (tables[0], result)
+    before, after = (group_shares(table, axes) for table in both)
+    rates, new_rates = (outcome_rates(measure.with_outcome(table, axes), axes) for table in both)
+    having, now_having = (group_table(table / table.sum(), axes) for table in both)
     people = group_table(tables[2], axes).sum(axis=0)
     low, high = _intervals(fit, tables, axes, confidence)
-    for group in map(tuple, np.argwhere((people > 0) | (after > 0))):
+    seen = (people > 0) | (after > 0) | (group_shares(fit.distribution.root_table, axes) > 0)
+    for group in map(tuple, np.argwhere(seen).tolist()):
         for level in measure.favourable_of(axes):
             yield GroupChange(
                 column=name,
                 group=group_label(fit, axes, group),
-                outcome=fit.roles.attributes[outcome_axis(axes)].labels[level],
+                outcome=outcome.labels[level],
                 rows=int(people[group]),
                 share_before=float(before[group]),
                 share_after=float(after[group]),
@@ -67,7 +79,11 @@ def _changes(fit: Solved, tables: list[Reals], axes: Grouping, name: str, confid
                 rate_before=float(rates[level][group]),
                 rate_before_low=float(low[level][group]),
                 rate_before_high=float(high[level][group]),
-                rate_after=float(fair_rates[level][group]),
+                rate_after=float(new_rates[level][group]),
+                name=fit.roles.describe_group(axes, group),
+                about=f"{outcome.name} = {outcome.labels[level]}",
+                having_before=float(having[level][group]),
+                having_after=float(now_having[level][group]),
             )
 
 
@@ -91,11 +107,11 @@ def group_label(fit: Solved, axes: Grouping, group: tuple[int, ...]) -> str:
     return " × ".join(fit.roles.attributes[axis].labels[level] for axis, level in zip(axes, group, strict=True))
 
 
-def summary_frame(fit: Solved, changes: tuple[GroupChange, ...]) -> Any:
+def summary_frame(fit: Solved, changes: Sequence[GroupChange]) -> Any:
     """The changes as a frame of the library that the data came in, one row each."""
     backend = fit.domain.attributes[0].values.implementation
     columns = {}
-    for name, kind in GroupChange.__annotations__.items():
+    for name, kind in ((part.name, part.type) for part in fields(GroupChange) if part.repr):
         column = nw.new_series(name, [getattr(change, name) for change in changes], _KINDS[kind], backend=backend)
         columns[name] = column.fill_nan(None) if kind is float else column
     return frames.build(columns)
@@ -106,44 +122,44 @@ def summary_frame(fit: Solved, changes: tuple[GroupChange, ...]) -> Any:
 Plotted = Literal["rates", "shares"]
 
 MOST_LINES = 40
-_LABEL = 40  # characters
-_SEEN = 0.01  # a change that an arrow can show
-# The colours of the report.
-_BEFORE, _AFTER, _BAND, _SOFT = "#8a94a3", "#1f5fa8", "#1f5fa8", "#5a6472"
-
-# Names come from data: a dollar sign in them is no formula, and a backslash no TeX.
-_PLAIN = {"parse_math": False, "usetex": False}
+_LONGEST = 40, 100  # characters of a label and of the title
+_BEFORE, _AFTER = "#8a94a3", "#1f5fa8"  # the colours of the report
+_PLAIN = {"parse_math": False, "usetex": False}  # names come from data: a dollar sign is no formula, a backslash no TeX
 
 
-class _Line(NamedTuple):
-    """One group: what was there, with its interval if there is one, and what is there now."""
-
-    label: str
-    before: float
-    interval: tuple[float, float]
-    after: float
-
-    @property
-    def change(self) -> float:
-        return abs(self.after - self.before) if math.isfinite(self.before - self.after) else math.inf
-
-
-# Groups that are compared with each other, and the rate asked for: smallest over largest value.
-_Panel = tuple[float | None, list[_Line]]
-
-
-def draw_groups(fit: Solved, wanted: Rates, changes: Sequence[GroupChange], what: Plotted, ax: Any) -> Any:
-    """Draw on ``ax``, or on a new figure; return the axes."""
+def draw_groups(fit: Solved, changes: Sequence[GroupChange], what: Plotted, ax: Any) -> Any:
+    """Draw on ``ax``, or on a new figure; of many groups those that change most. Return the axes."""
     check_choice("what", what, Plotted)
-    panels = _rate_panels(fit, wanted, changes) if what == "rates" else _share_panels(fit, wanted, changes)
-    sizes = sorted((line.change for _, lines in panels for line in lines), reverse=True)
-    least = sizes[MOST_LINES] if len(sizes) > MOST_LINES else -1.0
-    panels = [(rate, [line for line in lines if line.change > least]) for rate, lines in panels]
-    count = sum(len(lines) for _, lines in panels)
-    axes = _new_axes(count) if ax is None else ax
-    _draw(axes, [panel for panel in panels if panel[1]])
-    more = f" ({len(sizes) - count} groups with smaller changes are not shown)" if count < len(sizes) else ""
-    axes.set_title(_title(fit, what) + more, fontsize="medium", **_PLAIN)
+    names = ", ".join(fit.roles.outcome_names)
+    abouts = {change.about for change in changes}
+    title = f"How often each group has {abouts.pop() if len(abouts) == 1 else f'each of {names}'}"
+    labels = [f"{change.group}: {change.outcome}" if abouts else change.group for change in changes]
+    if what == "shares":
+        changes = list({(change.column, change.group): change for change in changes}.values())
+        title, labels = "Share of each group", [change.group for change in changes]
+    sides = ["share_before", "share_after"]
+    if what == "rates":
+        sides = ["rate_before", "rate_after", "rate_before_low", "rate_before_high"]
+    numbers = np.array([[getattr(change, side) for side in sides] for change in changes])
+    moved = np.nan_to_num(np.abs(numbers[:, 1] - numbers[:, 0]), nan=np.inf)
+    shown = np.sort(np.argsort(-moved, kind="stable")[:MOST_LINES])
+    heights, (before, after, *interval) = np.arange(len(shown)), numbers[shown].T
+    axes = _new_axes(len(shown)) if ax is None else ax
+    axes.plot(before, heights, "o", color=_BEFORE, markersize=7, zorder=3, label="before")
+    axes.plot(after, heights, "D", color=_AFTER, markersize=7, zorder=4, label="after")
+    if interval:
+        axes.hlines(heights, *interval, color=_BEFORE, linewidth=2, zorder=2, label="95 % interval before")
+    axes.set_yticks(heights, [visible(cut(labels[index], _LONGEST[0])) for index in shown], **_PLAIN)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.grid(axis="x", color="#dcdfe4", linewidth=0.6, zorder=-1)
+    below = {"loc": "upper left", "bbox_to_anchor": (0, 0), "borderaxespad": 2.5}  # below the numbers of the axis
+    axes.legend(ncols=3, frameon=False, fontsize="small", **below)
+    more = len(changes) - len(shown)
+    title = visible(cut(title, _LONGEST[1])) + (f" ({more} groups with smaller changes are not shown)" if more else "")
+    axes.set_title(title, fontsize="medium", **_PLAIN)
     return axes
 
 
@@ -153,83 +169,3 @@ def _new_axes(lines: int) -> Any:
     except ImportError as error:
         raise DependencyError("fit.plot() needs matplotlib, which is not installed; pip install matplotlib") from error
     return pyplot.subplots(figsize=(7.0, 1.5 + 0.4 * lines), layout="constrained")[1]
-
-
-def _rate_panels(fit: Solved, wanted: Rates, changes: Sequence[GroupChange]) -> list[_Panel]:
-    several = len({change.outcome for change in changes}) > 1
-    panels: dict[tuple[str, str], list[_Line]] = {}
-    for change in changes:
-        label = f"{change.group}: {change.outcome}" if several else change.group
-        interval = (change.rate_before_low, change.rate_before_high)
-        line = _Line(label, change.rate_before, interval, change.rate_after)
-        panels.setdefault((change.column, change.outcome), []).append(line)
-    order = sorted(panels, key=lambda panel: (fit.problem.measure.names.index(panel[0]), panel[1]))
-    return [(wanted["statistical_rate"][column], panels[column, outcome]) for column, outcome in order]
-
-
-def _share_panels(fit: Solved, wanted: Rates, changes: Sequence[GroupChange]) -> list[_Panel]:
-    panels: dict[str, dict[str, _Line]] = {}
-    for change in changes:
-        line = _Line(change.group, change.share_before, (math.nan, math.nan), change.share_after)
-        panels.setdefault(change.column, {})[change.group] = line
-    # Of shares that were named one by one, a band would say something else.
-    rates = {**wanted["representation_rate"], **dict.fromkeys(fit.request.target or ())}
-    return [(rates[column], list(lines.values())) for column, lines in panels.items()]
-
-
-def _title(fit: Solved, what: Plotted) -> str:
-    if what == "shares":
-        return "Share of each group"
-    outcome, favourable = fit.roles.attributes[0], fit.problem.measure.favourable
-    name = cut(", ".join(fit.roles.outcome_names), _LABEL)
-    if fit.roles.others:
-        return visible(f"How often each group has each of {name}")
-    if len(favourable) > 1:
-        return visible(f"How often each group has each {name}")
-    return visible(f"How often each group has {name} = {cut(outcome.labels[favourable[0]], _LABEL)}")
-
-
-def _draw(ax: Any, panels: Sequence[_Panel]) -> None:
-    """Lines from top to bottom, with a little room between panels."""
-    ticks: dict[float, str] = {}
-    height = 0.0
-    legend: dict[str, Any] = {}
-    for wanted, lines in panels:
-        top = height - 0.45
-        for line in lines:
-            legend |= _draw_line(ax, line, height)
-            ticks[height] = visible(cut(line.label, _LABEL))
-            height += 1
-        largest = max((line.after for line in lines if math.isfinite(line.after)), default=None)
-        if wanted is not None and largest is not None:
-            band, span = (wanted * largest, largest), [top, height - 0.55]
-            legend["asked for"] = ax.fill_betweenx(span, *band, color=_BAND, alpha=0.14, linewidth=0, zorder=0)
-            if band[0] == band[1]:  # equal groups: a band without width would not be seen
-                style = {"color": _BAND, "alpha": 0.35, "linewidth": 4, "solid_capstyle": "butt", "zorder": 0}
-                (legend["asked for"],) = ax.plot([largest] * 2, span, **style)
-        height += 0.4
-    ax.set_yticks(list(ticks), list(ticks.values()), **_PLAIN)
-    ax.set_ylim(height - 0.6, -0.8)
-    ax.set_xlim(left=0)
-    ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
-    ax.tick_params(axis="y", length=0)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.grid(axis="x", color="#dcdfe4", linewidth=0.6, zorder=-1)
-    ax.set_axisbelow(True)
-    below = {"loc": "upper left", "bbox_to_anchor": (0, 0), "borderaxespad": 2.5}  # below the numbers of the axis
-    ax.legend(legend.values(), legend.keys(), ncols=4, frameon=False, fontsize="small", **below)
-
-
-def _draw_line(ax: Any, line: _Line, height: float) -> dict[str, Any]:
-    """One group: a grey ring with its interval, an arrow, and a blue dot."""
-    drawn = {}
-    if math.isfinite(line.before):
-        (drawn["before"],) = ax.plot(line.before, height, "o", color=_BEFORE, markersize=7, zorder=3)
-    if all(map(math.isfinite, line.interval)):
-        (drawn["95 % interval before"],) = ax.plot(line.interval, [height] * 2, color=_BEFORE, linewidth=2, zorder=2)
-    if _SEEN < line.change < math.inf:
-        arrow = {"arrowstyle": "->", "color": _SOFT, "linewidth": 1, "shrinkA": 4, "shrinkB": 4}
-        ax.annotate("", (line.after, height - 0.18), (line.before, height - 0.18), arrowprops=arrow)
-    if math.isfinite(line.after):
-        (drawn["after"],) = ax.plot(line.after, height, "D", color=_AFTER, markersize=7, zorder=4)
-    return drawn

@@ -87,10 +87,8 @@ class Relabel:
         label="Decision threshold",
         only_if={"relabel": ("given",)},
         slider=(0.05, 0.95, 0.01),
-        help="With --relabel: the probability of the favourable outcome from which a model decides for it; 0.5 by "
-        "default.",
-        doc="The probability of the favourable outcome from which the model decides for it. With more than two "
-        "outcomes the likeliest is predicted.",
+        help="If rows are relabelled: the probability of the favourable outcome from which a model decides for it; "
+        "0.5 by default.",
     )
     labeller: Any = option(
         None,
@@ -104,19 +102,16 @@ class Relabel:
         choices=("boosting", "logistic", "tree"),
         label="The model that you will train",
         help="The model that you will train: gradient boosting (the default), logistic regression or the rooted tree. "
-        "--relabel predictions makes its decisions equal, and its behaviour is what is estimated.",
-        page_help="The model whose behaviour is estimated, and whose decisions are made equal if you relabel for "
-        "equal decisions: gradient boosting, logistic regression or the rooted tree.",
-        doc='For ``"predictions"``: the model whose decisions should be equal, given in the same way as the labeller. '
-        "It is tried out on people whom it has not learned from, and labels are corrected by what it decides. Name "
-        "the model that you will train; others come close, but are not certified. An estimate tries it out too.",
+        "Its behaviour is estimated, and its decisions are made equal if you relabel for equal predictions.",
+        doc='For ``"predictions"``: the model whose decisions should be equal, given in the same way as the labeller, '
+        "and tried out on people whom it has not learned from. Name the model that you will train; others come close, "
+        "but are not certified. An estimate tries it out too.",
     )
     blind: bool = option(
         False,
         text="flag",
         label="It does not see the groups",
         help="The model that you will train does not see the protected columns: hide them from all models here too.",
-        doc="Hide the protected columns from the labeller and the student.",
     )
 
     def __post_init__(self) -> None:
@@ -226,17 +221,11 @@ def is_number(value: object) -> bool:
 
 def check_forbid(forbid: object) -> None:
     """Refuse what is no list of combinations."""
-    if not isinstance(forbid, list | tuple | None):
-        raise ForbiddenError(
-            Option("forbid"), f" is {shown(forbid)}; pass a list of combinations, e.g. [{{'sex': 'Male'}}]"
-        )
-    for combination in forbid or ():
-        if not isinstance(combination, Mapping):
-            raise ForbiddenError(
-                Option("forbid"), f" holds {shown(combination)}; name values by column, e.g. {{'sex': 'Male'}}"
-            )
-        if not combination:
-            raise ForbiddenError("an empty combination in ", Option("forbid"), " would forbid every row; remove it")
+    if not isinstance(forbid, list | tuple | None) or not all(isinstance(rule, Mapping) for rule in forbid or ()):
+        wanted = "pass a list of combinations, e.g. [{'sex': 'Male'}]"
+        raise ForbiddenError(Option("forbid"), f" is {shown(forbid)}; {wanted}")
+    if not all(forbid or ()):
+        raise ForbiddenError("an empty combination in ", Option("forbid"), " would forbid every row; remove it")
 
 
 def check_plan(name: str, value: object, kind: type, choices: object) -> None:
@@ -256,23 +245,16 @@ def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption
     outcomes, columns, groupings = roles.outcome_names, roles.protected_names, roles.groupings(groups)
     if not isinstance(option, Mapping):
         return (option,) * len(groupings) * len(outcomes)
-    if name == "statistical_rate" and len(outcomes) > 1 and {*option} & {*outcomes}:
-        for key in option:
-            if key not in outcomes:
-                raise ColumnError(
-                    Option(name), f" names {key!r} beside outcomes; give a rate by outcome, or by protected column"
-                )
-        return tuple(option.get(outcome) for outcome in outcomes for _ in groupings)
-    if groups == "joint":
-        raise InputError(
-            Option(name),
-            ": with ",
-            Option("groups", "joint"),
-            " there is one rate for all intersections; pass a number or None",
-        )
+    by_outcome = name == "statistical_rate" and len(outcomes) > 1 and not {*option}.isdisjoint(outcomes)
+    if groups == "joint" and not by_outcome:
+        only = " there is one rate for all intersections; pass a number or None"
+        raise InputError(Option(name), ": with ", Option("groups", "joint"), only)
+    named, kind = (outcomes, "an outcome") if by_outcome else (columns, "protected")
     for key in option:
-        if key not in columns:
-            raise ColumnError(Option(name), f" names {key!r}, which is not protected; {did_you_mean(key, columns)}")
+        if key not in named:
+            raise ColumnError(Option(name), f" names {key!r}, which is not {kind}; {did_you_mean(key, named)}")
+    if by_outcome:
+        return tuple(option.get(outcome) for outcome in outcomes for _ in groupings)
     return tuple(option.get(column) for column in columns) * len(outcomes)
 
 
@@ -282,8 +264,7 @@ def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
     rules = []
     for combination in forbid or ():
         levels = {domain.index(name): domain.attribute(name).exact_level(value) for name, value in combination.items()}
-        text = ", ".join(f"{name} = {value}" for name, value in combination.items())
-        rules.append(Rule.of(roles.blocks, levels, text))
+        rules.append(Rule.of(roles.blocks, levels, rule_text(combination)))
     return tuple(rules)
 
 
@@ -315,11 +296,9 @@ def _read_shares(attribute: Attribute, wanted: Mapping[object, float] | Free) ->
         raise TargetError(option, f" is {shown(wanted)}; give each level its share: {{level: share}}")
     result = np.zeros(attribute.size)
     for value, probability in wanted.items():
-        if not isinstance(probability, Real) or not 0 <= probability <= 1:
-            raise TargetError(option, f" gives {shown(value)} the share {probability!r}; a share lies between 0 and 1")
-        if 0 < probability < LEAST_SHARE:
-            smallest = f"the smallest share is {LEAST_SHARE:g}; use 0 for none"
-            raise TargetError(option, f" gives {value!r} the share {probability!r}; {smallest}")
+        if not isinstance(probability, Real) or not (probability == 0 or LEAST_SHARE <= probability <= 1):
+            shares = f"a share lies between 0 and 1, and the smallest is {LEAST_SHARE:g}; use 0 for none"
+            raise TargetError(option, f" gives {shown(value)} the share {probability!r}; {shares}")
         result[attribute.exact_level(value)] += float(probability)
     if abs(result.sum() - 1) > _SLACK:
         unnamed = [repr(label) for label, share in zip(attribute.labels, result, strict=True) if share == 0]
@@ -331,20 +310,9 @@ def _read_shares(attribute: Attribute, wanted: Mapping[object, float] | Free) ->
 # ---------------------------------------------------------------- what was asked, in words; of a `Request`
 
 
-def target_words(request: Any) -> Iterator[str]:
-    """Which shares are wanted."""
-    for name, shares in (request.target or {}).items():
-        if isinstance(shares, str):
-            yield f"The shares of {name} may change."
-        elif shares is None:
-            yield f"{name} keeps the shares that it has in the data."
-        else:
-            yield f"Shares of {name}: {', '.join(f'{level} {share:.4g}' for level, share in shares.items())}."
-
-
 def within_words(request: Any) -> Iterator[str]:
     """Which strata are compared, and what they keep."""
-    asked = read_within(request.within)
+    asked, target = read_within(request.within), request.target or {}
     columns = " × ".join(asked)
     yield f"Groups are compared with the others of their stratum only; the strata are those of {columns}."
     for name, level in asked.items():
@@ -352,8 +320,8 @@ def within_words(request: Any) -> Iterator[str]:
             levels = level if isinstance(level, list | tuple | set | frozenset) else [level]
             named = ", ".join(map(str, levels))
             yield f"Only strata with {name} = {named} are compared; all others stay as they are."
-    if not set(asked) & {*(request.target or {})}:
-        kept = "" if request.outcome in (request.target or {}) else f", and its shares of {request.outcome}"
+    if target.keys().isdisjoint(asked):
+        kept = "" if request.outcome in target else f", and its shares of {request.outcome}"
         yield f"Each stratum of {columns} keeps its size{kept}."
 
 
@@ -371,17 +339,6 @@ def relabel_words(plan: Any) -> Iterator[str]:
         )
 
 
-def forbid_words(request: Any) -> Iterator[str]:
-    """Which combinations never occur."""
-    for combination in request.forbid or ():
-        yield f"Never: {', '.join(f'{name} = {value}' for name, value in combination.items())}."
-
-
-def base_words(request: Any) -> Iterator[str]:
-    """What holds whatever else was asked for, and what is mixed into the rows."""
-    yield "Otherwise the result is as close to the data as possible."
-    if request.privacy is None:
-        yield (
-            f"A share of {request.C:.3g} comes from the base {request.base!r}, "
-            f"{BASES[request.base].sentence}; it makes combinations possible that no row has."
-        )
+def rule_text(rule: Mapping[str, object]) -> str:
+    """Write a forbidden combination."""
+    return ", ".join(f"{name} = {value}" for name, value in rule.items())

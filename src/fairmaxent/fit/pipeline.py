@@ -14,7 +14,7 @@ from fairmaxent.data.draws import generator
 from fairmaxent.data.roles import Reading
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.rows import ReadingRequest, read_rows, row_prior
-from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, Option, did_you_mean
+from fairmaxent.errors import KEEP_COLUMNS, ColumnError, FairMaxEntError, InputError, Option, did_you_mean
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution, borrowed_shares, fair_levels
@@ -88,7 +88,7 @@ def read_frame(frame: Any, request: Request) -> Reading:
     for name in request.kept_names:
         if name not in data.columns:
             raise ColumnError(
-                Option("keep_columns"), f" names {name!r}, which is not a column; {did_you_mean(name, data.columns)}"
+                KEEP_COLUMNS, f" names {name!r}, which is not a column; {did_you_mean(name, data.columns)}"
             )
     return data if noise is None else _read_privately(data, request, noise)
 
@@ -180,10 +180,7 @@ def refit(fit: Fit, request: Request) -> Fit:
     """
     learned = NO_LABELS
     if fit.soft is not None and isinstance(fit.request, Request):
-        free = {
-            name: getattr(fit.request, name) for name in ("base", "base_share", "estimate", "detail", "random_state")
-        }
-        same = replace(request, **free) == fit.request
+        same = request.has_labels_of(fit.request)
         learned = Labelling(fit.soft, fit.labels, fit.certificate.decisions) if same else Labelling(fit.soft)
     return fit_rows(_reading(fit), replace(request, estimate=None), silent, learned=learned)
 

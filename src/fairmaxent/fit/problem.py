@@ -100,7 +100,7 @@ class Problem:
     statistical: tuple[float | None, ...]  # σ of each grouping
     rules: tuple[Rule, ...] = ()
     chosen: Mapping[int, Reals | None] = field(default_factory=dict)  # the user's marginals, by attribute
-    largest_weight: float | None = None  # of a row, as a multiple of the weight that it came with
+    weight_limit: float | None = None  # of a row, as a multiple of the weight that it came with
     free_outcomes: tuple[str, ...] = ()  # whose shares may move
     values: CellValues | None = None  # the numbers that cells stand for, if their means are to be equal
     relabels: bool = False  # rows change their outcome, rather than how much they count
@@ -136,7 +136,7 @@ class Problem:
             statistical=read_rates(request.statistical_rate, "statistical_rate", roles, groups),
             rules=read_rules(roles, request.forbid),
             chosen=read_target(roles, request.target),
-            largest_weight=request.largest_weight,
+            weight_limit=request.largest_weight,
             free_outcomes=tuple(name for name, wanted in (request.target or {}).items() if wanted == FREE),
             values=values,
             relabels=relabels,
@@ -233,15 +233,15 @@ class Problem:
                 statistical=(*wanted.statistical, None),
             )
         fair = self.closest_to(empirical, wanted, outcome_shares=self.outcome_shares, targets=self.root_targets)
-        if self.largest_weight is None:
+        if self.weight_limit is None:
             return fair
         kept = self._kept_marginals()
         if not self.relabels:
-            return replace(fair, table=capped(fair.table, empirical, self.largest_weight, kept))
+            return replace(fair, table=capped(fair.table, empirical, self.weight_limit, kept))
         # A row counts t(z) / e(z) times, over all the outcomes that it is split between.
         groups = fair.table.sum(axis=0)
         without_outcome = [tuple(axis - 1 for axis in axes) for axes in kept if 0 not in axes]
-        limited = capped(groups, empirical.sum(axis=0), self.largest_weight, without_outcome or [()])
+        limited = capped(groups, empirical.sum(axis=0), self.weight_limit, without_outcome or [()])
         return replace(fair, table=fair.table * np.divide(limited, groups, where=groups > 0, out=groups))
 
     def _kept_marginals(self) -> list[tuple[int, ...]]:

@@ -11,7 +11,7 @@ import json
 import math
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -189,44 +189,36 @@ def check_domain(domain: Domain) -> None:
     libraries = {frames.library_of(attribute.values) for attribute in domain.attributes}
     require("columns come from different libraries", len(libraries) == 1)
     for attribute in domain.attributes:
-        values, starts, size = len(attribute.values), attribute.level_starts, attribute.size
-        sound(np.diff(sound(starts, "i", (size + 1,))), "i", (size,), low=1)
-        counts = masses(attribute.counts, values)
-        whole = starts[0] == 0 and starts[-1] == values and attribute.missing in (None, size - 1)
-        drawable = np.add.reduceat(counts, np.minimum(starts[:-1], values - 1)).all() and np.isfinite(counts.sum())
-        numeric = attribute.kind in ("numeric", "date", "boolean")
-        demands = {
-            "its values have another name": attribute.values.name == attribute.name,
-            "two of its labels are equal": len(set(attribute.labels)) == size > 0,
-            "its levels and values do not fit together": bool(whole),
-            "a level has no values to draw": bool(drawable),
-            "texts have neither bins nor moments": numeric
-            or (attribute.edges is None and attribute.features == "indicator"),
-        }
-        for problem, holds in demands.items():
-            require(f"column {attribute.name!r}: {problem}", holds)
-        _check_values(attribute, numeric=numeric)
+        for problem, holds in _demands(attribute):
+            require(f"column {attribute.name!r}: {problem}", bool(holds))
 
 
-def _check_values(attribute: Attribute, *, numeric: bool) -> None:
-    """Refuse values that repeat, are missing where they should not be, or lie outside their bins."""
-    values, missing = attribute.values, attribute.missing is not None
-    known, levels = len(values) - missing, np.repeat(np.arange(attribute.size), np.diff(attribute.level_starts))
-    plain, about = values.to_list(), f"column {attribute.name!r}"
+def _demands(attribute: Attribute) -> Iterator[tuple[str, object]]:
+    """What must hold of a column, one after the other: what comes later relies on what came before."""
+    values, starts, size, missing = attribute.values, attribute.level_starts, attribute.size, attribute.missing
+    count, present = len(values), len(values) - (missing is not None)
+    sound(np.diff(sound(starts, "i", (size + 1,))), "i", (size,), low=1)
+    counts, numeric = masses(attribute.counts, count), attribute.kind in ("numeric", "date", "boolean")
+    yield "its values have another name", values.name == attribute.name
+    yield "two of its labels are equal", len(set(attribute.labels)) == size > 0
+    whole = starts[0] == 0 and starts[-1] == count and missing in (None, size - 1)
+    yield "its levels and values do not fit together", whole
+    yield "a level has no values to draw", np.add.reduceat(counts, starts[:-1]).all() and np.isfinite(counts.sum())
+    binned = attribute.edges is not None or attribute.features != "indicator"
+    yield "texts have neither bins nor moments", numeric or not binned
+    plain, levels = values.to_list(), np.repeat(np.arange(size), np.diff(starts))
     absent = np.array([frames.is_missing(value) for value in plain])
-    apart = absent.sum() == missing and not absent[:known].any() and np.count_nonzero(levels == attribute.missing) <= 1
-    require(f"{about}: missing values are not where they belong", bool(apart))
-    different = {value_key(value) for value in plain[:known]} if values.dtype == nw.Object else set(plain[:known])
-    require(f"{about}: a value repeats", len(different) == known)
-    if numeric:
-        numbers = sound(frames.to_numbers(values)[:known], "f", (known,))
-        if attribute.edges is not None:
-            edges = sound(attribute.edges, "f", (attribute.size - 1 - missing,))
-            sound(np.diff(edges), "f", (max(len(edges) - 1, 0),), low=np.nextafter(0, 1))
-            inside = np.searchsorted(edges, numbers, side="right") == levels[:known]
-            require(f"{about}: a number lies outside its bin", bool(inside.all()))
-    named = all(_label_fits(attribute, level, plain) for level in range(attribute.size))
-    require(f"{about}: a label names another value", named)
+    apart = absent.sum() == count - present and not absent[:present].any() and np.sum(levels == missing) <= 1
+    yield "missing values are not where they belong", apart
+    different = {value_key(value) for value in plain[:present]} if values.dtype == nw.Object else set(plain[:present])
+    yield "a value repeats", len(different) == present
+    numbers = sound(frames.to_numbers(values)[:present], "f", (present,)) if numeric else np.empty(0)
+    if attribute.edges is not None:
+        edges = sound(attribute.edges, "f", (size - 1 - (count - present),))
+        sound(np.diff(edges), "f", (max(len(edges) - 1, 0),), low=np.nextafter(0, 1))
+        inside = np.searchsorted(edges, numbers, side="right") == levels[:present]
+        yield "a number lies outside its bin", inside.all()
+    yield "a label names another value", all(_label_fits(attribute, level, plain) for level in range(size))
 
 
 def _label_fits(attribute: Attribute, level: int, values: list[Any]) -> bool:

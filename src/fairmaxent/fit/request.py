@@ -6,9 +6,9 @@ A new option is one field here, with its check, and the code that acts on it: fr
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
@@ -18,7 +18,7 @@ from fairmaxent.errors import ColumnError, InputError, Option, check_choice
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fit import option_values as values
 from fairmaxent.fit.option_values import EstimateOption, ForbidOption, RateOption, RelabelOption, TargetOption
-from fairmaxent.maxent.priors.bases import BaseKind
+from fairmaxent.maxent.priors.bases import BASES, BaseKind
 from fairmaxent.options import documented, option, words
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.refusals import for_release
@@ -58,7 +58,6 @@ class Request:
         text="strata",
         label="More outcomes",
         help="Further outcome columns, which get the same rates at the same time; promoted=yes names its good level.",
-        doc="The outcomes after the first, if there are several.",
     )
     representation_rate: RateOption = option(
         None,
@@ -101,8 +100,6 @@ class Request:
         choice_labels={"each": "each column on its own", "joint": "their intersections"},
         choice_help={"each": "Their intersections may then stay unequal."},
         help="Compare each protected column on its own, or their intersections.",
-        doc='``"each"``: compare the groups of every protected column on its own; ``"joint"``: compare their '
-        "intersections.",
         words=lambda request: "Groups are the intersections of the protected columns.",
     )
     within: WithinOption = option(
@@ -111,11 +108,10 @@ class Request:
         label="Compare only within",
         help="Compare groups within the strata of these columns, e.g. department,year: both rates then hold in every "
         "stratum, which keeps its size. label=yes compares within that level only.",
-        doc='Compare groups within the strata of a column, or of several: ``within="department"`` makes both rates '
-        "hold in every department. Each stratum keeps its size and its shares of the outcome, and one with rows of a "
-        'single group stays as it is. ``within={"label": "yes"}`` compares in these strata only: with a decision as '
-        'the outcome and the true label as the column, that is equal opportunity, and ``within="label"`` is equalised '
-        "odds.",
+        doc='Compare groups within the strata of a column, or of several: ``"department"`` makes both rates hold in '
+        "every department, which keeps its size and its shares of the outcome. "
+        '``{"label": "yes"}`` compares in these strata only: with a decision as the outcome and the true label as the '
+        'column, that is equal opportunity, and ``"label"`` is equalised odds.',
         words=values.within_words,
     )
     means: values.MeansOption | None = option(
@@ -126,10 +122,9 @@ class Request:
         label="Equal means",
         help="The outcome is a number: make its mean equal in all groups, instead of the shares of its bins.",
         doc='``"equal"``: the outcome is a number, and its mean becomes equal in all groups, and stays what it is '
-        "over all of them. This takes the place of a statistical rate of 1, which would make all its levels (bins) "
-        "equally common; a lower rate holds for the levels as well. Otherwise the histogram of each group stays as "
-        "close as possible. If the outcome is in bins, this needs rows in the mixture (``base_share`` below 1), and "
-        "no ``target`` of another column.",
+        "over all of them. This takes the place of a statistical rate of 1; a lower rate holds for the levels (bins) "
+        "as well. If the outcome is in bins, this needs rows in the mixture (``base_share`` below 1), and no "
+        "``target`` of another column.",
         words=lambda asked: f"The mean of {asked.outcome} is equal in all groups, and overall what it is in the data.",
     )
     target: TargetOption | None = option(
@@ -154,8 +149,6 @@ class Request:
         label="Compare missing values as a group",
         help="Compare missing values of the outcome and protected columns like any other level. By default they keep "
         "their share and are not compared.",
-        doc='``"ignore"``: missing values of the outcome or a protected column keep their share and are not compared. '
-        '``"compare"``: they are compared like any other group or outcome.',
         words=lambda request: "Missing values are compared like any other group or outcome.",
     )
     largest_weight: float | None = option(
@@ -165,7 +158,6 @@ class Request:
         slider=(1.5, 30, 0.5, 10),
         help="How many times as much as before a row may count at most, e.g. 10; rates are reached as far as this "
         "allows.",
-        page_help="A row may count at most this many times as much as before; rates then come as close as they can.",
         words=lambda request: f"No row counts more than {request.largest_weight:g} times as much as before.",
     )
     base: BaseKind = option(
@@ -196,9 +188,8 @@ class Request:
         help="none: change how much each row counts. Otherwise split each row between outcomes, so that a model "
         "trained on the result has equal mean probabilities, or makes equal predictions, for all groups.",
         doc='None: rows keep their outcome and count more or less. ``"probabilities"`` or ``"predictions"``: each row '
-        "keeps its weight, which is split between the outcomes, so that a model trained on the result has equal mean "
-        "probabilities, or also makes equal decisions, for all groups. :class:`Relabel` sets the threshold and the "
-        "labeller.",
+        "is split between the outcomes, so that a model trained on the result has equal mean probabilities, or also "
+        "makes equal decisions, for all groups. :class:`Relabel` sets the threshold and the labeller.",
         words=lambda request: values.relabel_words(request.relabelling),
     )
     estimate: EstimateOption | None = option(
@@ -215,16 +206,13 @@ class Request:
         label="Numbers in new rows",
         help="For drawn rows that copy a real row: keep its exact values (rows, the default for a table in memory), "
         "or redraw them within their bin (bins).",
-        doc='For drawn rows that copy a real row: keep its exact values (``"rows"``), or redraw them within their bin '
-        '(``"bins"``). None means ``"rows"`` if the table is in memory; a lazy frame keeps no row.',
     )
     weight: str | None = option(
         None,
         heading="What is compared",
         metavar="COLUMN",
         label="Design weights",
-        help="Column of design weights; the fair weights include them.",
-        doc="Column of design weights, on any scale; they are divided by their average first.",
+        help="Column of design weights, on any scale; the fair weights include them.",
         words=lambda request: f"Rows are weighted by the design weights in {request.weight}.",
     )
     forbid: ForbidOption | None = option(
@@ -234,18 +222,14 @@ class Request:
         help="Impossible combination: 'sex=Male,pregnant=yes'; repeatable.",
         doc='Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``: they get probability zero. Each '
         "may name any outcome and protected columns, and at most two others.",
-        words=values.forbid_words,
+        words=lambda request: [f"Never: {values.rule_text(rule)}." for rule in request.forbid],
     )
     keep_columns: str | Sequence[str] | None = option(
         None,
         text="columns",
         label="Keep",
-        help="Columns to keep although they look like identifiers; repeatable. By default such columns are left out "
-        "of rows, model and report.",
-        doc="The column or columns to keep although they look like identifiers. Others that differ in nearly every "
-        "row, or that hold e-mail addresses, phone numbers, names, notes or keys of people, are left out of the fit, "
-        "so that drawn rows, models and reports hold none of their values; the certificate names them. Columns that "
-        "another option names are always kept.",
+        help="Columns to keep although they look like identifiers (or notes about people); repeatable. By default "
+        "such columns are left out of rows, model and report, unless another option names them.",
         words=lambda request: f"Kept, even if they look like identifiers: {', '.join(request.kept_names)}.",
     )
     privacy: Privacy | None = option(
@@ -262,9 +246,7 @@ class Request:
         text="flag",
         label="Rows to share",
         help="Draw rows to share: no copies of real rows, no exact numbers, no values that fewer than 10 rows have, "
-        "no identifiers. --epsilon gives a guarantee.",
-        doc="True: draw rows to share. No row is a copy, numbers are redrawn, values that fewer than 10 rows have are "
-        "replaced, and columns that look like identifiers cannot be kept. This is no guarantee: see ``privacy``.",
+        "no identifiers. This is no guarantee; a privacy budget (--epsilon) is one.",
         words=lambda request: values.RELEASE_WORDS if request.privacy is None else (),
     )
     random_state: int | None = option(
@@ -274,9 +256,6 @@ class Request:
         text="whole",
         label="Seed",
         help="The same seed gives the same rows; by default a new one is chosen.",
-        page_help="The same seed gives the same result.",
-        doc="Default seed of the fit's draws, the same for each of them; fitting itself is deterministic, except for "
-        "the noise of a private fit, which has no seed.",
     )
     # The last two are for the call alone: a fit does not keep them.
     domain: Domain | Declaration | None = option(
@@ -301,15 +280,14 @@ class Request:
             first, *rest = read_columns("outcome", self.outcome)
             self._set(outcome=first, also=[*rest, *self.also_names] or None)
         check_roles(self.outcome, self.role_names[1:], self.weight)
-        for name, choices in (("groups", GroupsOption), ("missing", MissingOption), ("base", BaseKind)):
-            check_choice(name, getattr(self, name), choices)
+        choices = {"groups": GroupsOption, "missing": MissingOption, "base": BaseKind, "detail": DetailOption}
+        for name, choice in {**choices, "means": values.MeansOption}.items():
+            if getattr(self, name) is not getattr(Request, name):  # some are None by default
+                check_choice(name, getattr(self, name), choice)
         share = values.check_share("base_share", self.base_share)
         self._set(largest_weight=values.checked_largest(self), base_share=share)
         for name in ("representation_rate", "statistical_rate"):
             self._set(**{name: values.checked_rates(name, getattr(self, name))})
-        for name, choices in (("means", values.MeansOption), ("detail", DetailOption)):
-            if getattr(self, name) is not None:
-                check_choice(name, getattr(self, name), choices)
         if self.means is not None and self.statistical_rate == 1:  # equal rates would leave nothing to move
             self._set(statistical_rate=None)
         check_seed(self.random_state)
@@ -386,15 +364,27 @@ class Request:
 
     def words(self) -> Iterator[str]:
         """What was asked for besides rates, one sentence each."""
-        yield from values.target_words(self)
-        for name in (self.outcome, *self.also_names) if self.means is None else ():
-            if name not in (self.target or {}):
+        target = self.target or {}
+        others = [name for name in (self.outcome, *self.also_names) if self.means is None and name not in target]
+        for name, shares in {**target, **dict.fromkeys(others)}.items():
+            if isinstance(shares, str):
+                yield f"The shares of {name} may change."
+            elif shares is None:
                 yield f"{name} keeps the shares that it has in the data."
+            else:
+                yield f"Shares of {name}: {', '.join(f'{level} {share:.4g}' for level, share in shares.items())}."
         yield from words(self)
-        yield from values.base_words(self)
+        yield "Otherwise the result is as close to the data as possible."
+        if self.privacy is None:
+            base = f"A share of {self.C:.3g} comes from the base {self.base!r}, {BASES[self.base].sentence}"
+            yield f"{base}; it makes combinations possible that no row has."
+
+    def has_labels_of(self, other: Request) -> bool:
+        """Whether relabelling gives the same labels, because only what comes after them is asked differently."""
+        after = {name: getattr(other, name) for name in ("base", "base_share", "estimate", "detail", "random_state")}
+        return replace(self, **after) == other
 
     def kept(self) -> Request:
         """Return what a fit keeps of its request: a copy, so that the caller's lists and mappings can change."""
-        mutable = ("protected", "also", "favourable", "within", "target", "forbid", "keep_columns")
-        copies = {name: copy.deepcopy(getattr(self, name)) for name in mutable}
-        return replace(self, **copies, domain=None, progress=None)
+        asked: dict[str, Any] = {name: value for name, value in vars(self).items() if isinstance(value, Collection)}
+        return replace(self, **copy.deepcopy(asked), domain=None, progress=None)

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairmaxent.data.roles import Roles
+from fairmaxent.data.roles import RedrawnValues, Roles
 from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.words import counted, percent, times
 from fairmaxent.fit.costs import Costs, GroupCost
-from fairmaxent.fit.estimate import ModelEstimate, ModelScores
+from fairmaxent.fit.estimate import ModelEstimate
 from fairmaxent.fit.facts import GroupMean, OutcomeShare
-from fairmaxent.fit.relabel import Decisions
+from fairmaxent.fit.relabel import DecidedRate, DecidedShare, Decisions
 from fairmaxent.metrics.trial import OVERALL
 from fairmaxent.privacy.budget import Ledger
 
@@ -55,7 +55,7 @@ def rates_table(lines: Sequence[RateLine], heads: tuple[str, str, str]) -> Table
 
 def rate_text(value: float | None, digits: int = 4) -> str:
     """Write a rate; a dash if there is nothing to compare, and no sign before a zero."""
-    return "–" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
+    return "–" if value is None or np.isnan(value) else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def _wanted(rate: float | None, digits: int = 4) -> str:
@@ -79,7 +79,7 @@ def cost_blocks(groups: Sequence[GroupCost], worst_cell: GroupCost, last: Sequen
             percent(cost.before),
             percent(cost.after),
             times(cost.effective_rows),
-            *(times(cost.largest_weight if column == "largest weight" else cost.most_copies) for column in last),
+            *(times(cost.most_weight if column == "largest weight" else cost.most_copies) for column in last),
         )
         for name, cost in [*named, (f"worst cell: {worst_cell.name}", worst_cell)]
     )
@@ -145,21 +145,17 @@ def decision_blocks(decisions: Decisions | None) -> list[Block]:
 
 def decisions_table(decisions: Decisions, digits: int = 4) -> Table:
     """The rate of each grouping, and the share of each group that was decided for."""
-    lines = [
-        (f"statistical rate of {rate.grouping}", _wanted(rate.wanted, digits), rate.rate, rate.low, rate.high)
-        for rate in decisions.rates
-    ]
-    lines += [(f"{part.outcome} for {part.group}", "", part.share, part.low, part.high) for part in decisions.shares]
-    rows = tuple(
-        (
-            name,
-            wanted,
-            rate_text(rate, digits),
-            "" if low is None or high is None else f"{low:.{digits}f} to {high:.{digits}f}",
-        )
-        for name, wanted, rate, low, high in lines
-    )
-    return Table("Decisions about people it did not learn from", ("", "wanted", "reached", "95 % interval"), rows)
+    rows = []
+    parts: list[DecidedRate | DecidedShare] = [*decisions.rates, *decisions.shares]
+    for part in parts:
+        interval = "" if part.low is None or part.high is None else f"{part.low:.{digits}f} to {part.high:.{digits}f}"
+        if isinstance(part, DecidedRate):
+            name, wanted, reached = f"statistical rate of {part.grouping}", _wanted(part.wanted, digits), part.rate
+        else:
+            name, wanted, reached = f"{part.outcome} for {part.group}", "", part.share
+        rows.append((name, wanted, rate_text(reached, digits), interval))
+    heads = ("", "wanted", "reached", "95 % interval")
+    return Table("Decisions about people it did not learn from", heads, tuple(rows))
 
 
 # ---------------------------------------------------------------- what a model trained on the result will do
@@ -185,16 +181,11 @@ class Expected(NamedTuple):
 class ExpectedLine(NamedTuple):
     """A quantity before and after, and what it means; those that compare groups have a grouping."""
 
-    name: str
+    label: str
     grouping: str | None
     meaning: str
     before: Expected
     after: Expected
-
-    @property
-    def label(self) -> str:
-        """The name of the quantity, with that of the grouping."""
-        return self.name if self.grouping is None else f"{self.name}, {self.grouping}"
 
 
 _MEANINGS = {
@@ -222,13 +213,11 @@ def expected_lines(
     for kind in kinds:
         name, meaning = _MEANINGS[kind][0], _MEANINGS[kind][1].replace("{}", favourable)
         for grouping in [None] if kind in ("accuracy", "auc") else list(getattr(estimate.before, kind)):
-            before, after = (_expected(scores, kind, grouping) for scores in (estimate.before, estimate.after))
-            yield ExpectedLine(name, grouping, meaning, before, after)
-
-
-def _expected(scores: ModelScores, kind: str, grouping: str | None) -> Expected:
-    value = getattr(scores, kind) if grouping is None else getattr(scores, kind)[grouping]
-    return Expected(value, scores.range_of(kind, OVERALL if grouping is None else grouping))
+            label, sides = name if grouping is None else f"{name}, {grouping}", []
+            for scores in (estimate.before, estimate.after):
+                value = getattr(scores, kind) if grouping is None else getattr(scores, kind)[grouping]
+                sides.append(Expected(value, scores.range_of(kind, grouping or OVERALL)))
+            yield ExpectedLine(label, grouping, meaning, *sides)
 
 
 def estimate_blocks(estimate: ModelEstimate | None, about: str = "") -> list[Block]:
@@ -245,19 +234,12 @@ def estimate_blocks(estimate: ModelEstimate | None, about: str = "") -> list[Blo
 # ---------------------------------------------------------------- what may be shared
 
 
-class CopiesInWords(NamedTuple):
+def copies_of(redrawn: RedrawnValues | None) -> tuple[str, str]:
     """What drawn rows that come from a real one are, and what that means for who shares them."""
-
-    are: str
-    mean: str
-
-
-def copies_of(*, redrawn: bool) -> CopiesInWords:
-    """The words for copies, with their exact numbers or with others from the same bins."""
-    if not redrawn:
-        return CopiesInWords("rows of the data", "sharing them means sharing real people")
+    if redrawn is None:
+        return "rows of the data", "sharing them means sharing real people"
     are = "rows of the data but for their numbers, which are redrawn within bins"
-    return CopiesInWords(are, "sharing them can still give real people away")
+    return are, "sharing them can still give real people away"
 
 
 def promise(ledger: Ledger) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import narwhals as nw
@@ -14,7 +14,7 @@ from fairmaxent.data.identifiers import words_for, words_in
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Codes, Reals, effective_rows, tally
 from fairmaxent.document.words import counted
-from fairmaxent.errors import Option, cut, shown, spelled
+from fairmaxent.errors import KEEP_COLUMNS, Option, cut, shown, spelled
 from fairmaxent.inspection.proposals import groups_of_words, halves, known_levels, plain
 from fairmaxent.maxent.logspace import entropy
 
@@ -104,7 +104,7 @@ def column_hints(frame: nw.DataFrame[Any], domain: Domain, roles: Sequence[str],
     if identifiers:
         what = "looks like an identifier" if len(identifiers) == 1 else "look like identifiers"
         what = f"{_listed(identifiers)} {what}: left out of the result unless you add "
-        yield _hint("identifier", identifiers, what, Option("keep_columns", list(identifiers)))
+        yield _hint("identifier", identifiers, what, replace(KEEP_COLUMNS, value=list(identifiers)))
     for attribute in domain.attributes:
         if attribute.name not in identifiers:
             yield from _gaps(attribute, len(frame), has_role=attribute.name in roles)

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from fairmaxent.data.declaration import Declaration
-from fairmaxent.errors import FairMaxEntError, InputError, LevelError, Option, StorageError, check_flag
+from fairmaxent.errors import BASE_SHARE, FairMaxEntError, InputError, LevelError, Option, StorageError, check_flag
 from fairmaxent.privacy.budget import Privacy
 
 _EXACT = "This message is about the exact rows, which the promise of privacy does not cover, so do not pass it on"
@@ -38,11 +39,10 @@ def for_release(request: Any) -> dict[str, object]:
         raise InputError(Option("base", request.base), ": a private fit measures what its tree needs; leave it out")
     if getattr(request.estimate, "output", request.estimate) == "weights":
         raise InputError(Option("estimate", "weights"), f": {what} has no weights; use ", Option("estimate", "rows"))
-    if request.base_share not in (type(request).base_share, 1.0):  # the default is for fits of rows
-        raise InputError(
-            Option("base_share", request.base_share), f": the rows of {what} all come from its model; leave it out"
-        )
-    return {"base_share": 1.0, "detail": "bins"}
+    if request.C not in (getattr(type(request), BASE_SHARE.name), 1.0):  # the default is for fits of rows
+        share = replace(BASE_SHARE, value=request.C)
+        raise InputError(share, f": the rows of {what} all come from its model; leave it out")
+    return {BASE_SHARE.name: 1.0, "detail": "bins"}
 
 
 def check_declared(domain: object) -> None:

@@ -9,9 +9,8 @@ from typing import Any
 from fairmaxent.data.domain import shareable
 from fairmaxent.data.frames import open_frame
 from fairmaxent.errors import InputError, LevelError, Option
-from fairmaxent.fit.certificate import Certificate
+from fairmaxent.fit.certificate import Certificate, cost_remarks, less_fair, other_remarks, remedy_remark
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.remarks import cost_remarks, less_fair, other_remarks, remedy_remark
 from fairmaxent.fit.statements import changed_lines, copies_of, mean_lines, promise
 from fairmaxent.options import with_options_of
 from fairmaxent.plain_text import plain_json
@@ -140,8 +139,8 @@ class Report:
         if self.promise is not None:
             sharing = f" It is {self.promise}. Counts, and all numbers before, are noisy estimates."
         elif share and self.mode == "rows":
-            copies = copies_of(redrawn=self.certificate.redrawn is not None)
-            sharing = f" About {round(share * self.new_rows):,} of them are copies of {copies.are}: {copies.mean}."
+            are, mean = copies_of(self.certificate.redrawn)
+            sharing = f" About {round(share * self.new_rows):,} of them are copies of {are}: {mean}."
         head = f"A table of {about}{self.rows:,} rows and {self.columns} columns was turned into a fair distribution."
         return f"{head} {delivery}{sharing}"
 

@@ -181,7 +181,7 @@ def _group_table(report: Report, names: Sequence[str]) -> Table | None:
             f"{group.rows:,}",
             *(percent(group.before), percent(group.after), *rates.get(group.name, ())),
             times(group.effective_rows),
-            times(group.largest_weight if report.mode == "weights" else group.most_copies),
+            times(group.most_weight if report.mode == "weights" else group.most_copies),
         )
         for group in report.costs.groups
         if group.name in names
@@ -211,7 +211,7 @@ def _model(report: Report) -> Answer:
     compared, more = _first(list(expected_lines(estimate, ["by_predictions"])), _GROUPINGS, "rate")
     rows = tuple(
         (
-            line.name
+            line.label
             if line.grouping is None
             else f"How equally often it predicts {outcome} in the groups of {short_name(line.grouping, _NAME)} "
             "(1 means equal)",

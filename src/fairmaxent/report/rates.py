@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.data.table import Reals
-from fairmaxent.fairness.rates import group_shares, outcome_axis, outcome_rates, representation_pair, statistical_pair
+from fairmaxent.fairness.rates import group_shares, outcome_axis, representation_pair, statistical_pair
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes, group_label
 from fairmaxent.fit.option_values import read_target
@@ -191,23 +191,14 @@ def counting(fit: Fit, table: Reals) -> Counting:
     return Counting(
         most=max(counted, key=lambda cell: cell.times, default=None),
         least=min(counted, key=lambda cell: cell.times, default=None),
-        outcomes=tuple(_outcomes(fit, before, table)),
+        outcomes=tuple(_outcomes(fit, table)),
     )
 
 
-def _outcomes(fit: Fit, before: Reals, after: Reals) -> Iterator[GroupOutcome]:
+def _outcomes(fit: Fit, after: Reals) -> Iterator[GroupOutcome]:
     measure = fit.certificate.measure
     if len(measure.favourable) != 1 or measure.others:
         return
-    intervals = {
-        (change.column, change.group): (change.rate_before_low, change.rate_before_high)
-        for change in group_changes(fit)
-        if not np.isnan(change.rate_before_low)
-    }
-    for axes, name in zip(measure.groupings, measure.names, strict=True):
-        rates = [outcome_rates(measure.with_outcome(table, axes), axes) for table in (before, after)]
-        old, new = (rate[measure.favourable[0]] for rate in rates)
-        for group in np.ndindex(old.shape):
-            interval = intervals.get((name, group_label(fit, axes, group)))
-            described = fit.roles.describe_group(axes, group)
-            yield GroupOutcome(described, unless_nan(old[group]), unless_nan(new[group]), interval)
+    for change in group_changes(fit, after):
+        interval = None if np.isnan(change.rate_before_low) else (change.rate_before_low, change.rate_before_high)
+        yield GroupOutcome(change.name, unless_nan(change.rate_before), unless_nan(change.rate_after), interval)

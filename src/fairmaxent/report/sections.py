@@ -238,7 +238,7 @@ def _certificate(report: Report) -> Blocks:
         "approach (ICML 2020)."
     )
     numbers, distance = report.certificate, report.certificate.distance
-    solver = f"{numbers.method}, {numbers.status} after {numbers.iterations} iterations"
+    solver = f"{numbers.method}, converged after {numbers.iterations} iterations"
     to_prior = "KL(p*‖q): how far from the mixture of reweighted rows and base (the negated dual optimum)"
     worth = "equally weighted rows that carry as much information as the fair weights (Kish)"
     bound = "" if numbers.multiplier_bound is None else f", at most {numbers.multiplier_bound:.3g}"
