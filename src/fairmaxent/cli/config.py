@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from fairmaxent.data.declaration import Declaration
 
 _LONGEST = 60  # characters of a value in a message
+_PLAIN: dict[str, tuple[str, Any]] = {  # what options of these types take, in words and as a shape
+    "boolean": ("true or false", bool),
+    "integer": ("a whole number", int),
+    "integer range": ("a whole number", int),
+    "float": ("a number", NUMBER),
+}
 _DEEPEST = 100  # a.b.c… takes memory by the square of its length
 
 
@@ -92,7 +98,9 @@ def _taken(option: click.Option, value: Any, path: str) -> Any:
         raise click.UsageError(f"{path}: {option.name} has a null character; remove it")
     if isinstance(value, str):  # is read as if it were typed
         return [value] if option.multiple and not isinstance(option.type, Value) else value
-    what, shape = _kind_of(option)
+    what, shape = _PLAIN.get(option.type.name, ("a text in quotes", [str] if option.multiple else ()))
+    if isinstance(option.type, Value):
+        what, shape = option.type.words, option.type.shape
     if not fits(value, shape):
         shown = on_one_line(repr(value))
         shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
@@ -101,19 +109,6 @@ def _taken(option: click.Option, value: Any, path: str) -> Any:
         return option.type.take(value) if isinstance(option.type, Value) else value
     except ValueError as problem:
         raise click.UsageError(f"{path}: {option.name}: {problem}") from problem
-
-
-def _kind_of(option: click.Option) -> tuple[str, Any]:
-    """What an option takes, in words and as a shape; texts were taken before."""
-    if isinstance(option.type, Value):
-        return option.type.words, option.type.shape
-    if option.is_flag:
-        return "true or false", bool
-    if isinstance(option.type, click.types.IntParamType):
-        return "a whole number", int
-    if isinstance(option.type, click.types.FloatParamType):
-        return "a number", NUMBER
-    return "a text in quotes", [str] if option.multiple else ()
 
 
 def _text(path: str, what: str) -> str:

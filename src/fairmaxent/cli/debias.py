@@ -16,10 +16,10 @@ from fairmaxent.cli.options import NEXT, SectionedCommand, next_step, resolved, 
 from fairmaxent.cli.output import OutputOptions, write_drawn
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, source_of, table_command, unchanged
 from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
-from fairmaxent.cli.terminal import as_json, bar, echo
+from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import InputError, Option, StorageError, first_line, spelled
+from fairmaxent.errors import InputError, StorageError, first_line, spelled
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
 from fairmaxent.progress import Progress, silent
@@ -88,7 +88,7 @@ def debias_command(
             if wanted.output == STANDARD and result.frame is not None:  # last, because stdout cannot be taken back
                 wanted.write(result.frame, source, staging)
     if wanted.as_json:
-        echo(as_json(result_record(result, wanted)))
+        echo(json_record(result_record(result, wanted)))
     else:
         following = ctx.meta.get(NEXT) or after_debias(data, wanted, repeat, result)
         echo(result_text(result, wanted, following), err=wanted.output == STANDARD)
@@ -251,7 +251,6 @@ def _open_parquet(path: str) -> TableFile:
 # ---------------------------------------------------------------- the demo
 
 _DEMO = "What is asked for: as many women as men, and the same share of each with a high income."
-_FILES = ("adult.csv", "fair.csv", "model.fme", "report.html")
 
 
 @click.command()
@@ -271,9 +270,6 @@ def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: F
     """
     from fairmaxent import datasets
 
-    for name in _FILES:
-        if (out / name).exists() and not force:
-            raise StorageError(f"{out / name} exists; use ", Option("force"), " to replace it, or name another folder")
     adult = datasets.load("adult", library="polars")
     out.mkdir(parents=True, exist_ok=True)
     table = out / "adult.csv"

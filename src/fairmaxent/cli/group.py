@@ -98,19 +98,12 @@ class LazyGroup(click.Group):
             ctx.exit(CLOSED_PIPE)
         return result
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,  # noqa: FBT001, FBT002 (click's own signature, as is **extra)
-        **extra: Any,
-    ) -> Any:
+    def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
         """Run, and end the process with one line and a code that means something."""
         given = list(sys.argv[1:] if args is None else args)
-        extra.setdefault("obj", ["fairmaxent", *given])  # what was typed: a report says how to repeat a run
+        extra = {"obj": ["fairmaxent", *given], **extra}  # what was typed: a report says how to repeat a run
         with _one_line(debug="--debug" in given):
-            code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
+            code = super().main(given, *more, **{**extra, "standalone_mode": False})
         sys.exit(code if isinstance(code, int) else 0)
 
 

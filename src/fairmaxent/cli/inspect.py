@@ -13,7 +13,7 @@ from fairmaxent.cli.options import CONFIG, Tokens, given_options, next_step, out
 from fairmaxent.cli.output import FORCE, JSON
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, refuse_overwriting, table_command
 from fairmaxent.cli.request import RoleOptions, proposed_role_options
-from fairmaxent.cli.terminal import as_json, bar, echo
+from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import COLUMNS, NOTHING, RATE, as_typed
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
@@ -101,7 +101,7 @@ def inspect_command(
             {"kind": hint.kind, "columns": hint.columns, "text": spelled(hint.parts, as_typed)}
             for hint in inspection.hints
         ]
-        echo(as_json({**inspection.to_dict(), "hints": hints, "reading": notes}))
+        echo(json_record({**inspection.to_dict(), "hints": hints, "reading": notes}))
     else:
         echo(inspection_text(inspection, as_typed, notes=notes))
     for path in written:

@@ -15,8 +15,8 @@ from fairmaxent.cli.group import INTERRUPTED
 from fairmaxent.cli.options import SectionedCommand, given_options, next_step, outputs, taking
 from fairmaxent.cli.output import JSON, SEED
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, reading_options, table_command
-from fairmaxent.cli.request import AskedOptions, RoleOptions, comparison_options, role_options
-from fairmaxent.cli.terminal import as_json, bar, echo
+from fairmaxent.cli.request import ROLES, AskedOptions, RoleOptions, comparison_options, role_options
+from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import FILE, as_typed
 from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import BASE_SHARE
@@ -40,15 +40,6 @@ class EvaluateOptions:
         metavar="FILE",
         label="Rows of other people",
         help="Rows of other people, not used to make the new rows. Without them, risks can only be bounded.",
-    )
-    outcome: str | None = option(
-        None, metavar="COLUMN", help="Outcome column: a model is trained on the new rows and judged on real people."
-    )
-    protected: list[str] | None = option(
-        None, text="columns", help="Columns whose groups that model is judged by, e.g. sex,race; repeatable."
-    )
-    favourable: list[object] | None = option(
-        None, flags=("--favourable", "--favorable"), text="level", help="The good outcome; repeatable."
     )
     secrets: list[str] | None = option(
         None,
@@ -75,13 +66,20 @@ class EvaluateOptions:
 )
 @click.argument("real", type=FILE, metavar="REAL")
 @click.argument("new", type=FILE, metavar="NEW")
+@taking(
+    RoleOptions,
+    "roles",
+    [source for source in ROLES if source.param in ("outcome", "protected", "favourable")],
+    required=False,
+)
 @taking(EvaluateOptions, "wanted")
 @reading_options
 @config_option
-def evaluate_command(real: str, new: str, wanted: EvaluateOptions, reading: ReadingOptions) -> None:
+def evaluate_command(real: str, new: str, roles: RoleOptions, wanted: EvaluateOptions, reading: ReadingOptions) -> None:
     """Judge the rows in the file NEW, which were made from the table in the file REAL (- is stdin).
 
-    Fidelity: how much the tables differ. Utility: what a model learns from the new rows. Risk: what the new rows give
+    Fidelity: how much the tables differ. Utility: what a model of --outcome, trained on the new rows, does with real
+    people, and groups of --protected. Risk: what the new rows give
     away about people of the real table: copies, and attacks that single people out, link tables, guess columns and tell
     who was in the table.
 
@@ -100,10 +98,9 @@ def evaluate_command(real: str, new: str, wanted: EvaluateOptions, reading: Read
             tables[name] = replace(reading, drop=None).read(path)
     columns = [column for table in tables.values() for column in table.frame.columns]
     tables = {name: reading.without_dropped(table, beside=columns) for name, table in tables.items()}
-    if wanted.protected and not wanted.outcome:
+    if roles.protected and not roles.outcome:
         raise click.UsageError("--protected compares groups by an outcome; name that with --outcome, too")
-    asked = RoleOptions(wanted.outcome or "", tuple(wanted.protected or ()), tuple(wanted.favourable or ()))
-    roles = asked.checked(tables["real"], real)
+    roles = roles.checked(tables["real"], real)
     with bar("evaluating") as progress:
         evaluation = evaluate(
             tables["real"].frame,
@@ -119,7 +116,7 @@ def evaluate_command(real: str, new: str, wanted: EvaluateOptions, reading: Read
         )
     notes = [f"{paths[name]}: {note}" for name, table in tables.items() for note in table.notes_spelled(as_typed)]
     if wanted.as_json:
-        echo(as_json({**evaluation.to_dict(), "notes": notes}))
+        echo(json_record({**evaluation.to_dict(), "notes": notes}))
         return
     following = "share the rows together with this evaluation (or with --json)"
     if "copies" in evaluation.flagged:
@@ -195,19 +192,13 @@ def compare_command(
         if results and not wanted.as_json:  # what took long is not lost
             echo(methods_table(results))
         raise
-    reasons = [None if result.refused is None else result.refused.spelled(as_typed) for result in results]
+    refused = {result.method: result.refused.spelled(as_typed) for result in results if result.refused is not None}
     if wanted.as_json:
-        echo(
-            as_json(
-                [
-                    {"method": result.method, "refused": reason, **(vars(result.scores) if result.scores else {})}
-                    for result, reason in zip(results, reasons, strict=True)
-                ]
-            )
-        )
+        scores = [vars(result.scores) if result.scores else {} for result in results]
+        own = [{"method": result.method, "refused": refused.get(result.method)} for result in results]
+        echo(json_record([{**each, **more} for each, more in zip(own, scores, strict=True)]))
         return
     comparison = new_comparison(table.frame, request, wanted.classifier, results)
-    refused = [(result.method, reason) for result, reason in zip(results, reasons, strict=True) if reason is not None]
     notes = [
         f"Note: {on_one_line(note)}" for note in good_outcome_notes(roles.favoured, domain.attribute(roles.outcome))
     ]
@@ -221,7 +212,7 @@ def compare_command(
     else:
         why = "see what the table itself would gain" if method is None else "use it on the whole table"
         following = next_step(why, [*_debias(ctx, data, _CHOOSING[method or _ROWS]), *outputs(data, table.form)])
-    echo("\n\n".join(filter(None, [comparison_text(comparison, refused), "\n".join(notes), following])))
+    echo("\n\n".join(filter(None, [comparison_text(comparison, list(refused.items())), "\n".join(notes), following])))
 
 
 def _debias(ctx: click.Context, data: str, chosen: list[str]) -> list[str | None]:

@@ -14,7 +14,7 @@ from fairmaxent.cli import output as shared
 from fairmaxent.cli.options import name_for, next_step, taking
 from fairmaxent.cli.reading import ReadingOptions, reading_options, refuse_overwriting, source_of
 from fairmaxent.cli.request import typed_level
-from fairmaxent.cli.terminal import as_json, bar, echo
+from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import FILE, number_of
 from fairmaxent.document.text import on_one_line
 from fairmaxent.document.words import counted
@@ -110,17 +110,10 @@ def _value(text: str, attribute: Attribute) -> object:
     return text if text in attribute.labels else typed_level(text, attribute.values.dtype)
 
 
-@dataclass(frozen=True)
-class VerifyOptions:
-    """How the answer is given."""
-
-    as_json: bool = option(False, **shared.JSON)
-
-
 @click.command(epilog="Exit code 0: verified. 5: damaged, forged, or not a model.")
 @model_argument
-@taking(VerifyOptions, "wanted")
-def verify_command(model: str, wanted: VerifyOptions) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+def verify_command(*, model: str, as_json: bool) -> None:
     """Check MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
 
     Digests, types and ranges are checked, and the certificate is made again from the rows and the distribution in the
@@ -133,14 +126,14 @@ def verify_command(model: str, wanted: VerifyOptions) -> None:
 
     with bar(f"checking {model}"):
         verified = verify(model)
-    if not wanted.as_json:
+    if not as_json:
         echo(str(verified))
         command = ["sample", model, "-n", "1000", "-o", name_for(model, "rows.csv")]
         echo(f"\n{next_step('draw rows from it', command)}")
         return
     record = {name: getattr(verified, name) for name in ("sha256", "version", "holds", "unverified")}
     rates = {name: getattr(verified.certificate, name) for name in ("wanted", "before", "achieved")}
-    echo(as_json({"model": model, "verified": True} | record | rates))
+    echo(json_record({"model": model, "verified": True} | record | rates))
 
 
 @dataclass(frozen=True)
@@ -168,18 +161,6 @@ class ReportOptions(shared.FilingOptions):
     )
     evaluate: bool = option(False, **shared.EVALUATE)
 
-    def checked(self, model: str) -> tuple[str, ...]:
-        """Refuse, before any work, what cannot go together; return the files to be written."""
-        path = "report.html" if self.output is None and self.pdf is None else self.output
-        shared.check_reports(path, self.pdf)
-        targets = tuple(path for path in (path, self.pdf) if path is not None)
-        refuse_overwriting([model, self.data, self.sample], targets)
-        if self.mode == "weights" and self.sample is not None:
-            raise click.UsageError("--mode weights draws no rows; leave --sample out")
-        if self.evaluate and self.data is None:
-            raise click.UsageError("--evaluate needs the table that the model was made from; name it with --data")
-        return targets
-
 
 @click.command()
 @model_argument
@@ -196,8 +177,15 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
     from fairmaxent.report.source import written_file
     from fairmaxent.report.writer import save_report
 
-    targets = wanted.checked(model)
     data, sample = wanted.data, wanted.sample
+    path = "report.html" if wanted.output is None and wanted.pdf is None else wanted.output
+    shared.check_reports(path, wanted.pdf)
+    targets = [path for path in (path, wanted.pdf) if path is not None]
+    refuse_overwriting([model, data, sample], targets)
+    if wanted.mode == "weights" and sample is not None:
+        raise click.UsageError("--mode weights draws no rows; leave --sample out")
+    if wanted.evaluate and data is None:
+        raise click.UsageError("--evaluate needs the table that the model was made from; name it with --data")
     with Staging(targets, force=wanted.force, readable=targets) as staging:
         with bar(f"reading {model}"):
             fit = load(model)

@@ -12,7 +12,7 @@ import click
 from fairmaxent.cli.options import SectionedCommand, next_step, resolved, taking
 from fairmaxent.cli.output import SEED, FileOptions
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, source_of, table_command
-from fairmaxent.cli.terminal import as_json, bar, echo
+from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.levels import cell_text
 from fairmaxent.document.text import table_lines
@@ -146,19 +146,16 @@ def rake_command(
             if wanted.reports:
                 make_report(raking, wanted, staging, source_of(data, columns_as, repeat), source)
     if wanted.as_json:
-        echo(
-            as_json(
-                {
-                    "rows": raking.certificate.rows,
-                    "files": wanted.targets,
-                    "weight_name": wanted.weight_name,
-                    "replicates": wanted.replicates,
-                    "seed": wanted.random_state if wanted.replicates else None,
-                    "notes": notes,
-                    "certificate": raking.certificate.to_dict(),
-                }
-            )
-        )
+        record = {
+            "rows": raking.certificate.rows,
+            "files": wanted.targets,
+            "weight_name": wanted.weight_name,
+            "replicates": wanted.replicates,
+            "seed": wanted.random_state if wanted.replicates else None,
+            "notes": notes,
+            "certificate": raking.certificate.to_dict(),
+        }
+        echo(json_record(record))
     else:
         echo(_text(raking.certificate, wanted, notes), err=wanted.output == STANDARD)
 

@@ -149,11 +149,11 @@ class AskedOptions:
 
 
 _ROLE_NAMES = [field.name for field in fields(RoleOptions)]
-_ROLES = [source for source in typed_options(Request) if source.param in _ROLE_NAMES]
-_ASKED = [source for source in typed_options(Request) if source not in _ROLES]
+ROLES = [source for source in typed_options(Request) if source.param in _ROLE_NAMES]
+_ASKED = [source for source in typed_options(Request) if source not in ROLES]
 REQUEST_NAMES = [source.param for source in _ASKED]
 
-role_options = taking(RoleOptions, "roles", _ROLES)
+role_options = taking(RoleOptions, "roles", ROLES)
 request_options = taking(AskedOptions.of, "asked", _ASKED)
 comparison_options = taking(AskedOptions.of, "asked", [source for source in _ASKED if source.param != "relabel"])
-proposed_role_options = taking(RoleOptions, "roles", _ROLES, required=False)
+proposed_role_options = taking(RoleOptions, "roles", ROLES, required=False)

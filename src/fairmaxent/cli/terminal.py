@@ -133,7 +133,7 @@ def _leave(code: int) -> NoReturn:
 # ---------------------------------------------------------------- what is shown
 
 
-def as_json(record: Any) -> str:
+def json_record(record: Any) -> str:
     """Plain JSON: what is no number (infinite, NaN) is null, what has no JSON form is its text."""
     from fairmaxent.data.levels import value_text
 
