@@ -110,7 +110,7 @@ def judged(folder: str, name: str, made: str, rows: int) -> list[Any]:
     result = fairmaxent.evaluate(real, new, control=control)
     risks = result.risks
     known = (risks.copies.risk, risks.singling_out, risks.linkability, risks.inference and risks.inference.average)
-    advantage = None if risks.membership is None else risks.membership.advantage[0]
+    advantage = None if risks.membership is None else risks.membership.risk.value
     return [", ".join(result.flagged), *(None if risk is None else risk.value for risk in known), advantage]
 
 

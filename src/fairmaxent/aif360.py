@@ -6,7 +6,6 @@ AIF360 itself is not imported: a data set brings everything that is needed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
@@ -29,10 +28,8 @@ Mask = NDArray[np.bool_]
 GROUP = "group"
 WEIGHT = "instance_weights"
 
-# Options that the data set answers.
-_FROM_THE_DATA_SET = ("also", "favourable", "groups", "weight", "forbid", "keep_columns", "domain", "progress")
-# Options that it cannot honour: data sets of AIF360 have weights, and say nothing of a domain.
-_NOT_AVAILABLE = ("privacy",)
+# Options that the data set answers; and privacy: data sets of AIF360 have weights, and say nothing of a domain.
+_NOT_TAKEN = ("also", "favourable", "groups", "weight", "forbid", "keep_columns", "domain", "progress", "privacy")
 
 
 class FairMaxEntPreprocessing:
@@ -55,11 +52,11 @@ class FairMaxEntPreprocessing:
 
     relabel: RelabelOption | None
     fit_: Fit
-    _coding: _Coding
+    _one_hot: Mapping[str, Sequence[str]]  # of each attribute that is one-hot coded, its columns
     _members: Mask  # rows in one of the groups
     _seen: tuple[Reals, ...]  # the data set of the fit
 
-    @storing_options_of(Request, without=(*_FROM_THE_DATA_SET, *_NOT_AVAILABLE))
+    @storing_options_of(Request, without=_NOT_TAKEN)
     def __init__(self, unprivileged_groups: Groups, privileged_groups: Groups, *, output: Output = "weights") -> None:
         check_choice("output", output, Output)
         if self.relabel is not None and output == "weights":
@@ -77,18 +74,23 @@ class FairMaxEntPreprocessing:
             raise InputError(f"{type(dataset).__name__} has no favorable_label; pass a BinaryLabelDataset of AIF360")
         conditions = {"privileged": self.privileged_groups, "unprivileged": self.unprivileged_groups}
         inside = {level: _members(dataset, groups) for level, groups in conditions.items()}
-        both = int((inside["privileged"] & inside["unprivileged"]).sum())
-        if both:
-            raise InputError(
-                f"{both} rows are both privileged and unprivileged; define the groups so that they do not overlap"
-            )
+        if both := int((inside["privileged"] & inside["unprivileged"]).sum()):
+            raise InputError(f"{both} rows are both privileged and unprivileged; define groups that do not overlap")
         for level, rows in inside.items():
             if not rows.any():
                 raise InputError(f"no row belongs to {level}_groups; name values that the data set has")
         members = inside["privileged"] | inside["unprivileged"]
-        self._coding = _Coding.of(dataset)
+        frame, _ = dataset.convert_to_dataframe()
+        self._one_hot = _one_hot_columns(dataset, frame)
+        for attribute, names in self._one_hot.items():  # one column of levels for each attribute
+            levels = np.array([name.partition("=")[2] for name in names], dtype=object)
+            column = levels[frame[names].to_numpy().argmax(axis=1)]
+            frame = frame.drop(columns=names).assign(**{attribute: column})
+        for name in (GROUP, WEIGHT):
+            if name in frame:
+                raise ColumnError(f"the data set has a column {name!r}, which the fit has itself; rename the column")
         group = np.where(inside["privileged"], "privileged", "unprivileged")
-        frame = self._coding.encode(dataset).assign(**{GROUP: group, WEIGHT: dataset.instance_weights})
+        frame = frame.assign(**{GROUP: group, WEIGHT: dataset.instance_weights})
         options = {name: getattr(self, name) for name in FairMaxEntPreprocessing.__init__.options}  # type: ignore[attr-defined]
         self.fit_ = debias(
             frame.loc[members],
@@ -108,15 +110,17 @@ class FairMaxEntPreprocessing:
         """Return a fair version of the fitted data set, as a new data set."""
         if not hasattr(self, "fit_"):
             raise InputError("nothing has been fitted yet; call fit or fit_transform with the data set")
-        for known, now in zip(self._seen, _contents(dataset), strict=True):
-            if not np.array_equal(known, now):
-                raise InputError("this is not the data set that was fitted; call fit_transform with it")
+        if not all(map(np.array_equal, self._seen, _contents(dataset))):
+            raise InputError("this is not the data set that was fitted; call fit_transform with it")
         result, members = dataset.copy(deepcopy=True), self._members
         average = self.fit_.weight_scale.mean
         if self.output == "weights":
             result.instance_weights[members] = average * self.fit_.weights()
             return result
-        drawn = self._coding.decode(self.fit_.sample(int(members.sum())))
+        drawn = self.fit_.sample(int(members.sum()))
+        codes = {name: attribute for attribute, names in self._one_hot.items() for name in names}
+        levels = {name: drawn[attribute] == name.partition("=")[2] for name, attribute in codes.items()}
+        drawn = drawn.assign(**{name: column.astype(float) for name, column in levels.items()})
         result.features[members] = drawn[dataset.feature_names].to_numpy()
         result.labels[members] = drawn[dataset.label_names].to_numpy()
         result.protected_attributes[members] = drawn[dataset.protected_attribute_names].to_numpy()
@@ -131,61 +135,27 @@ class FairMaxEntPreprocessing:
         return self.fit(dataset).transform(dataset)
 
 
-@dataclass(frozen=True)
-class _Coding:
-    """The columns of a data set, in order, and which of them one-hot code an attribute."""
-
-    names: tuple[str, ...]
-    sets: Mapping[str, tuple[str, ...]]  # of each attribute that is one-hot coded, its levels
-
-    @classmethod
-    def of(cls, dataset: Any) -> _Coding:
-        """Find the sets of columns ``attribute=level`` of which every row has exactly one."""
-        frame, _ = dataset.convert_to_dataframe()
-        levels: dict[str, list[str]] = {}
-        for name in dataset.feature_names:
-            attribute, mark, level = name.partition("=")
-            if mark and attribute not in frame and name not in dataset.protected_attribute_names:
-                levels.setdefault(attribute, []).append(level)
-        sets = {}
-        for attribute, names in levels.items():
-            cells = frame[[f"{attribute}={level}" for level in names]].to_numpy()
-            if np.isin(cells, (0, 1)).all() and (cells.sum(axis=1) == 1).all():
-                sets[attribute] = tuple(names)
-        return cls(tuple(frame.columns), sets)
-
-    def encode(self, dataset: Any) -> Any:
-        """Return the table of the fit: one column of levels for each set."""
-        frame, _ = dataset.convert_to_dataframe()
-        for name in (GROUP, WEIGHT):
-            if name in frame or name in self.sets:
-                raise ColumnError(
-                    f"the data set has a column {name!r}, a name that the fit uses itself; rename the column"
-                )
-        for attribute, levels in self.sets.items():
-            columns = [f"{attribute}={level}" for level in levels]
-            level_of_row = frame[columns].to_numpy().argmax(axis=1)
-            frame = frame.drop(columns=columns)
-            frame[attribute] = np.array(levels, dtype=object)[level_of_row]
-        return frame
-
-    def decode(self, frame: Any) -> Any:
-        """Return a table of the fit with the columns of the data set."""
-        columns = {name: frame[name] for name in self.names if name in frame}
-        for attribute, levels in self.sets.items():
-            columns |= {f"{attribute}={level}": (frame[attribute] == level).astype(float) for level in levels}
-        return frame.assign(**columns)[list(self.names)]
+def _one_hot_columns(dataset: Any, frame: Any) -> dict[str, list[str]]:
+    """The columns ``attribute=level`` of which every row has exactly one, by attribute."""
+    columns: dict[str, list[str]] = {}
+    for name in dataset.feature_names:
+        attribute, mark, _ = name.partition("=")
+        if mark and attribute not in frame and name not in dataset.protected_attribute_names:
+            columns.setdefault(attribute, []).append(name)
+    cells = {attribute: frame[names].to_numpy() for attribute, names in columns.items()}
+    whole = [name for name, part in cells.items() if np.isin(part, (0, 1)).all() and (part.sum(axis=1) == 1).all()]
+    return {attribute: columns[attribute] for attribute in whole}
 
 
 def _members(dataset: Any, groups: Groups) -> Mask:
     """Mark the rows that meet every value of one of the parts."""
-    known = list(dataset.protected_attribute_names)
+    names = list(dataset.protected_attribute_names)
     inside = np.zeros(len(dataset.labels), dtype=bool)
     for part in groups:
         for name in part:
-            if name not in known:
-                raise ColumnError(f"{name!r} is not a protected attribute of the data set; {did_you_mean(name, known)}")
-        wanted = [dataset.protected_attributes[:, known.index(name)] == value for name, value in part.items()]
+            if name not in names:
+                raise ColumnError(f"{name!r} is not a protected attribute of the data set; {did_you_mean(name, names)}")
+        wanted = [dataset.protected_attributes[:, names.index(name)] == value for name, value in part.items()]
         inside |= np.logical_and.reduce(wanted)
     return inside
 

@@ -1,23 +1,5 @@
 """Every exception the library raises, in one tree.
 
-::
-
-    FairMaxEntError
-    ├── InputError            what was passed in cannot be used as it is
-    │   ├── ColumnError       a column is unknown, repeated, or in the wrong role
-    │   ├── LevelError        a level or value is unknown, unseen, or there are too many or too few
-    │   ├── RateError         a wanted rate is outside (0, 1]
-    │   ├── TargetError       a wanted marginal is malformed
-    │   ├── WeightError       design weights are not finite and non-negative
-    │   ├── ForbiddenError    forbidden combinations cannot be honoured exactly
-    │   └── LimitError        a table, or what is asked of it, is beyond a limit, e.g. of columns or of memory
-    ├── InfeasibleError       no distribution meets what was asked for
-    │   └── ConflictError     known margins contradict each other
-    ├── EvidenceError         conditioning on an event of probability zero
-    ├── SolverError           a solver stopped before reaching its tolerance
-    ├── StorageError          a model or data file is missing, damaged or of another kind, or cannot be written
-    └── DependencyError       an optional library is needed; the message names what to install
-
 Each message says what is wrong, where, and what to do next. An option that a message mentions is kept as data
 (`Option`), so that each front end can spell it the way its users type it.
 """
@@ -25,6 +7,7 @@ Each message says what is wrong, where, and what to do next. An option that a me
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import get_args
 
 from fairmaxent.plain_text import visible
@@ -75,18 +58,13 @@ class FairMaxEntError(Exception):
     """Root of every error raised by fairmaxent; its message is made of texts and of options."""
 
     def __init__(self, *parts: object) -> None:
-        super().__init__(visible(_bounded(spelled(parts, str))))
         self.parts = parts
+        super().__init__(self.spelled(str))
 
     def spelled(self, spell: Callable[[Option], str]) -> str:
-        """The message with its options spelled by ``spell``."""
-        return visible(_bounded(spelled(self.parts, spell)))
-
-
-def _bounded(text: str) -> str:
-    """Leave out the middle of a message that nobody would read."""
-    half = MOST_SAID // 2
-    return text if len(text) <= MOST_SAID else f"{text[:half]} … {text[-half + 3 :]}"
+        """The message with its options spelled by ``spell``, without the middle of one that nobody would read."""
+        text, half = spelled(self.parts, spell), MOST_SAID // 2
+        return visible(text if len(text) <= MOST_SAID else f"{text[:half]} … {text[-half + 3 :]}")
 
 
 def spelled(parts: Iterable[object], spell: Callable[[Option], str]) -> str:
@@ -231,6 +209,13 @@ def check_choice(name: str, value: object, choices: object) -> None:
     known = get_args(choices)
     if value not in known:
         raise InputError(Option(name), f" is {value!r}; {did_you_mean(value, known)}")
+
+
+def checked_number(name: str, value: object, wanted: str, fits: Callable[[float], bool]) -> float:
+    """Refuse what is no number, or not one that fits; True and False are none."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not fits(float(value)):
+        raise InputError(Option(name), f" is {value!r}; it must {wanted}")
+    return float(value)
 
 
 def check_flag(name: str, value: object) -> None:

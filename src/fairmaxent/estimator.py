@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import narwhals as nw
@@ -40,9 +41,6 @@ with suppress(ImportError):
 # No user has a column of this name.
 _WEIGHT = "\0weight"
 
-# One column, by name or by position in X.
-ColumnOption = str | int
-
 
 class _NoWeightsError(InfeasibleError, AttributeError):
     """No weight per row is fair; also an AttributeError, so that code that looks at every attribute skips this one."""
@@ -65,9 +63,9 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     rows
         How many rows `fit_resample` draws; None: the same number as X has.
     **options
-        All other options of :func:`fairmaxent.debias`, by the same names; `weight` and `within` may also be positions.
-        Columns of an array are named x0, x1, …, and the outcome has the name of the series y, or ``"y"``. Every column
-        of X is kept, even one that looks like an identifier, because X comes back with the columns it came with.
+        All other options of :func:`fairmaxent.debias`, by the same names. Columns of an array are named x0, x1, …, and
+        the outcome has the name of the series y, or ``"y"``. Every column of X is kept, even one that looks like an
+        identifier, because X comes back with the columns it came with.
 
     Attributes
     ----------
@@ -98,9 +96,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     _y_form: _InputForm
 
     @storing_options_of(Request, without=("progress", "keep_columns"))
-    def __init__(
-        self, protected: ColumnOption | Sequence[ColumnOption] | None = None, *, rows: int | None = None
-    ) -> None:
+    def __init__(self, protected: str | int | Sequence[str | int] | None = None, *, rows: int | None = None) -> None:
         self.protected = protected
         self.rows = rows
 
@@ -125,14 +121,17 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         if self.privacy is not None:  # the types of X and y come from the rows, e.g. the length of the longest text
             self._x_form, self._y_form = (replace(form, dtype=None) for form in (self._x_form, self._y_form))
         extra = {} if sensitive_features is None else _read_columns(sensitive_features, "sensitive_feature", backend)[0]
-        _check_distinct(features.columns, extra, outcome)
+        names = [*features.columns, *extra, *outcome]  # X comes back as it came, so all of it is kept
+        for name, times in Counter(names).items():
+            if times > 1:
+                raise ColumnError(
+                    f"there is more than one column {name!r} in X, sensitive_features and y; rename one of them or, if "
+                    "it is the same column, keep it in X only"
+                )
         table = frames.build({name: features.get_column(name) for name in features.columns} | extra | outcome)
         options = {name: getattr(self, name) for name in FairMaxEnt.__init__.options}  # type: ignore[attr-defined]
-        options["protected"] = self._protected_names(features.columns, list(extra))
-        options["within"] = self._strata(features.columns)
-        options["weight"] = None if self.weight is None else _name_of(self.weight, features.columns, "weight")
-        names = [*features.columns, *extra, *outcome]  # X comes back as it came, so all of it is kept
-        self.fit_ = debias(table, self._y_form.names[0], keep_columns=names, **options)
+        protected = self._protected_names(features.columns, list(extra))
+        self.fit_ = debias(table, self._y_form.names[0], protected, keep_columns=names, **options)
         return table
 
     def fit_weigh(self, X: Any, y: Any, *, sensitive_features: Any = None) -> tuple[Any, Any, Reals]:
@@ -141,25 +140,27 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         Rows stay as they are; if they are relabelled, each appears once for each outcome that it has a weight for.
         """
         table = self._learn(X, y, sensitive_features)
-        weighed = nw.from_native(self.fit_.weigh(table, name=_WEIGHT), eager_only=True)
-        return self._x_form.restore(weighed), self._y_form.restore(weighed), weighed.get_column(_WEIGHT).to_numpy()
+        weighed = self.fit_.weigh(table, name=_WEIGHT)
+        return *self._restored(weighed), nw.from_native(weighed, eager_only=True).get_column(_WEIGHT).to_numpy()
 
     def fit_resample(self, X: Any, y: Any, *, sensitive_features: Any = None) -> tuple[Any, Any]:
         """Learn the fair distribution and draw rows from it: X and y of the same kinds, `rows` long."""
         self.fit(X, y, sensitive_features=sensitive_features)
-        n = self.fit_.table.size if self.rows is None else self.rows
-        drawn = nw.from_native(self.fit_.sample(n), eager_only=True)
-        self.sampling_strategy_ = dict(Counter(drawn.get_column(self._y_form.names[0]).to_list()))
-        return self._x_form.restore(drawn), self._y_form.restore(drawn)
+        drawn = self.fit_.sample(self.fit_.table.size if self.rows is None else self.rows)
+        outcomes = nw.from_native(drawn, eager_only=True).get_column(self._y_form.names[0])
+        self.sampling_strategy_ = dict(Counter(outcomes.to_list()))
+        return self._restored(drawn)
 
     def sample(
         self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
     ) -> tuple[Any, Any]:
         """Draw `n` new rows as X and y; the options are those of :meth:`fairmaxent.fit.fit.Fit.sample`."""
         check_is_fitted(self)
-        frame = self.fit_.sample(n, given=given, random_state=random_state, iid=iid)
-        drawn = nw.from_native(frame, eager_only=True)
-        return self._x_form.restore(drawn), self._y_form.restore(drawn)
+        return self._restored(self.fit_.sample(n, given=given, random_state=random_state, iid=iid))
+
+    def _restored(self, table: Any) -> tuple[Any, Any]:
+        rows = nw.from_native(table, eager_only=True)
+        return self._x_form.restore(rows), self._y_form.restore(rows)
 
     @property
     def sample_weight_(self) -> Reals:
@@ -208,44 +209,21 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
                     "FairMaxEnt().set_fit_resample_request(sensitive_features=True)"
                 )
             return list(extra)
-        if isinstance(self.protected, str) or not isinstance(self.protected, Sequence):
-            return [_name_of(self.protected, features, "protected")]
-        return [_name_of(column, features, "protected") for column in self.protected]
-
-    def _strata(self, features: Sequence[str]) -> Any:
-        """`within` with names instead of positions; names stay, and so does what makes no sense."""
-        within: Any = self.within
-        if isinstance(within, int | np.integer) and not isinstance(within, bool):
-            return _name_of(int(within), features, "within")
-        if isinstance(within, Mapping):
-            return {_name_of(column, features, "within"): level for column, level in within.items()}
-        if isinstance(within, Sequence) and not isinstance(within, str):
-            return [_name_of(column, features, "within") for column in within]
-        return within
+        columns: Any = self.protected
+        several = isinstance(columns, Sequence) and not isinstance(columns, str)
+        return [_name_of(column, features) for column in (columns if several else [columns])]
 
 
-# ---------------------------------------------------------------- tags
-
-
-@dataclass(slots=True)
 class _FrameTags(InputTags):  # type: ignore[misc]
     """Input tags with the one that imbalanced-learn adds."""
 
-    dataframe: bool = True
+    dataframe = True
 
 
-@dataclass(slots=True)
-class _IndexTags:
-    """What imbalanced-learn asks of a sampler: whether it picks from the rows given. This one draws new ones."""
-
-    sample_indices: bool = False
-
-
-@dataclass(slots=True)
 class _SamplerTags(Tags):  # type: ignore[misc]
-    """Tags with those that imbalanced-learn adds."""
+    """Tags with the one that imbalanced-learn adds: whether rows are picked from those given. These are new ones."""
 
-    sampler_tags: _IndexTags = field(default_factory=_IndexTags)
+    sampler_tags = SimpleNamespace(sample_indices=False)
 
 
 # ---------------------------------------------------------------- the form of X and y, and giving it back
@@ -313,33 +291,15 @@ def _check_outcome(outcome: Mapping[str, frames.Column], *, private: bool) -> No
         raise LevelError(f"y has one class ({classes.to_list()[0]!r}); at least two classes are needed to compare")
 
 
-def _check_distinct(features: Iterable[str], extra: Iterable[str], outcome: Iterable[str]) -> None:
-    """Refuse a name that appears twice among X, the sensitive features and y."""
-    for name in extra:
-        if name in features:
-            raise ColumnError(
-                f"column {name!r} is in X and in sensitive_features; keep it in X, name it in protected, and leave "
-                "sensitive_features out"
-            )
-    for name in outcome:
-        if name in features or name in extra:
-            raise ColumnError(
-                f"y is called {name!r}, and so is another column; rename that column, or pass y as a series with "
-                "another name"
-            )
-
-
-def _name_of(column: ColumnOption, features: Sequence[str], option: str) -> str:
+def _name_of(column: Any, features: Sequence[str]) -> str:
     """Turn a position in X into a name; names stay."""
     if isinstance(column, bool) or not isinstance(column, str | int | np.integer):
-        plain = isinstance(column, bool | float | None | tuple | list | set | dict)
-        shown = repr(column) if plain else f"a {type(column).__name__}"
-        values = "" if plain else "; the values themselves go to fit as sensitive_features"
         raise ColumnError(
-            f"{option} holds {shown}; pass names (text) or positions (whole numbers) of columns of X{values}"
+            f"protected holds a {type(column).__name__}; pass names (text) or positions (whole numbers) of columns of "
+            "X; the values themselves go to fit as sensitive_features"
         )
     if isinstance(column, str):
         return column
     if not -len(features) <= column < len(features):
-        raise ColumnError(f"{option} is column {column}, but X has {len(features)} columns; positions count from 0")
-    return features[column]
+        raise ColumnError(f"protected is column {column}, but X has {len(features)} columns; positions count from 0")
+    return features[int(column)]

@@ -78,11 +78,11 @@ class TypedOption:
     @property
     def default(self) -> Any:
         """Its default; of a record in a record, whether it was given counts, so it has none."""
-        if self.info.text == "flag":
-            return (
-                False if self.info.on is not True or self.field.default is dataclasses.MISSING else self.field.default
-            )
-        return None if self.owner or self.field.default is dataclasses.MISSING else self.field.default
+        is_flag = self.info.text == "flag"
+        has_none = self.info.on is not True if is_flag else self.owner is not None
+        if has_none or self.field.default is dataclasses.MISSING:
+            return False if is_flag else None
+        return self.field.default
 
 
 def option(default: Any = dataclasses.MISSING, *, repr: bool = True, compare: bool = True, **info: Any) -> Any:
@@ -183,7 +183,10 @@ def with_options_of(
         @functools.wraps(function)
         def called(frame: Any, *args: Keywords.args, **kwargs: Keywords.kwargs) -> Result:
             refuse_unknown(function.__name__, kwargs, signature.parameters)
-            _check_complete(function.__name__, signature, (frame, *args), kwargs)
+            try:
+                signature.bind(frame, *args, **kwargs)
+            except TypeError as problem:  # name a missing argument as one of this function, not of the record
+                raise TypeError(f"{function.__name__}(): {problem}") from None
             return function(frame, record(*args, **kwargs))
 
         called.__signature__ = signature  # type: ignore[attr-defined]
@@ -227,11 +230,3 @@ def refuse_unknown(function: str, given: Iterable[str], known: Iterable[str]) ->
     for name in given:
         if name not in names:
             raise TypeError(f"{function}() has no option {name!r}; {did_you_mean(name, names)}")
-
-
-def _check_complete(function: str, signature: inspect.Signature, args: Iterable[Any], kwargs: dict[str, Any]) -> None:
-    """Name a missing argument as one of this function, not of the record behind it."""
-    try:
-        signature.bind(*args, **kwargs)
-    except TypeError as problem:
-        raise TypeError(f"{function}(): {problem}") from None

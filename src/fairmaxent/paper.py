@@ -3,8 +3,7 @@
 Celis, Keswani, Vishnoi, "Data preprocessing to mitigate bias: a maximum entropy based approach", ICML 2020.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -65,12 +64,9 @@ def fit(
     share = check_share("C", C)
     if isinstance(solver, str) or not hasattr(solver, "solve"):
         check_choice("solver", solver, SolverName)
-    methods: dict[str, Callable[[], Solver]] = {
-        "newton": Newton,
-        "newton-cg": NewtonCG,
-        "box-newton": partial(BoxNewton, C=share),
-    }
-    method = methods[solver]() if isinstance(solver, str) else solver
+    method: Any = BoxNewton(C=share) if solver == "box-newton" else solver
+    if isinstance(method, str):
+        method = {"newton": Newton, "newton-cg": NewtonCG}[method]()
     opened = frames.open_frame(frame)
     kept = [outcome, protected, *read_columns("keep_columns", keep_columns or [])]
     domain, encoded, _ = read_domain(opened, domain, weight=None, weights=None, keep=kept)

@@ -116,29 +116,14 @@ def results():
     few = {name: method for name, method in methods().items() if name in FEW}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cross_validation, "methods", lambda: few)
-        return compare_everywhere()
-
-
-def compare_everywhere():
-    frame = biased_table().drop("age", "weight")
-    seen = []
-    made = [
-        fairmaxent.compare(
-            table,
-            "income",
-            "sex",
-            favourable=">50K",
-            folds=2,
-            progress=lambda stage, share: seen.append((stage, share)),
-        )
-        for table in (frame, frame.to_pandas(), frame.to_arrow())
-    ]
-    return made, seen
+        frame, stages = biased_table().drop("age", "weight"), []
+        options = {"favourable": ">50K", "folds": 2, "progress": lambda stage, share: stages.append(stage)}
+        tables = (frame, frame.to_pandas(), frame.to_arrow())
+        return [fairmaxent.compare(table, "income", "sex", **options) for table in tables], stages
 
 
 def test_every_library_gets_the_same_scores_in_a_frame_of_its_own(results):
-    made, _ = results
-    tables = [one.to_frame() for one in made]
+    tables = [comparison.to_frame() for comparison in results[0]]
     assert [type(table) for table in tables] == [pl.DataFrame, pd.DataFrame, pa.Table]
     polars, pandas, arrow = (pl.DataFrame(table).drop("seconds", "refused") for table in tables)
     assert polars.equals(pandas.select(polars.columns), null_equal=True)
@@ -184,8 +169,7 @@ def test_decisions_are_those_about_everybody(results):
 
 
 def test_progress_names_the_methods(results):
-    _, seen = results
-    assert [stage for stage, _ in seen] == [*FEW] * 3
+    assert results[1] == [*FEW] * 3
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import fairmaxent
 from fairmaxent.cli.group import group
-from fairmaxent.experiments import cells, plan, reproduce
+from fairmaxent.experiments import cells, reproduce
 
 BLOCK = ("compas-small", "sex")
 
@@ -16,10 +16,10 @@ BLOCK = ("compas-small", "sex")
 @pytest.fixture
 def small_plan(monkeypatch, tmp_path):
     """One data set, one fold, one repetition; and a folder without the files of COMPAS large."""
-    monkeypatch.setattr(reproduce, "QUICK", plan.Plan((0,), 2, (0,), 1))
+    monkeypatch.setattr(reproduce, "QUICK", cells.Plan((0,), 2, (0,), 1))
     monkeypatch.setattr(reproduce, "TABLE_2_BLOCKS", (BLOCK, ("compas-large", "sex")))
     monkeypatch.setattr(reproduce, "CURVE_BLOCKS", (BLOCK,))
-    monkeypatch.setattr(plan, "SHARES", (0.0, 1.0))
+    monkeypatch.setattr(cells, "SHARES", (0.0, 1.0))
     monkeypatch.setenv("FAIRMAXENT_DATA", str(tmp_path))
     cells.load.cache_clear()  # another test may have loaded COMPAS large
 
@@ -49,7 +49,7 @@ def test_tables_figures_and_page(small_plan, tmp_path):
         assert (folder / name).read_bytes() == (again / name).read_bytes()
     table = pd.read_csv(folder / "table2.csv")
     assert list(table.columns) == ["dataset", "protected", "method", "metric", "mean", "sd"]
-    assert set(table["method"]) == set(plan.TABLE_2_METHODS)
+    assert set(table["method"]) == set(cells.TABLE_2_METHODS)
     curves = pd.read_csv(folder / "curves.csv")
     assert len(curves.drop_duplicates(["prior", "theta", "C"])) == 3 * 2 * 2
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".svg", ".png"}

@@ -71,10 +71,9 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
 @pytest.mark.parametrize("values", IDENTIFIERS.values(), ids=IDENTIFIERS)
-def test_what_names_people_or_rows_is_an_identifier(values, library):
-    assert Domain.infer(library({"x": values})).identifiers == ("x",)
+def test_what_names_people_or_rows_is_an_identifier(values):
+    assert Domain.infer(pl.DataFrame({"x": values}, strict=False)).identifiers == ("x",)
 
 
 @pytest.mark.parametrize("values", OTHERS.values(), ids=OTHERS)

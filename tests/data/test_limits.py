@@ -108,16 +108,8 @@ def test_the_limit_of_memory_is_that_of_the_machine_unless_it_is_set():
 def test_the_page_of_limits_has_the_limits():
     page = (Path(__file__).parents[2] / "docs/reference/limits.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("|")]
-    numbers = [
-        limits.MOST_COLUMNS,
-        limits.MOST_FILE_COLUMNS,
-        LARGEST_ROOT,
-        limits.MOST_CELLS,
-        MAX_LEVELS,
-        limits.LONGEST_CELL,
-    ]
-    numbers += [limits.FREELY_INFLATED, limits.MOST_INFLATION, LARGEST_TOP_UP, MOST_VALUES]
-    for number in numbers:
+    names = ["MOST_COLUMNS", "MOST_FILE_COLUMNS", "MOST_CELLS", "LONGEST_CELL", "FREELY_INFLATED", "MOST_INFLATION"]
+    for number in (*(getattr(limits, name) for name in names), LARGEST_ROOT, MAX_LEVELS, LARGEST_TOP_UP, MOST_VALUES):
         assert sum(f" {number:,} " in f"{row} ".replace(";", " ") for row in rows) == 1, number
     assert sum("`1e-6`" in row for row in rows) == (LEAST_RATE == 1e-6)
     assert sum("`1e-8`" in row for row in rows) == (LEAST_SHARE == 1e-8)

@@ -1,5 +1,6 @@
 """Columns of kinds that few people have: read rightly, or refused with an error that names the column."""
 
+import datetime
 import decimal
 import uuid
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from fairmaxent import Domain, FairMaxEntError, InfeasibleError, debias
-from fairmaxent.errors import ColumnError
+from fairmaxent.errors import ColumnError, LevelError
 
 ROWS = 60
 Y, Z, TEXTS = ["a", "b"] * 30, ["p", "q", "q"] * 20, ["u", "v", "w"] * 20
@@ -50,25 +51,19 @@ def uuid_type():
 UUIDS = pa.array([uuid.UUID(int=number % 3).bytes for number in range(ROWS)], pa.binary(16))
 COLUMNS = {
     "string_view": lambda: arrow(pa.array(TEXTS, pa.string_view())),
-    "binary_view": lambda: arrow(pa.array([b"u", b"v", None] * 20, pa.binary_view())),
     "binary": lambda: arrow(pa.array([b"u", b"v", None] * 20)),
     "uuid": lambda: arrow(pa.ExtensionArray.from_storage(uuid_type(), UUIDS)),
     "month_day_nano": lambda: arrow(pa.array([pa.MonthDayNano([1, number % 3, 0]) for number in range(ROWS)])),
     "decimal256": lambda: arrow(pa.array([decimal.Decimal(1), None, None] * 20, pa.decimal256(40, 2))),
-    "far seconds": lambda: arrow(pa.array(FAR).cast(pa.timestamp("s"))),
     "far moments": lambda: arrow(pa.array(FAR).cast(pa.timestamp("us", "UTC"))),
     "far days": lambda: arrow(pa.array([2**30, 5, 6] * 20, pa.int32()).cast(pa.date32())),
     "Int128": lambda: polars(pl.Series([2**100 + number for number in range(ROWS)], dtype=pl.Int128)),
-    "few Int128": lambda: polars(pl.Series([2**100, 1, None] * 20, dtype=pl.Int128)),
     "lazy Int128": lambda: polars(pl.Series([2**100 + number for number in range(ROWS)], dtype=pl.Int128)).lazy(),
     "far dates": lambda: polars(pl.Series([3_000_000, 1, 2] * 20, dtype=pl.Int32).cast(pl.Date)),
-    "farthest dates": lambda: polars(pl.Series([2**30, 1, 2] * 20, dtype=pl.Int32).cast(pl.Date)),
     "far milliseconds": lambda: polars(pl.Series(FAR).cast(pl.Datetime("ms"))),
     "far durations": lambda: polars(pl.Series(FAR).cast(pl.Duration("ms"))),
     "lazy far dates": lambda: polars(pl.Series(FAR).cast(pl.Datetime("ms"))).lazy(),
-    "lazy binary": lambda: polars(pl.Series([b"u", b"v", None] * 20)).lazy(),
     "arrow dictionary": lambda: pandas(in_arrow(TEXTS, pa.dictionary(pa.int32(), pa.string()))),
-    "arrow string_view": lambda: pandas(in_arrow(TEXTS, pa.string_view())),
     "arrow far dates": lambda: pandas(in_arrow(FAR, pa.int64()).astype(pd.ArrowDtype(pa.timestamp("s")))),
     "far timedeltas": lambda: pandas(pd.Series(np.array(FAR).view("m8[s]"))),
     "long integers": lambda: pandas(pd.Series([10**400 + number for number in range(ROWS)], dtype=object)),
@@ -106,6 +101,12 @@ def test_an_ordered_dictionary_that_repeats_a_value_has_it_once(wrap):
     assert attribute.counts.tolist() == [40, 20]
     holding = pa.DictionaryArray.from_arrays(codes, pa.array(["z", None, "k"]), ordered=True)
     assert Domain.infer(wrap(holding)).attribute("x").labels == ("z", "k", "missing")
+
+
+def test_a_date_and_its_midnight_are_not_two_levels():
+    midnight = datetime.datetime(2020, 1, 1)
+    with pytest.raises(LevelError, match="column 'x' holds the same moment as a date and as a time"):
+        Domain.infer(pandas(pd.Series([midnight.date(), midnight] * 30, dtype=object)))
 
 
 def test_a_dot_in_a_name_is_syntax_for_duckdb():

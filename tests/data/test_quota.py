@@ -102,16 +102,6 @@ def test_counts_of_rows_can_be_divided():
     assert left.sum() == 97
 
 
-@pytest.mark.slow
-def test_a_hundred_thousand_cells():
-    rng = np.random.default_rng(0)
-    table = rng.gamma(0.7, size=(2, 10, 5000))
-    drawn = quota(table, 10**7, rng)[None]
-    assert drawn.sum() == 10**7
-    for kept in ((0, 1, 2), (0,), (1,), (1, 2), (0, 2)):
-        assert deviations(drawn, table, 10**7, kept).max() < 1
-
-
 def test_cycles_are_numbered_alike_by_both_ways():
     """So that a seed gives the same rows, whichever is faster."""
     rng = np.random.default_rng(0)

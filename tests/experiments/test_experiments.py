@@ -16,7 +16,7 @@ import pytest
 
 import fairmaxent
 from fairmaxent.experiments import cells, reproduce
-from fairmaxent.experiments.plan import CURVE_BLOCKS, FULL, QUICK, TABLE_2_BLOCKS, Baseline, Cell, MaxEnt
+from fairmaxent.experiments.cells import CURVE_BLOCKS, FULL, QUICK, TABLE_2_BLOCKS, Baseline, Cell, MaxEnt
 from fairmaxent.experiments.reasons import load_published
 from realdata import FOLDER
 
@@ -153,7 +153,7 @@ def test_tables_are_means_over_folds_and_their_spread(tmp_path):
 RUN = """
 import sys
 from pathlib import Path
-from fairmaxent.experiments.plan import Baseline, Cell
+from fairmaxent.experiments.cells import Baseline, Cell
 from fairmaxent.experiments.reproduce import run
 if __name__ == "__main__":
     names = ("raw", "prior", "kamiran_calders", "king_zeng")

@@ -17,6 +17,12 @@ def settings(seed):
         yield float(10 ** rng.uniform(-1.5, 1.2)), float(10 ** rng.uniform(-12, -3))
 
 
+def promises(rho, delta):
+    """Many orders, and the ε that each of them promises."""
+    orders = 1 + np.exp(np.linspace(-3, np.log(1 / delta), 200_001))
+    return orders, rho * orders + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)
+
+
 def test_the_conversion_is_its_own_inverse():
     for epsilon, delta in settings(0):
         rho = rho_of(epsilon, delta)
@@ -26,9 +32,7 @@ def test_the_conversion_is_its_own_inverse():
 
 def test_the_conversion_is_the_minimum_over_all_orders():
     for epsilon, delta in settings(1):
-        rho = rho_of(epsilon, delta)
-        orders = 1 + np.exp(np.linspace(-3, np.log(1 / delta), 200_001))
-        every = rho * orders + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)
+        _, every = promises(rho_of(epsilon, delta), delta)
         assert every.min() == pytest.approx(epsilon, rel=1e-5)
         assert every.min() >= epsilon * (1 - 1e-9)  # no order promises more
 
@@ -52,8 +56,8 @@ def test_the_ledger_is_what_an_independent_accountant_says():
             for part, gauss in zip(parts, kinds, strict=True)
         )
         ledger = Ledger(privacy, spent, ())
-        best = _best_order(ledger.rho, delta)
-        accountant = rdp.RdpAccountant(best * (1 + np.linspace(-1e-4, 1e-4, 41)))
+        orders, every = promises(ledger.rho, delta)
+        accountant = rdp.RdpAccountant(orders[np.argmin(every)] * (1 + np.linspace(-1e-4, 1e-4, 41)))
         for look in spent:
             event = (
                 accounting.GaussianDpEvent(look.scale)
@@ -66,24 +70,16 @@ def test_the_ledger_is_what_an_independent_accountant_says():
         assert ledger.epsilon <= epsilon
 
 
-def _best_order(rho, delta):
-    orders = 1 + np.exp(np.linspace(-3, np.log(1 / delta), 200_001))
-    every = rho * orders + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)
-    return orders[np.argmin(every)]
-
-
-@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "1", True, None])
-def test_an_epsilon_that_makes_no_sense_is_refused(epsilon):
-    with pytest.raises(InputError, match=r"epsilon is .*must be a positive number"):
-        Privacy(epsilon=epsilon)
-
-
-@pytest.mark.parametrize("delta", [0, -1e-9, 0.5, 1, float("nan"), "1e-9"])
-def test_a_delta_that_makes_no_sense_is_refused(delta):
-    with pytest.raises(InputError, match=r"delta is .*small positive number"):
-        Privacy(delta=delta)
-
-
-def test_noise_has_no_seed():
+@pytest.mark.parametrize(
+    ("option", "values", "words"),
+    [
+        ("epsilon", (0, -1, float("nan"), float("inf"), "1", True, None), "must be a positive number"),
+        ("delta", (0, -1e-9, 0.5, 1, float("nan"), "1e-9"), "must be a small positive number"),
+    ],
+)
+def test_a_budget_that_makes_no_sense_is_refused_and_noise_has_no_seed(option, values, words):
+    for value in values:
+        with pytest.raises(InputError, match=f"{option} is .*{words}"):
+            Privacy(**{option: value})
     with pytest.raises(TypeError, match="seed"):
         Privacy(epsilon=1.0, seed=0)

@@ -38,7 +38,7 @@ class Watched(Silence):
         return 0
 
 
-def looked_at(rows, roles=None):
+def looked_at(rows):
     watched = Watched()
     counter = NoisyCounter(Table.compress(np.asfortranarray(rows), SIZES), SIZES, ("r", "a", "b"), watched)
     for wanted in ([(0,)], [(1,), (2,)], [(0, 1), (0, 2)], [(1, 2)]):
@@ -65,10 +65,7 @@ def test_one_person_changes_one_cell_of_each_table_by_one_and_a_score_by_one_at_
 
 
 def test_a_ledger_lists_every_look():
-    frame = people()
-    roles = _roles(frame)
-    watched = Watched()
-    table = Table.compress(roles.blocks.pool(roles.domain.encode(frame)), roles.blocks.levels)
+    (roles, table), watched = counted(people()), Watched()
     model = learn_private_model(table, roles, Privacy(epsilon=2.0), noise=watched)
     gauss = [look for look in model.ledger.spent if look.mechanism == "discrete Gaussian"]
     assert [look.cells for look in gauss] == [table.size for table in watched.tables]
@@ -78,14 +75,13 @@ def test_a_ledger_lists_every_look():
     assert model.ledger.rho == pytest.approx(Privacy(epsilon=2.0).rho, rel=1e-9)
 
 
-def _roles(frame):
-    return Roles.of(bound(DOMAIN, frames.open_frame(frame)), "hired", ["sex"])
+def counted(frame):
+    roles = Roles.of(bound(DOMAIN, frames.open_frame(frame)), "hired", ["sex"])
+    return roles, Table.compress(roles.blocks.pool(roles.domain.encode(frame)), roles.blocks.levels)
 
 
 def test_without_noise_the_model_has_the_tables_of_the_data():
-    frame = people(5000)
-    roles = _roles(frame)
-    table = Table.compress(roles.blocks.pool(roles.domain.encode(frame)), roles.blocks.levels)
+    roles, table = counted(people(5000))
     model = learn_private_model(table, roles, Privacy(epsilon=1e5), noise=Silence())
     tilted = model.tree.tilt(np.zeros(roles.blocks.width))
     assert model.rows == 5000
@@ -99,9 +95,7 @@ def test_without_noise_the_model_has_the_tables_of_the_data():
 
 
 def test_more_budget_means_less_error():
-    frame = people(5000)
-    roles = _roles(frame)
-    table = Table.compress(roles.blocks.pool(roles.domain.encode(frame)), roles.blocks.levels)
+    roles, table = counted(people(5000))
     levels = np.concatenate(table.tables([(block,) for block in range(4)], roles.blocks.levels)) / 5000
     errors = []
     for epsilon in (0.1, 1.0, 10.0):

@@ -131,22 +131,16 @@ def test_rounding_is_rescaled_with_a_note(margins, note):
         assert achieved(raking.weights(), name) == pytest.approx(shares)
 
 
-def test_missing_values_keep_their_share():
+def test_missing_values_keep_their_share_or_have_one_of_their_own():
     frame = FRAME.with_columns(sex=pl.Series(["F", None, "M", "M", "M", "F"]))
     raking = fairmaxent.rake(frame, {"sex": SEX, "age": AGE})
     shares = achieved(raking.weights(), "sex", frame=frame)
     assert shares == pytest.approx({"F": 0.6 * 5 / 6, "M": 0.4 * 5 / 6, None: 1 / 6})
     assert "16.67% of the weight has no value in sex" in raking.certificate.notes[0]
-
-
-def test_missing_values_may_have_a_share_of_their_own():
-    frame = FRAME.with_columns(sex=pl.Series(["F", None, "M", "M", "M", "F"]))
-    raking = fairmaxent.rake(frame, {"sex": {"F": 0.5, "M": 0.4, None: 0.1}})
-    assert achieved(raking.weights(), "sex", frame=frame) == pytest.approx({"F": 0.5, "M": 0.4, None: 0.1})
+    own = {"F": 0.5, "M": 0.4, None: 0.1}
+    raking = fairmaxent.rake(frame, {"sex": own})
+    assert achieved(raking.weights(), "sex", frame=frame) == pytest.approx(own)
     assert raking.certificate.notes == ()
-
-
-def test_a_column_without_values_has_no_margin():
     with pytest.raises(fairmaxent.errors.LevelError, match="no row has a value in sex"):
         fairmaxent.rake(FRAME.with_columns(sex=pl.lit(None, pl.String)), {"sex": SEX})
 
@@ -174,12 +168,12 @@ def test_a_level_of_zero_gets_no_weight():
         ({"sex": {("F", "x"): 1.0}}, "TargetError", "one value for each of its 1 columns"),
         ({("sex", "age"): {"F": 1.0}}, "TargetError", "one value for each of its 2 columns"),
         ({"sex": {"F": 1.0}}, "LevelError", "does not list M, which rows of the data have"),
-        ({"sex": {"f": 0.5, "M ": 0.5}}, "LevelError", "'f' is 'F' in the data, 'M ' is 'M' in the data"),
+        ({"sex": {"f": 0.5, "M ": 0.5}}, "LevelError", "'f' is 'F' in the data"),
         ({"sex": {"F": 10, "M": 10}, "age": {"young": 300, "old": 700}}, "TargetError", "different totals"),
         ([{"sex": SEX}, {"sex": SEX}], "TargetError", "twice"),
         ({"children": {0: 0.5, "0": 0.1, 1: 0.2, 2: 0.2}}, "LevelError", "twice, spelt differently"),
         (pl.DataFrame({"sex": ["F", "M"], "share": [0.5, 0.5]}), "TargetError", "no column 'value'"),
-        (pl.DataFrame({"value": [0.5, 0.5]}), "TargetError", "only the column 'value'"),
+        (pl.DataFrame({"value": [0.5, 0.5]}), "TargetError", "a line without a column"),
         (pl.DataFrame({"columns": ["sex, age"], "level": ["F"], "value": [1.0]}), "TargetError", r"2 level\(s\)"),
         (pl.DataFrame({"sex": ["F", None], "value": [0.5, 0.5]}), "TargetError", "a line without a column"),
         (3, "TargetError", "cannot read the margins"),

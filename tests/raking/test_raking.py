@@ -216,8 +216,7 @@ def test_lazy_frames_are_raked_where_they_are(weight):
 
 
 def test_rows_are_drawn_from_a_lazy_frame():
-    lazy = FRAME.lazy()
-    rows = fairmaxent.rake(lazy, MARGINS, weight="design").sample(500, random_state=0)
+    rows = fairmaxent.rake(FRAME.lazy(), MARGINS, weight="design").sample(500, random_state=0)
     assert rows.columns == ["sex", "age", "income", "design"]
     assert shares(rows, np.ones(500), "age") == pytest.approx(MARGINS["age"], abs=3e-3)
 
@@ -229,15 +228,6 @@ def test_a_lazy_frame_with_missing_values_is_the_same():
     usual = fairmaxent.rake(frame, margins)
     weighed = fairmaxent.rake(frame.lazy(), margins).weigh(frame.lazy()).collect()
     assert weighed["raked_weight"].to_list() == pytest.approx(usual.weights().tolist())
-
-
-# ---------------------------------------------------------------- as a library
-
-
-def test_a_weight_beside_which_a_level_vanishes_is_refused():
-    frame = FRAME.with_columns(pl.when(pl.int_range(pl.len()) == 0).then(1e300).otherwise(1.0).alias("design"))
-    with pytest.raises(fairmaxent.errors.WeightError, match=r"nearly all weight is on other rows .*; check weight"):
-        fairmaxent.rake(frame, MARGINS, weight="design")
 
 
 def test_rows_of_weight_zero_stay_at_zero():
@@ -255,26 +245,25 @@ def test_the_scale_of_design_weights_does_not_matter(scale):
     assert fairmaxent.rake(scaled, MARGINS, weight="design").weights() == pytest.approx(usual, rel=1e-12)
 
 
+def test_one_row_may_weigh_far_more_than_all_others():
+    frame = FRAME.with_columns(pl.when(pl.int_range(pl.len()) == 0).then(1e20).otherwise(1.0).alias("design"))
+    assert fairmaxent.rake(frame, MARGINS, weight="design").certificate.largest_error < 1e-12
+
+
 # ---------------------------------------------------------------- levels that rest on few rows
 
 SURVEY = pl.DataFrame({"sex": ["F"] * 100 + ["M"] * 97 + ["X"] * 3})
 
 
-@pytest.mark.parametrize(("share", "warned"), [(0.18, True), (0.016, True), (0.015, False), (0.01, False)])
-def test_three_people_are_named_if_their_share_is_raised(share, warned):
-    margins = {"sex": {"F": 0.5, "M": 0.5 - share, "X": share}}
-    warnings = fairmaxent.rake(SURVEY, margins).certificate.warnings
-    assert any("sex = X" in warning and "rests on 3 rows" in warning for warning in warnings) is warned
-    assert len(warnings) == warned
-
-
-def test_the_factor_is_the_one_of_the_shares():
-    certificate = fairmaxent.rake(SURVEY, {"sex": {"F": 0.5, "M": 0.32, "X": 0.18}}).certificate
-    assert certificate.warnings == (
-        "sex = X: 18.0% of the total weight rests on 3 rows, 12 times as much as before. To avoid this, merge the "
-        "level with another one, or limit how much weights may change with bounds.",
+@pytest.mark.parametrize(("share", "times"), [(0.18, "12"), (0.016, "1.1"), (0.015, None), (0.01, None)])
+def test_three_people_are_named_if_their_share_is_raised(share, times):
+    certificate = fairmaxent.rake(SURVEY, {"sex": {"F": 0.5, "M": 0.5 - share, "X": share}}).certificate
+    warning = (
+        f"sex = X: {100 * share:.1f}% of the total weight rests on 3 rows, {times} times as much as before. To avoid "
+        "this, merge the level with another one, or limit how much weights may change with bounds."
     )
-    assert certificate.warnings[0] in str(certificate)
+    assert certificate.warnings == (() if times is None else (warning,))
+    assert (warning in str(certificate)) == (times is not None)
 
 
 def test_only_the_worst_are_named_one_by_one():

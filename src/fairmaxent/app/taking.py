@@ -8,12 +8,12 @@ from typing import Any
 
 from fairmaxent.app.page_options import FILING_NAMES, IN_APP, page_options
 from fairmaxent.app.scenario import Fitted, OpenedTable
-from fairmaxent.cli.debias import make_report, make_result
 from fairmaxent.cli.options import command_line
-from fairmaxent.cli.output import OutputOptions
+from fairmaxent.cli.output import OutputOptions, source_of
 from fairmaxent.cli.rake import RakeOptions, rake_command
 from fairmaxent.cli.rake import make_report as make_raking_report
-from fairmaxent.cli.reading import DomainOptions, source_of
+from fairmaxent.cli.reading import DomainOptions
+from fairmaxent.cli.result import make_report, make_result
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError
 from fairmaxent.files.formats import read_table

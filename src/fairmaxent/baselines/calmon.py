@@ -6,7 +6,6 @@ linear program, whose unknowns are numbers of rows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.baselines.data import CodedData, NewRows
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.domain import Domain, count_text
+from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Codes, Reals, Table, match_rows, tally
 from fairmaxent.errors import InfeasibleError, InputError, SolverError
@@ -28,6 +27,8 @@ from fairmaxent.maxent.priors.rows import Rows
 Steps = NDArray[np.intp]
 
 _ORDERED = ("ordered", "numeric", "date")
+LARGEST_PROGRAM = 200_000
+"""Programs with more unknowns are refused, because solving them takes too long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,31 +51,6 @@ class Distortion:
         """Number of levels of each column."""
         return tuple(len(steps) for steps in self.steps)
 
-    @property
-    def largest(self) -> int:
-        """The largest distance between any two rows, in steps."""
-        return sum(int(steps.max()) for steps in self.steps)
-
-    def count_within(self, codes: Codes, largest: int) -> int:
-        """Count the pairs of a row and a target with δ ≤ ``largest`` exactly, without listing them.
-
-        The number of targets at each distance is the product of the columns' polynomials, cut off at ``largest``.
-        """
-        bound = len(codes) * math.prod(self.sizes)
-        integer = np.int64 if bound < 2**62 else object  # Python's integers if 64 bits could overflow
-        targets = np.zeros((len(codes), largest + 1), dtype=integer)  # of each row, at each distance
-        targets[:, 0] = 1
-        for column, steps in zip(codes.T, self.steps, strict=True):
-            at = np.stack([(steps == distance).sum(axis=1) for distance in range(largest + 1)], axis=1)[column]
-            targets = np.stack(
-                [
-                    sum(targets[:, used] * at[:, distance - used] for used in range(distance + 1))
-                    for distance in range(largest + 1)
-                ],
-                axis=1,
-            )
-        return int(targets.sum())
-
     def pairs_within(self, codes: Codes, largest: int) -> tuple[NDArray[np.intp], Codes, NDArray[np.intp]]:
         """List each row with each of its targets of δ ≤ ``largest``: position of the row, codes of the target, δ.
 
@@ -83,6 +59,13 @@ class Distortion:
         source, spent = np.arange(len(codes)), np.zeros(len(codes), dtype=np.intp)
         targets: list[NDArray[np.intp]] = []
         for column, steps in zip(codes.T, self.steps, strict=True):
+            near = np.stack([(steps <= distance).sum(axis=1) for distance in range(largest + 1)], axis=1)
+            if near[column[source], largest - spent].sum() > LARGEST_PROGRAM:  # before it is listed
+                raise InputError(
+                    f"the program would have more than {LARGEST_PROGRAM:,} unknowns: each of {len(codes):,} distinct "
+                    f"rows may become any row that largest_change={largest} allows. Drop columns, pass a Domain with "
+                    "fewer bins or levels, or lower largest_change."
+                )
             total = spent[:, None] + steps[column[source]]
             kept, level = np.nonzero(total <= largest)
             source, spent = source[kept], total[kept, level]
@@ -197,10 +180,6 @@ class Program:
         )
 
 
-# Programs with more unknowns than this are refused, because solving them takes too long.
-LARGEST_PROGRAM = 200_000
-
-
 @dataclass(frozen=True, eq=False)
 class RowMapping:
     """p(x̂, ŷ | x, y, z): for each pair of a seen row and a target, how likely the row becomes it."""
@@ -269,8 +248,7 @@ def calmon(
     data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
     costs = Distortion.of(data.roles)
     rows = data.blocks.unpool(data.table.codes).astype(np.intp)
-    largest = min(int(largest_change), costs.largest)
-    _check_size(data, costs, rows, largest)
+    largest = min(int(largest_change), sum(int(steps.max()) for steps in costs.steps))
     source, changed, steps = costs.pairs_within(rows[:, costs.columns], largest)
     points = Table.compress(changed, costs.sizes)
     unchanged = match_rows(points.codes, rows[:, costs.columns], costs.sizes)
@@ -293,18 +271,6 @@ def calmon(
     prior = Rows.weighted(blocks, moved.codes, moved.counts)
     distribution = Distribution(data.roles.domain, blocks, prior, np.zeros(blocks.width))
     return MappedRows(data, distribution, mapping, _reached(program, probability, distribution))
-
-
-def _check_size(data: CodedData, costs: Distortion, rows: Codes, largest: int) -> None:
-    """Refuse a program that is too large before listing it."""
-    unknowns = costs.count_within(rows[:, costs.columns], largest)
-    if unknowns > LARGEST_PROGRAM:
-        raise InputError(
-            f"the program would have {unknowns:,} unknowns (at most {LARGEST_PROGRAM:,}): each of {len(rows):,} "
-            f"distinct rows may become any row that largest_change={largest} allows, in a domain of "
-            f"{count_text(data.roles.domain.size)} points. Drop columns, pass a Domain with fewer bins or levels"
-            + (", or lower largest_change." if largest > 1 else ".")
-        )
 
 
 def _reached(program: Program, probability: Reals, distribution: Distribution) -> MappingResult:

@@ -11,11 +11,10 @@ from fairmaxent.baselines.cross_validation import RAW, ClassifierName, Compared,
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.levels import cell_text, value_text
-from fairmaxent.data.roles import GroupsOption, without_identifiers
+from fairmaxent.data.roles import without_identifiers
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, check_choice
-from fairmaxent.fit.option_values import RateOption
 from fairmaxent.fit.request import Request
 from fairmaxent.options import refuse_unknown
 from fairmaxent.progress import Progress, silent
@@ -156,13 +155,8 @@ def compare(
     outcome: str,
     protected: str | Sequence[str],
     *,
-    favourable: object = None,
-    groups: GroupsOption = "each",
-    representation_rate: RateOption = None,
-    statistical_rate: RateOption = 1.0,
     folds: int = 3,
     classifier: ClassifierName = "tree",
-    domain: Domain | None = None,
     random_state: int = 0,
     progress: Progress | None = None,
     **options: Any,
@@ -179,17 +173,7 @@ def compare(
     """
     check_choice("classifier", classifier, ClassifierName)
     refuse_unknown("compare", options, [field.name for field in fields(Request)])
-    request = Request(
-        outcome,
-        protected,
-        favourable=favourable,
-        groups=groups,
-        representation_rate=representation_rate,
-        statistical_rate=statistical_rate,
-        domain=domain,
-        random_state=random_state,
-        **{"estimate": None, **options},
-    )
+    request = Request(outcome, protected, random_state=random_state, **{"estimate": None, **options})
     results = tuple(compared(frame, request, folds=folds, classifier=classifier, progress=progress or silent))
     return new_comparison(frame, request, classifier, results)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -24,9 +24,6 @@ from fairmaxent.metrics.definitions import representation_rate, statistical_rate
 from fairmaxent.metrics.group_rates import Rate
 from fairmaxent.metrics.intervals import Interval
 from fairmaxent.progress import Progress, silent
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ClassifierName = Literal["tree", "logistic"]
 Training = tuple[Any, NDArray[np.float64] | None]  # rows to train on, and their weights
@@ -60,15 +57,9 @@ class Scores:
     seconds: float
 
 
-@dataclass(frozen=True, eq=False)
-class _Fold:
-    """What a method made without the rows of a fold, and what a classifier then decided about these."""
-
-    representation_rate: float
-    statistical_rate: float
-    seconds: float
-    tested: NDArray[np.intp]  # numbers of the rows
-    predicted: NDArray[np.intp] | None  # the level of their outcome; None: without scikit-learn
+# Of a fold: what a method made without its rows (both rates, and the seconds), and the positions of these rows with
+# what a classifier then decided about them, which is None without scikit-learn.
+_Fold = tuple[tuple[float, float, float], NDArray[np.intp], NDArray[np.intp] | None]
 
 
 @dataclass(frozen=True)
@@ -120,18 +111,18 @@ class CrossValidation:
         rows, weights = method(train, self.request, self.seed + fold)
         seconds = time.process_time() - began
         predicted = self._classify(rows, weights, test) if importlib.util.find_spec("sklearn") else None
-        return _Fold(*self._rates(rows, weights), seconds, tested, predicted)
+        return (*self._rates(rows, weights), seconds), tested, predicted
 
     def _scores(self, folds: Sequence[_Fold]) -> Scores:
         """Join the folds; decisions are counted over all of them, so that one without any is no gap."""
-        names = ("representation_rate", "statistical_rate", "seconds")
-        means = {name: float(np.mean([getattr(fold, name) for fold in folds])) for name in names}
+        representation, statistical, seconds = (
+            float(np.mean(values)) for values in zip(*(f[0] for f in folds), strict=True)
+        )
         accuracy, rate = None, None
-        predicted = [(fold.tested, fold.predicted) for fold in folds if fold.predicted is not None]
-        if predicted:
-            decided = np.empty(len(self.frame), dtype=np.intp)
-            for tested, outcomes in predicted:
-                decided[tested] = outcomes
+        decided = np.empty(len(self.frame), dtype=np.intp)
+        for _, tested, predicted in folds:
+            decided[tested] = -1 if predicted is None else predicted
+        if (decided >= 0).all():
             outcome, table = self.request.outcome, self.frame.to_native()
             accuracy = float((decided == self.domain.encode(table)[:, self.domain.index(outcome)]).mean())
             # A name of its own, or the domain's levels of the outcome would be looked up once more.
@@ -139,20 +130,18 @@ class CrossValidation:
             with contextlib.suppress(LevelError):  # nobody is given the favourable outcome: there is no ratio to take
                 rate = self._statistical_rate(table, column, None)
         value, interval = (None, None) if rate is None else (float(rate), rate.interval)
-        return Scores(**means, accuracy=accuracy, predicted_rate=value, predicted_interval=interval)
+        return Scores(representation, statistical, accuracy, value, interval, seconds)
 
     def _rates(self, rows: Any, weights: Any) -> tuple[float, float]:
         """Both rates of what a method made."""
-        representation = representation_rate(rows, self.request.protected_names, **self._compared, weight=weights)
+        how: Mapping[str, Any] = {"groups": self.request.groups, "within": self.request.within, "domain": self.domain}
+        representation = representation_rate(rows, self.request.protected_names, **how, weight=weights)
         return float(representation), float(self._statistical_rate(rows, self.request.outcome, weights))
 
     def _statistical_rate(self, rows: Any, outcome: Any, weights: Any) -> Rate:
-        names, good = self.request.protected_names, self.request.favourable
-        return statistical_rate(rows, outcome, names, favourable=good, **self._compared, weight=weights)
-
-    @property
-    def _compared(self) -> dict[str, Any]:
-        return {"groups": self.request.groups, "within": self.request.within, "domain": self.domain}
+        asked = self.request
+        how: Mapping[str, Any] = {"favourable": asked.favourable, "groups": asked.groups, "within": asked.within}
+        return statistical_rate(rows, outcome, asked.protected_names, **how, domain=self.domain, weight=weights)
 
     def _classify(self, rows: Any, weights: Any, test: Any) -> NDArray[np.intp]:
         """What a classifier trained on the rows decides about others."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import narwhals as nw
@@ -18,7 +17,7 @@ from fairmaxent.data.draws import RandomState, cells_of, check_count, check_seed
 from fairmaxent.data.roles import Roles, check_roles, read_columns
 from fairmaxent.data.table import Blocks, Reals, Table, tally
 from fairmaxent.engines.rows import read_domain
-from fairmaxent.errors import InfeasibleError, InputError, Option, TargetError
+from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.option_values import check_share
@@ -77,6 +76,11 @@ class CodedData:
         """P(z) of each joint group."""
         return np.asarray(self.empirical.sum(axis=0))
 
+    @property
+    def equal_shares(self) -> Reals:
+        """The same share for each joint group that has rows."""
+        return np.asarray((self.group_shares > 0) / np.count_nonzero(self.group_shares))
+
     def refuse_empty_cells(self, wanted: Reals) -> None:
         """Refuse a wanted table with mass in a cell that has no rows, and name the cell."""
         empty = np.flatnonzero((wanted > 0) & (self.empirical <= 0))
@@ -86,44 +90,6 @@ class CodedData:
                 f"weights cannot reach the wanted table: {self.roles.describe_cell([int(level) for level in levels])} "
                 "must have mass but has no rows. Merge levels, protect fewer columns, or use fairmaxent.debias."
             )
-
-
-def read_shares(data: CodedData, shares: Mapping[Any, float] | None) -> Reals:
-    """Return the wanted share of each joint group; None means equal shares for the groups that have rows."""
-    if shares is None:
-        seen = data.group_shares > 0
-        return np.asarray(seen / seen.sum())
-    if not isinstance(shares, Mapping):
-        raise TargetError(f"shares is {shares!r}; give the share of each group, e.g. {{'Female': 0.5, 'Male': 0.5}}")
-    wanted = np.zeros(data.blocks.shape(0)[1:])
-    for group, share in shares.items():
-        if not isinstance(share, Real) or isinstance(share, bool) or not 0 <= share <= 1:
-            raise TargetError(f"shares[{group!r}] is {share!r}; a share must be between 0 and 1")
-        wanted[_group_levels(data, group)] += float(share)
-    if abs(wanted.sum() - 1) > 1e-6:
-        raise TargetError(
-            f"shares sum to {wanted.sum():.6g}, not to 1; give a share to every group, so that they sum to 1"
-        )
-    shares_of_groups = wanted.ravel() / wanted.sum()
-    empty = np.flatnonzero((shares_of_groups > 0) & (data.group_shares <= 0))
-    if len(empty):
-        levels = np.unravel_index(int(empty[0]), data.blocks.shape(0)[1:])
-        columns = zip(data.roles.attributes[1:], levels, strict=True)
-        named = ", ".join(f"{column.name} = {column.labels[int(level)]}" for column, level in columns)
-        raise InfeasibleError(f"shares gives a share to {named}, which has no rows to weigh; remove it from shares")
-    return np.asarray(shares_of_groups)
-
-
-def _group_levels(data: CodedData, group: object) -> tuple[int, ...]:
-    """Return the levels of the protected columns that a key of ``shares`` stands for."""
-    columns = data.roles.attributes[1:]
-    values = group if len(columns) > 1 else (group,)
-    if not isinstance(values, tuple) or len(values) != len(columns):
-        names = ", ".join(column.name for column in columns)
-        raise TargetError(
-            f"shares has the group {group!r}; a group needs one value of each protected column: ({names})"
-        )
-    return tuple(column.exact_level(value) for column, value in zip(columns, values, strict=True))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -221,24 +187,16 @@ def kamiran_calders(
 
 
 def king_zeng(
-    frame: Any,
-    outcome: str,
-    protected: Names,
-    *,
-    shares: Mapping[Any, float] | None = None,
-    domain: Domain | None = None,
-    random_state: int | None = None,
+    frame: Any, outcome: str, protected: Names, *, domain: Domain | None = None, random_state: int | None = None
 ) -> WeightedRows:
-    """Weighting for representation: t(y, z) = wanted share(z)·P(y | z), which keeps the outcomes within each group.
+    """Weighting for representation: t(y, z) = P(y | z)/k with k groups, which keeps the outcomes within each of them.
 
-    King and Zeng, "Logistic regression in rare events data", 2001, with groups instead of events.
-    ``shares`` gives the share of every joint group of the protected columns, ``{"Female": 0.6, "Male": 0.4}`` for one
-    column and ``{("Female", "Black"): 0.3, …}`` for several; by default all groups that have rows get equal shares.
+    King and Zeng, "Logistic regression in rare events data", 2001, with groups instead of events. The groups are the
+    joint groups of the protected columns that have rows; :func:`fairmaxent.rake` gives them any other shares.
     """
     data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
-    wanted = read_shares(data, shares)
     present = data.group_shares
-    factor = np.divide(wanted, present, out=np.zeros_like(present), where=present > 0)
+    factor = np.divide(data.equal_shares, present, out=np.zeros_like(present), where=present > 0)
     return WeightedRows.of(data, data.empirical * factor)
 
 
@@ -253,12 +211,11 @@ def prior(
 ) -> NewRows:
     """Return the prior q_C^w = C·u + (1 − C)·w: u uniform over the domain, w the weights of Algorithm 1 at τ = 1.
 
-    With k joint groups that have rows, w has the table t(y, z) = P(y)/k; with two groups this is
-    Algorithm 1.
+    With k joint groups that have rows, w has the table t(y, z) = P(y)/k; with two groups this is Algorithm 1.
     """
     share = check_share("C", C)
     data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
-    wanted = np.outer(data.outcome_shares, read_shares(data, None))
+    wanted = np.outer(data.outcome_shares, data.equal_shares)
     data.refuse_empty_cells(wanted)
     blocks, table = data.blocks, data.table
     weighted = reweigh(table, wanted.ravel())

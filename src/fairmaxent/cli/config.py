@@ -1,7 +1,5 @@
 """TOML files: options by the same names as on the command line, which takes precedence, and declared domains."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import re
@@ -10,19 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from fairmaxent.cli.options import CONFIG, RecordOption
 from fairmaxent.cli.values import FILE, NUMBER, Value, fits
+from fairmaxent.data.declaration import Declaration
 from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import InputError, StorageError, did_you_mean
 from fairmaxent.files.reading import reason_of
 from fairmaxent.plain_text import escaped_toml
-
-if TYPE_CHECKING:
-    from fairmaxent.data.declaration import Declaration
 
 _LONGEST = 60  # characters of a value in a message
 _PLAIN: dict[str, tuple[str, Any]] = {  # what options of these types take, in words and as a shape
@@ -179,8 +175,6 @@ def read_domain(path: str) -> Declaration:
 
 def declared(text: str, path: str) -> Declaration:
     """The domain that a text declares; ``path`` is how messages name it."""
-    from fairmaxent.data.domain import Domain
-
     record, keys = _toml_values(text, path), ["draft", "levels", "edges", "missing"]
     for name in record:
         if name not in keys:
@@ -189,7 +183,7 @@ def declared(text: str, path: str) -> Declaration:
     if not isinstance(draft, bool):
         raise InputError(f"{path}: draft must be true or false; remove the line once you have read the draft")
     try:
-        return replace(Domain.declare(**record), draft=draft)
+        return replace(Declaration.of(**{"levels": {}, "edges": {}, "missing": (), **record}), draft=draft)
     except InputError as problem:
         raise InputError(f"{path}: ", problem) from problem
 

@@ -8,13 +8,13 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from fairmaxent.cli.options import NEXT, SectionedCommand, next_step, resolved, taking
-from fairmaxent.cli.output import OutputOptions, write_drawn
-from fairmaxent.cli.reading import DomainOptions, ReadingOptions, source_of, table_command, unchanged
+from fairmaxent.cli.output import OutputOptions, source_of
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command, unchanged
 from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import as_typed
@@ -22,12 +22,11 @@ from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError, StorageError, first_line, spelled
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
-from fairmaxent.progress import Progress, silent
+from fairmaxent.privacy.refusals import about_exact_rows
+from fairmaxent.progress import Progress
 
 if TYPE_CHECKING:
-    from fairmaxent.cli.result import Result
     from fairmaxent.fit.fit import Fit
-    from fairmaxent.report import Source
 
 _NOT_ESTIMATED = "how a model trained on the result will behave was not estimated"
 _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
@@ -54,7 +53,7 @@ def debias_command(
     \b
     fairmaxent debias census.csv --outcome income --protected sex,race -o fair.csv
     """
-    from fairmaxent.cli.result import after_debias, result_record, result_text
+    from fairmaxent.cli.result import after_debias, make_report, make_result, result_record, result_text
     from fairmaxent.fit.pipeline import fit_frame
 
     wanted.check(data)
@@ -98,8 +97,6 @@ def _opened(
     data: str, asked: AskedOptions, wanted: OutputOptions, columns_as: DomainOptions, reading: ReadingOptions
 ) -> tuple[TableFile, bool]:
     """The table, and whether it stays on disk."""
-    from fairmaxent.privacy.refusals import about_exact_rows
-
     if wanted.scheduler is not None:
         return reading.without_dropped(_open_parquet(data)), False
     # Relabelling writes each row several times, so all of them must be in memory.
@@ -126,77 +123,6 @@ def _with_estimate(fit: Fit, asked: AskedOptions, wanted: OutputOptions, progres
     if missing is None or not missing.why:
         return fit, None
     return fit, f"{_NOT_ESTIMATED}, because {spelled(missing.why, as_typed)}"
-
-
-def make_result(
-    fit: Fit, source: TableFile, wanted: OutputOptions, staging: Staging, progress: Progress = silent
-) -> Result:
-    """Write the model and the table; new rows of one that stays on disk or on a cluster are written as they are drawn.
-
-    A table for stdout is returned. What is made is measured the way the reader of the file would.
-    """
-    from fairmaxent.cli.result import Result
-    from fairmaxent.report.delivered import DrawnBatches, deliver
-
-    if wanted.model is not None:
-        fit.save(staging.path_for(wanted.model))
-    if wanted.output is None:
-        return Result(fit, source, fit.distribution.root_table)
-    count = fit.table.size if wanted.rows is None else wanted.rows  # of a private table, not even that is exact
-    seed, is_lazy = fit.request.random_state, source.frame.__class__.__name__ == "LazyFrame"
-    if wanted.scheduler is not None:
-        folder, readable = staging.path_for(wanted.output), wanted.readable_by_others
-        fit.write_sample(count, folder, iid=wanted.iid, readable_by_others=readable, progress=progress)
-        drawn = DrawnBatches(fit)
-        for part in sorted(folder.glob("*.parquet")):
-            drawn.add(load_library("pandas").read_parquet(part, columns=list(fit.roles.names)))
-        return Result(fit, source, drawn.table, count)
-    if is_lazy and wanted.mode == "rows":
-        drawn, form = DrawnBatches(fit), wanted.output_format
-        how: dict[str, Any] = {"format": form, "drawn": drawn, "progress": progress, "iid": wanted.iid}
-        notes = write_drawn(fit, count, staging, wanted.output, **how)
-        made = drawn.delivered(iid=wanted.iid, seed=seed)
-        return Result(fit, source, made.table, made.rows, delivered=made, written_notes=notes)
-    given = None
-    if wanted.mode == "weights":
-        frame = fit.weigh(source.frame if source.whole is None else source.whole, name=wanted.weight_name)
-    else:
-        given = frame = fit.top_up() if wanted.mode == "top-up" else fit.sample(count, iid=wanted.iid)
-    made = deliver(fit, given, mode=wanted.mode, iid=wanted.iid, seed=seed)
-    notes = () if wanted.output == STANDARD and not is_lazy else wanted.write(frame, source, staging)
-    rows = fit.table.size if is_lazy and given is None else len(frame)
-    return Result(fit, source, made.table, rows, None if is_lazy else frame, made, written_notes=notes)
-
-
-def make_report(result: Result, wanted: OutputOptions, staging: Staging, origin: Source | None) -> None:
-    """Write the report, if one is asked for; the other files are there, so that it can name their digests."""
-    from fairmaxent.report import build_report
-    from fairmaxent.report.source import written_file
-    from fairmaxent.report.writer import save_report
-
-    if origin is None:
-        return
-    files = {"Fair table": wanted.output, "Model": wanted.model}
-    written = tuple(
-        written_file(what, staging.path_for(path), name=path)
-        for what, path in files.items()
-        if path not in (None, STANDARD)
-    )
-    # The report on a private fit says nothing about the file's content.
-    exact = {"sha256": None} if result.private else {"reading": result.source.notes_spelled(origin.front_door.spell)}
-    report = build_report(
-        result.fit,
-        data=None if result.private else result.source.frame,
-        delivered=result.delivered,
-        mode=wanted.mode,
-        iid=wanted.iid,
-        seed=result.fit.request.random_state,
-        source=replace(origin, written=written, dropped=result.source.dropped, **exact),
-        evaluate=wanted.evaluate,
-        **wanted.filing,
-    )
-    for path in wanted.reports:
-        save_report(report, staging.path_for(path))
 
 
 # ---------------------------------------------------------------- on a Dask cluster, whose workers do the work

@@ -1,10 +1,8 @@
 """``fairmaxent inspect``: what a table looks like, and what to do next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -21,11 +19,10 @@ from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import KEEP_COLUMNS, spelled
 from fairmaxent.files.reading import STANDARD, TableForm
 from fairmaxent.files.write import Staging, write_whole
+from fairmaxent.inspection import Inspection, inspect
+from fairmaxent.inspection.findings import inspection_text
+from fairmaxent.inspection.proposals import Role
 from fairmaxent.options import option
-
-if TYPE_CHECKING:
-    from fairmaxent.inspection import Inspection
-    from fairmaxent.inspection.proposals import Role
 
 # Options that are repeated as they were given: how the file is read, and how columns are compared.
 _REPEATED = {field.name for kind in (ReadingOptions, DomainOptions) for field in fields(kind)} | {"groups", "weight"}
@@ -75,8 +72,6 @@ def inspect_command(
     fairmaxent inspect census.csv
     fairmaxent inspect census.csv --outcome income --protected sex,race
     """
-    from fairmaxent.inspection.findings import inspection_text
-
     for flag, path in (("--write-config", wanted.write_config), ("--write-domain", wanted.write_domain)):
         if path == "-":
             raise click.UsageError(f"{flag} needs the name of a file, not -")
@@ -118,8 +113,6 @@ def inspect_command(
 
 def inspected(frame: Any, roles: RoleOptions, domain: Domain | None) -> Inspection:
     """Look at a table with the roles that were chosen."""
-    from fairmaxent.inspection import inspect
-
     return inspect(
         frame,
         roles.outcome or None,

@@ -1,12 +1,10 @@
 """``fairmaxent evaluate``, ``compare`` and ``reproduce``: judge new rows, methods, and what the paper says."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 import click
 
@@ -23,9 +21,6 @@ from fairmaxent.errors import BASE_SHARE
 from fairmaxent.files.reading import STANDARD
 from fairmaxent.fit.option_values import Relabel
 from fairmaxent.options import option
-
-if TYPE_CHECKING:
-    from fairmaxent.baselines.cross_validation import ClassifierName, Compared
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,7 @@ def evaluate_command(real: str, new: str, roles: RoleOptions, wanted: EvaluateOp
     fairmaxent evaluate census.csv fair.csv --control others.csv --outcome income
     """
     from fairmaxent.evaluation.evaluation import evaluate
-    from fairmaxent.evaluation.text import evaluation_text
+    from fairmaxent.evaluation.result import evaluation_text
 
     paths = {"real": real, "new": new} | ({} if wanted.control is None else {"control": wanted.control})
     if list(paths.values()).count(STANDARD) > 1:
@@ -144,7 +139,7 @@ class CompareOptions:
     """How methods are compared."""
 
     folds: int = option(3, text="whole", least=2, most=100, help="Folds of the cross-validation.")
-    classifier: ClassifierName = option(
+    classifier: Literal["tree", "logistic"] = option(
         "tree", choices=("tree", "logistic"), help="Classifier trained on each method's rows and tested on your rows."
     )
     as_json: bool = option(False, **JSON)
@@ -183,7 +178,7 @@ def compare_command(
     roles = roles.checked(table, data)
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
     request = replace(asked.request(roles, domain), relabel=asked.relabelling())
-    results: list[Compared] = []
+    results: list[Any] = []
     try:
         with bar("comparing") as progress:
             runs = compared(table.frame, request, folds=wanted.folds, classifier=wanted.classifier, progress=progress)

@@ -1,31 +1,26 @@
 """``fairmaxent sample``, ``verify`` and ``report``: what can be done with a saved model."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import get_args
 
 import click
 
 from fairmaxent.cli import output as shared
 from fairmaxent.cli.options import name_for, next_step, taking
-from fairmaxent.cli.reading import ReadingOptions, reading_options, refuse_overwriting, source_of
+from fairmaxent.cli.reading import ReadingOptions, reading_options, refuse_overwriting
 from fairmaxent.cli.request import typed_level
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import FILE, number_of
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.document.text import on_one_line
 from fairmaxent.document.words import counted
 from fairmaxent.files.formats import FileFormat, output_format
 from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging
 from fairmaxent.options import option
-
-if TYPE_CHECKING:
-    from fairmaxent.data.attribute import Attribute
-    from fairmaxent.report.delivered import Mode
 
 model_argument = click.argument("model", type=FILE, metavar="MODEL")
 
@@ -152,7 +147,9 @@ class ReportOptions(shared.FilingOptions):
     sample: str | None = option(
         None, text="file", help="The rows that were drawn or added; by default new ones are drawn."
     )
-    mode: Mode = option("rows", choices=shared.MODES, help="What was made from the model, as in 'fairmaxent debias'.")
+    mode: shared.Mode = option(
+        "rows", choices=get_args(shared.Mode), help="What was made from the model, as in 'fairmaxent debias'."
+    )
     trade_off: bool = option(
         True,
         flags=("--trade-off/--no-trade-off",),
@@ -196,7 +193,7 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
         with bar("writing"):
             files = {"Fair table": sample, "Model": model}
             written = [written_file(what, path) for what, path in files.items() if path and os.path.isfile(path)]
-            origin = source_of(data, None, None)
+            origin = shared.source_of(data, None, None)
             if table is not None:
                 notes = table.notes_spelled(origin.front_door.spell)
                 origin = replace(origin, dropped=table.dropped, reading=notes)

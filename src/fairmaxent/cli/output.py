@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 from click.core import ParameterSource
 
-from fairmaxent.cli.reading import refuse_overwriting
+from fairmaxent.cli.reading import DomainOptions, refuse_overwriting
+from fairmaxent.cli.values import as_typed
 from fairmaxent.data.frames import load_library
 from fairmaxent.document.words import counted
 from fairmaxent.files.excel_writer import check_sheet_rows
@@ -24,11 +26,12 @@ if TYPE_CHECKING:
     from typing import Self
 
     from fairmaxent.fit.fit import Fit
-    from fairmaxent.report.delivered import DrawnBatches, Mode
+    from fairmaxent.report.delivered import DrawnBatches
+    from fairmaxent.report.source import Source
 
 EstimateChoice = Literal["auto", "rows", "weights", "none"]
 WEIGHT_NAME = "fair_weight"
-MODES = ("rows", "weights", "top-up")
+Mode = Literal["rows", "weights", "top-up"]
 
 # ---------------------------------------------------------------- what several commands have
 
@@ -169,6 +172,22 @@ def check_reports(*paths: str | None) -> None:
             check_path(path)
 
 
+def source_of(data: str | None, columns_as: DomainOptions | None, command: str | None) -> Source:
+    """Say, for a report, where its data came from; None: the report has no data."""
+    from fairmaxent.report.source import FrontDoor, Source, file_sha256
+
+    front_door = FrontDoor("on the command line", as_typed)
+    if data is None:
+        return Source(front_door=front_door)
+    return Source(
+        command=command,
+        file="stdin" if data == STANDARD else os.path.basename(data),
+        sha256=file_sha256(data) if data != STANDARD and os.path.isfile(data) else None,
+        domain=columns_as.given if columns_as else {},
+        front_door=front_door,
+    )
+
+
 # ---------------------------------------------------------------- of debias
 
 
@@ -179,7 +198,7 @@ class OutputOptions(FileOptions):
     mode: Mode = option(
         "rows",
         main=True,
-        choices=MODES,
+        choices=get_args(Mode),
         label="What to take",
         only_if={"epsilon": (None,), "release": (None,)},  # then nobody's row may be handed on
         choice_labels={

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from fairmaxent.cli.options import SectionedCommand, next_step, resolved, taking
-from fairmaxent.cli.output import SEED, FileOptions
-from fairmaxent.cli.reading import DomainOptions, ReadingOptions, source_of, table_command
+from fairmaxent.cli.output import SEED, FileOptions, source_of
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.levels import cell_text

@@ -3,8 +3,6 @@
 What a command reads it may not overwrite: it may be the only copy.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fnmatch
 import os
@@ -12,24 +10,22 @@ import stat
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from fairmaxent.cli.config import config_option, read_domain
 from fairmaxent.cli.options import CONFIG, Decorator, taking
-from fairmaxent.cli.values import FILE, as_typed, comma_hint
+from fairmaxent.cli.values import FILE, comma_hint
+from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.domain import Domain, bound
+from fairmaxent.data.frames import open_frame, read_weights
 from fairmaxent.data.limits import max_memory
 from fairmaxent.errors import ColumnError, InputError, StorageError, did_you_mean
 from fairmaxent.files import formats
 from fairmaxent.files.parquet import is_pattern, parts_of, scan_table
 from fairmaxent.files.reading import STANDARD, Reading, TableFile
 from fairmaxent.options import option
-
-if TYPE_CHECKING:
-    from fairmaxent.data.declaration import Declaration
-    from fairmaxent.data.domain import Domain
-    from fairmaxent.report import Source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +70,8 @@ class ReadingOptions(Reading):
             return table
         names = table.frame.collect_schema().names()
         for name in self.drop:
-            if name not in (*names, *beside):
-                hint = f"{did_you_mean(name, names)}{comma_hint(names)}"
+            if name not in (every := [*names, *beside]):
+                hint = f"{did_you_mean(name, every)}{comma_hint(every)}"
                 raise ColumnError(f"--drop names {name!r}, which is not a column; {hint}")
         dropped = tuple(name for name in names if name in self.drop)
         return replace(table, frame=table.frame.drop(dropped), whole=table.frame, dropped=dropped)
@@ -137,8 +133,6 @@ class DomainOptions:
 
     def domain(self, frame: Any, weight: str | None) -> Domain | None:
         """Learn the domain as asked, or take it from the file that declares it."""
-        from fairmaxent.data.domain import Domain, bound
-        from fairmaxent.data.frames import open_frame, read_weights
         from fairmaxent.engines.lazy_counts import lazy_weight_scale, with_shifted_weights
         from fairmaxent.engines.lazy_frame import collect, learn_domain, open_lazy
 
@@ -155,22 +149,6 @@ class DomainOptions:
             return learn_domain(lazy, weight=weight, **self.given)
         table = frame if weight is None else frame.drop(weight)
         return Domain.infer(table, weight=read_weights(open_frame(frame), weight), **self.given)
-
-
-def source_of(data: str | None, columns_as: DomainOptions | None, command: str | None) -> Source:
-    """Say, for a report, where its data came from; None: the report has no data."""
-    from fairmaxent.report.source import FrontDoor, Source, file_sha256
-
-    front_door = FrontDoor("on the command line", as_typed)
-    if data is None:
-        return Source(front_door=front_door)
-    return Source(
-        command=command,
-        file="stdin" if data == STANDARD else os.path.basename(data),
-        sha256=file_sha256(data) if data != STANDARD and os.path.isfile(data) else None,
-        domain=columns_as.given if columns_as else {},
-        front_door=front_door,
-    )
 
 
 # ---------------------------------------------------------------- on the command line

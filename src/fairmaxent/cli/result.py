@@ -2,16 +2,17 @@
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fairmaxent.cli.options import name_for, next_step, outputs
-from fairmaxent.cli.output import OutputOptions
+from fairmaxent.cli.output import OutputOptions, write_drawn
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.frames import load_library
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Reals
@@ -21,13 +22,18 @@ from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, spelled
 from fairmaxent.fairness.rates import Rates, outcome_axis, outcome_rates, worst_ratio
 from fairmaxent.files.reading import STANDARD, TableFile
+from fairmaxent.files.write import Staging
 from fairmaxent.fit import statements
 from fairmaxent.fit.certificate import cost_remarks, other_remarks
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes
 from fairmaxent.inspection.hints import leak_hints
 from fairmaxent.inspection.proposals import known_levels, propose_favourable
+from fairmaxent.progress import Progress, silent
+from fairmaxent.report import Source, build_report
 from fairmaxent.report import delivered as deliveries
+from fairmaxent.report.source import written_file
+from fairmaxent.report.writer import save_report
 
 _SHOWN = 12  # notes before the rest is counted
 _FEW = 3  # outcomes that each have a line of their own, or are named
@@ -115,6 +121,73 @@ class Result:
             roles = Roles.of(domain, outcome, protected)
             for hint in leak_hints(roles, domain.encode(self.source.frame), None):
                 yield spelled(hint.parts, as_typed)
+
+
+# ---------------------------------------------------------------- making it
+
+
+def make_result(
+    fit: Fit, source: TableFile, wanted: OutputOptions, staging: Staging, progress: Progress = silent
+) -> Result:
+    """Write the model and the table; new rows of one that stays on disk or on a cluster are written as they are drawn.
+
+    A table for stdout is returned. What is made is measured the way the reader of the file would.
+    """
+    if wanted.model is not None:
+        fit.save(staging.path_for(wanted.model))
+    if wanted.output is None:
+        return Result(fit, source, fit.distribution.root_table)
+    count = fit.table.size if wanted.rows is None else wanted.rows  # of a private table, not even that is exact
+    seed, is_lazy = fit.request.random_state, source.frame.__class__.__name__ == "LazyFrame"
+    if wanted.scheduler is not None:
+        folder, readable = staging.path_for(wanted.output), wanted.readable_by_others
+        fit.write_sample(count, folder, iid=wanted.iid, readable_by_others=readable, progress=progress)
+        drawn = deliveries.DrawnBatches(fit)
+        for part in sorted(folder.glob("*.parquet")):
+            drawn.add(load_library("pandas").read_parquet(part, columns=list(fit.roles.names)))
+        return Result(fit, source, drawn.table, count)
+    if is_lazy and wanted.mode == "rows":
+        drawn, form = deliveries.DrawnBatches(fit), wanted.output_format
+        how: dict[str, Any] = {"format": form, "drawn": drawn, "progress": progress, "iid": wanted.iid}
+        notes = write_drawn(fit, count, staging, wanted.output, **how)
+        made = drawn.delivered(iid=wanted.iid, seed=seed)
+        return Result(fit, source, made.table, made.rows, delivered=made, written_notes=notes)
+    given = None
+    if wanted.mode == "weights":
+        frame = fit.weigh(source.frame if source.whole is None else source.whole, name=wanted.weight_name)
+    else:
+        given = frame = fit.top_up() if wanted.mode == "top-up" else fit.sample(count, iid=wanted.iid)
+    made = deliveries.deliver(fit, given, mode=wanted.mode, iid=wanted.iid, seed=seed)
+    notes = () if wanted.output == STANDARD and not is_lazy else wanted.write(frame, source, staging)
+    rows = fit.table.size if is_lazy and given is None else len(frame)
+    return Result(fit, source, made.table, rows, None if is_lazy else frame, made, written_notes=notes)
+
+
+def make_report(result: Result, wanted: OutputOptions, staging: Staging, origin: Source | None) -> None:
+    """Write the report, if one is asked for; the other files are there, so that it can name their digests."""
+    if origin is None:
+        return
+    files = {"Fair table": wanted.output, "Model": wanted.model}
+    written = tuple(
+        written_file(what, staging.path_for(path), name=path)
+        for what, path in files.items()
+        if path not in (None, STANDARD)
+    )
+    # The report on a private fit says nothing about the file's content.
+    exact = {"sha256": None} if result.private else {"reading": result.source.notes_spelled(origin.front_door.spell)}
+    report = build_report(
+        result.fit,
+        data=None if result.private else result.source.frame,
+        delivered=result.delivered,
+        mode=wanted.mode,
+        iid=wanted.iid,
+        seed=result.fit.request.random_state,
+        source=replace(origin, written=written, dropped=result.source.dropped, **exact),
+        evaluate=wanted.evaluate,
+        **wanted.filing,
+    )
+    for path in wanted.reports:
+        save_report(report, staging.path_for(path))
 
 
 # ---------------------------------------------------------------- for people

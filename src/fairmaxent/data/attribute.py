@@ -1,11 +1,8 @@
-"""One column of the domain: its levels, the raw values that each of them stands for, and rows in their terms.
-
-One pass over a column of a table learns its attribute, or uses one that was learned before, and encodes its rows.
-"""
+"""One column of the domain: its levels, the raw values that each of them stands for, and rows in their terms."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,18 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.columns import (
-    distinct_values,
-)
+from fairmaxent.data.columns import distinct_values
 from fairmaxent.data.draws import Choice
-from fairmaxent.data.levels import (
-    ColumnOptions,
-    FeatureKind,
-    Kind,
-    group_values,
-    unique_labels,
-    value_key,
-)
+from fairmaxent.data.levels import ColumnOptions, FeatureKind, Kind, group_values, unique_labels, value_key
 from fairmaxent.data.table import Codes, Positions, Reals
 from fairmaxent.errors import InputError, LevelError, Option, cut, did_you_mean_level, shown
 
@@ -36,19 +24,14 @@ class Attribute:
 
     name: str
     kind: Kind
-    labels: tuple[str, ...]
-    """One text per level, for people; unique within the attribute."""
+    labels: tuple[str, ...]  # one text per level, for people; unique within the attribute
     features: FeatureKind
-    values: frames.Column
-    """Raw values in the column's own dtype, sorted by level; the missing value last, if there was one."""
-    level_starts: NDArray[np.int64]
-    """Level k stands for ``values[level_starts[k]:level_starts[k + 1]]``."""
-    counts: NDArray[np.float64]
-    """Total weight of the rows with each raw value."""
+    values: frames.Column  # raw values in the column's own dtype, sorted by level; the missing one last, if any
+    level_starts: NDArray[np.int64]  # level k stands for values[level_starts[k]:level_starts[k + 1]]
+    counts: NDArray[np.float64]  # total weight of the rows with each raw value
     edges: NDArray[np.float64] | None
     """Cut points between bins, which are half-open to the right; the outermost bins reach to ±∞. None: no bins."""
-    missing: int | None
-    """The level of missing values, always the last one. None: no value was missing."""
+    missing: int | None  # the level of missing values, always the last one; None: no value was missing
 
     def __repr__(self) -> str:
         shown = ", ".join(self.labels[:8]) + (", …" if self.size > 8 else "")
@@ -67,8 +50,7 @@ class Attribute:
     def level(self, value: object) -> int:
         """Return the level of a raw value, of a number or date inside a bin, of None/NaN, or of a label's text."""
         if self.edges is None or frames.is_missing(value):
-            position = self._find(value)
-            if position is not None:
+            if (position := self._find(value)) is not None:
                 return self._level_at(position)
         elif (number := frames.number_of(value)) is not None:
             return int(np.searchsorted(self.edges, number, side="right"))
@@ -78,16 +60,13 @@ class Attribute:
 
     def exact_level(self, value: object) -> int:
         """Return the level of a raw value that does not share its level, or of a label's text."""
-        position = self._find(value)
-        if position is None:
+        if (position := self._find(value)) is None:
             return self._label_level(value)
         level = self._level_at(position)
         if level != self.missing and self.level_starts[level + 1] - self.level_starts[level] > 1:
-            raise LevelError(
-                f"column {self.name!r}: {shown(value)} shares its level with other values; "
-                f"name the complete level, {self.labels[level]!r}, or make bins narrower with ",
-                Option("bins"),
-            )
+            advice = f"name the complete level, {self.labels[level]!r}, or make bins narrower with "
+            shares = f"column {self.name!r}: {shown(value)} shares its level with other values"
+            raise LevelError(f"{shares}; {advice}", Option("bins"))
         return level
 
     def narrowed(self, values: Sequence[object]) -> Attribute:
@@ -99,23 +78,19 @@ class Attribute:
         for value in values:
             if isinstance(value, slice):
                 kept |= self._in_range(value)
-                continue
-            position = self._find(value)
-            if position is None:
+            elif (position := self._find(value)) is not None:
+                kept[position] = True
+            else:
                 level = self._label_level(value)
                 kept[self.level_starts[level] : self.level_starts[level + 1]] = True
-            else:
-                kept[position] = True
         return replace(self, counts=np.where(kept, self.counts, 0.0))
 
     def _in_range(self, span: slice) -> NDArray[np.bool_]:
         """Say which raw values lie in a range; refuse one that makes no sense, or that no value lies in."""
         text = f"slice({span.start!r}, {span.stop!r})"
         if self.kind not in ("numeric", "date"):
-            raise InputError(
-                f"column {self.name!r} is {self.kind}, so {text} says nothing of it; name levels, or a column of "
-                "numbers or dates"
-            )
+            advice = "name levels, or a column of numbers or dates"
+            raise InputError(f"column {self.name!r} is {self.kind}, so {text} says nothing of it; {advice}")
         low = -np.inf if span.start is None else frames.number_of(span.start)
         high = np.inf if span.stop is None else frames.number_of(span.stop)
         if span.step is not None or low is None or high is None:
@@ -153,12 +128,10 @@ class Attribute:
     def scores(self) -> NDArray[np.float64]:
         """Return the mean raw value of each level (dates in seconds since 1970); NaN for the missing level."""
         if self.kind not in ("numeric", "boolean", "date"):
-            raise InputError(
-                f"column {self.name!r} is {self.kind}, so its levels have no numeric value; name a column of numbers"
-            )
-        starts = self.level_starts[:-1]
-        sums = np.add.reduceat(self.counts * frames.to_numbers(self.values), starts)
-        totals = np.add.reduceat(self.counts, starts)
+            levels = "its levels have no numeric value; name a column of numbers"
+            raise InputError(f"column {self.name!r} is {self.kind}, so {levels}")
+        sums = np.add.reduceat(self.counts * frames.to_numbers(self.values), self.level_starts[:-1])
+        totals = self.level_counts()
         return np.asarray(np.divide(sums, totals, out=np.full(self.size, np.nan), where=totals > 0))
 
     def levels_of(self, values: frames.Column) -> NDArray[np.intp]:
@@ -189,10 +162,8 @@ class Attribute:
             return frames.to_numbers(values)
         numbers = [frames.number_of(value) for value in values.to_list()]
         if None in numbers:
-            raise LevelError(
-                f"column {self.name!r} was learned as {self.kind} but is now {values.dtype}; convert it back",
-                column=self.name,
-            )
+            changed = f"was learned as {self.kind} but is now {values.dtype}; convert it back"
+            raise LevelError(f"column {self.name!r} {changed}", column=self.name)
         return np.array(numbers, dtype=np.float64)
 
     def column_of(self, codes: NDArray[np.integer]) -> frames.Column:
@@ -213,11 +184,9 @@ class Attribute:
         if not frames.is_missing(value):
             return self._positions_by_key.get(value_key(value)) if isinstance(value, Hashable) else None
         if self.missing is None:
-            raise LevelError(
-                f"column {self.name!r} had no missing values when the domain was learned, or none were declared; "
-                "fill them in, or learn or declare the domain with them",
-                column=self.name,
-            )
+            none = "had no missing values when the domain was learned, or none were declared"
+            advice = "fill them in, or learn or declare the domain with them"
+            raise LevelError(f"column {self.name!r} {none}; {advice}", column=self.name)
         return int(self.level_starts[self.missing])
 
     def _level_at(self, position: int) -> int:
@@ -227,11 +196,8 @@ class Attribute:
         """Return the level with this label, or explain what is wrong with a value that was never seen."""
         if isinstance(value, str) and value in self.labels:
             return self.labels.index(value)
-        level = self.level(value)
-        raise LevelError(
-            f"column {self.name!r} never holds {shown(value)}; name a value that was seen, or its level, "
-            f"{self.labels[level]!r}"
-        )
+        advice = f"name a value that was seen, or its level, {self.labels[self.level(value)]!r}"
+        raise LevelError(f"column {self.name!r} never holds {shown(value)}; {advice}")
 
     @cached_property
     def _choice(self) -> Choice:
@@ -245,15 +211,15 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False)
 class EncodedColumn:
-    """One column of a table in terms of its attribute; notes and the number of rows with a value if it was learned."""
+    """One column of a table in terms of its attribute."""
 
     attribute: Attribute
     levels: Codes  # the level of each row
     positions: NDArray[np.unsignedinteger] | None = None
     """Where the raw value of each row stands in `Attribute.values`; None: each level is one value, or nobody asked."""
     unknown: str = ""  # why there are no positions although they were wanted: which value the attribute does not know
-    notes: tuple[str, ...] = ()
-    present: int = 0
+    notes: tuple[str, ...] = ()  # of a column that was learned
+    present: int = 0  # its rows that have a value
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,16 +229,6 @@ class Encoded:
     codes: Codes  # the level of each row in each column, shape (rows, columns), in Fortran order
     positions: Positions | None  # of the columns whose levels stand for several values; None: some value is unknown
     unknown: str = ""  # which value that is
-
-    def without(self, dropped: Collection[int]) -> Encoded:
-        """Return the table without some columns, by position."""
-        if not dropped:
-            return self
-        kept = [index for index in range(self.codes.shape[1]) if index not in dropped]
-        positions = None
-        if self.positions is not None:
-            positions = {kept.index(old): column for old, column in self.positions.items() if old not in dropped}
-        return Encoded(np.asfortranarray(self.codes[:, kept]), positions, self.unknown)
 
     @classmethod
     def stacked(cls, columns: Sequence[EncodedColumn]) -> Encoded:
@@ -287,10 +243,7 @@ class Encoded:
 
 
 def encode_column(attribute: Attribute, series: frames.Column, *, positions: bool) -> EncodedColumn:
-    """Encode a column by an attribute that was learned before; ``positions``: look up raw values, too.
-
-    Raises :class:`fairmaxent.errors.LevelError` for a value that has no level.
-    """
+    """Encode a column by an attribute that was learned before; ``positions``: look up raw values, too."""
     with frames.column_errors(series):
         distinct = distinct_values(series)
         missing = attribute.level(None) if distinct.missing else 0
@@ -308,6 +261,9 @@ def learn_column(series: frames.Column, options: ColumnOptions, weights: Reals |
     with frames.column_errors(series):
         distinct = distinct_values(series)
         values, rows = distinct.values, distinct.rows
+        if series.dtype == nw.Object and len({value_key(value) for value in values.to_list()}) < len(values):
+            mixed = "holds the same moment as a date and as a time; write all of them alike"
+            raise LevelError(f"column {series.name!r} {mixed}", column=series.name)
         kind = options.kind_of(series, values)
         if weights is None:
             counts = np.append(distinct.counts, distinct.missing).astype(np.float64)  # last: rows without a value
@@ -325,17 +281,9 @@ def learn_column(series: frames.Column, options: ColumnOptions, weights: Reals |
         starts = np.searchsorted(levels[by_level], np.arange(len(labels) + 1))
         counts = counts[by_level]
         empty = np.repeat(np.add.reduceat(counts, starts[:-1]) == 0, np.diff(starts))
-        attribute = Attribute(
-            name=series.name,
-            kind=kind,
-            labels=unique_labels(labels),
-            features=options.features_of(series.name, kind),
-            values=values,
-            level_starts=starts,
-            counts=np.where(empty, 1.0, counts),  # so that a level without weight can be decoded
-            edges=grouping.edges,
-            missing=missing,
-        )
+        counts = np.where(empty, 1.0, counts)  # so that a level without weight can be decoded
+        texts, features = unique_labels(labels), options.features_of(series.name, kind)
+        attribute = Attribute(series.name, kind, texts, features, values, starts, counts, grouping.edges, missing)
         positions = None
         if not attribute.is_value_coded:
             positions = np.empty(len(by_level), np.min_scalar_type(len(by_level)))

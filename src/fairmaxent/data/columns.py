@@ -1,11 +1,11 @@
 """The distinct values of a column, which of them each row has, and how they are stored without pickle.
 
-The values come in one canonical order (numbers and dates ascending, text by code point, ``False`` before ``True``,
-ordered categories as declared), so that the same data gives the same codes in every library. polars and pyarrow store
-them as an Arrow stream, which keeps every dtype. pandas may be installed without pyarrow, so its columns are stored by
-layout: the numbers or texts behind the dtype, and the dtype's own name.
+They come in one canonical order (numbers and dates ascending, text by code point, ordered categories as declared), so
+that the same data gives the same codes in every library. polars and pyarrow store them as an Arrow stream. pandas may
+be installed without pyarrow, so its columns are stored by layout: what is behind the dtype, and the dtype's own name.
 """
 
+import contextlib
 import datetime
 import io
 from collections.abc import Callable, Mapping, Sequence
@@ -45,25 +45,19 @@ def distinct_values(series: Column) -> DistinctValues:
     """Find the distinct values of a column in one pass."""
     with column_errors(series):
         codes, counts = _close_gaps(LIBRARIES[frames.library_of(series)](series.to_native(), series.name))
-        rows = first_rows(codes, len(counts))
-        return DistinctValues(frames.take(series, rows), codes, counts, rows)
+        rows = np.full(len(counts) + 1, -1, dtype=np.intp)  # one more, at -1, for missing
+        for size in (4096, len(codes)):  # the first few thousand rows nearly always show every value
+            head = codes[:size]
+            rows[head[::-1]] = np.arange(len(head) - 1, -1, -1)  # the last write, i.e. the first row, stays
+            if rows[:-1].min(initial=0) >= 0:
+                break
+        return DistinctValues(frames.take(series, rows[:-1]), codes, counts, rows[:-1])
 
 
 def factorize(series: Column) -> tuple[NDArray[np.intp], Column]:
     """Return each row's position among the distinct values (-1: missing) and those values, in canonical order."""
     distinct = distinct_values(series)
     return distinct.codes, distinct.values
-
-
-def first_rows(codes: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Return for each of ``count`` codes the first row that has it."""
-    rows = np.full(count + 1, -1, dtype=np.intp)  # one more, at -1, for missing
-    for size in (4096, len(codes)):  # the first few thousand rows nearly always show every value
-        head = codes[:size]
-        rows[head[::-1]] = np.arange(len(head) - 1, -1, -1)  # the last write, i.e. the first row, stays
-        if rows[:count].min(initial=0) >= 0:
-            break
-    return rows[:count]
 
 
 def _close_gaps(ranks: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -99,30 +93,23 @@ def _rank_numbers(numbers: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[
 
 
 def _rank_values(indices: NDArray[np.integer], values: Sequence[Any]) -> NDArray[np.intp]:
-    """Rank rows given as positions in a short list of distinct values."""
+    """Rank rows given as positions in a short list of distinct values.
+
+    By value; mixed types by type, then value; values that cannot be compared by type, then first appearance.
+    """
     ranks = np.full(len(values) + 1, -1, dtype=np.intp)  # the last entry serves index -1
-    ranks[_sorted_positions(values)] = np.arange(len(values))
-    return np.asarray(ranks[indices])
-
-
-def _sorted_positions(values: Sequence[Any]) -> list[int]:
-    """Sort by value; mixed types by type, then value; values that cannot be compared by type, then first appearance."""
     types = [type(value).__name__ for value in values]
-    for keys in (values, list(zip(types, values, strict=True))):
-        try:
-            return sorted(range(len(values)), key=keys.__getitem__)
-        except TypeError:
-            continue
-    return sorted(range(len(values)), key=types.__getitem__)
+    for keys in (values, list(zip(types, values, strict=True)), types):
+        with contextlib.suppress(TypeError):
+            ranks[sorted(range(len(values)), key=keys.__getitem__)] = np.arange(len(values))
+            break
+    return np.asarray(ranks[indices])
 
 
 def _cannot_factorize(name: str, kind: object) -> InputError:
     shown = str(kind) if len(str(kind)) <= 60 else f"{str(kind)[:60]}…"
-    return InputError(
-        f"column {name!r} holds {shown}; each cell must be a single number, text, truth value or date: "
-        "unpack the column",
-        column=name,
-    )
+    rule = "each cell must be a single number, text, truth value or date: unpack the column"
+    return InputError(f"column {name!r} holds {shown}; {rule}", column=name)
 
 
 def _pandas_ranks(native: Any, name: str) -> NDArray[np.integer]:
@@ -136,9 +123,7 @@ def _pandas_ranks(native: Any, name: str) -> NDArray[np.integer]:
     if dtype.kind in "mM":
         return _rank_numbers(native.array.asi8, native.isna().to_numpy())
     if dtype.kind in "biuf":
-        masked = hasattr(dtype, "numpy_dtype")
-        numbers = native.to_numpy(dtype=dtype.numpy_dtype, na_value=0) if masked else native.to_numpy()
-        missing = native.isna().to_numpy()
+        numbers, missing = _pandas_numbers(native), native.isna().to_numpy()
         return _rank_numbers(numbers, missing | np.isnan(numbers) if dtype.kind == "f" else missing)
     try:
         indices, values = native.array.factorize()
@@ -152,6 +137,12 @@ def _pandas_ranks(native: Any, name: str) -> NDArray[np.integer]:
     except TypeError as error:
         raise _cannot_factorize(name, f"cells that cannot be compared ({error})") from error
     return _rank_values(indices, list(values))
+
+
+def _pandas_numbers(native: Any) -> NDArray[Any]:
+    """The numbers of a column of pandas, 0 where one that has gaps of its own has one."""
+    kind = getattr(native.dtype, "numpy_dtype", None)
+    return np.asarray(native.to_numpy() if kind is None else native.to_numpy(dtype=kind, na_value=0))
 
 
 def _polars_ranks(native: Any, name: str) -> NDArray[np.integer]:
@@ -250,14 +241,8 @@ _ENDS = ("left", "right")  # of an interval
 def to_storage(series: Column) -> tuple[Record, Arrays]:
     """Return the column as a JSON-able record and arrays, from which `from_storage` restores it with its dtype."""
     library, native = frames.library_of(series), series.to_native()
-    if library == "pandas":
-        record, arrays = _pandas_record(native, series.name)
-        return {"library": library, **record}, arrays
-    if library == "pyarrow":
-        return {"library": library}, _pyarrow_stream(native)
-    sink = io.BytesIO()
-    native.alias("values").to_frame().write_ipc_stream(sink)
-    return {"library": library}, {"stream": np.frombuffer(sink.getvalue(), dtype=np.uint8)}
+    record, arrays = _pandas_record(native, series.name) if library == "pandas" else ({}, _stream(native, library))
+    return {"library": library, **record}, arrays
 
 
 def from_storage(name: str, record: Record, arrays: Mapping[str, NDArray[Any]]) -> Column:
@@ -265,45 +250,37 @@ def from_storage(name: str, record: Record, arrays: Mapping[str, NDArray[Any]]) 
     library = record["library"]
     if library not in LIBRARIES:
         raise StorageError(f"column {name!r} was stored by {library!r}; known: pandas, polars, pyarrow")
-    namespace = frames.load_library(library)
     if library == "pandas":
-        native = _pandas_restore(record, arrays).to_frame(name)
-    elif library == "polars":
-        table = namespace.read_ipc_stream(io.BytesIO(_checked(arrays)))
-        native = _alone(table, "columns").rename({"values": name})
-    else:
-        native = namespace.table({name: _pyarrow_restore(arrays)})
-    frame: nw.DataFrame[Any] = nw.from_native(native, eager_only=True)
-    return frame.get_column(name)
+        return nw.from_native(_pandas_restore(record, arrays).rename(name), series_only=True)
+    return _from_stream(arrays, library).alias(name)
 
 
-def _pyarrow_stream(native: Any) -> Arrays:
-    pyarrow = frames.load_library("pyarrow")
+def _stream(native: Any, library: str) -> Arrays:
+    """Write a column of polars or pyarrow as an Arrow stream."""
     sink = io.BytesIO()
-    table = pyarrow.table({"values": native}).unify_dictionaries().combine_chunks()
-    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
+    if library == "polars":
+        native.alias("values").to_frame().write_ipc_stream(sink)
+    else:
+        pyarrow = frames.load_library(library)
+        table = pyarrow.table({"values": native}).unify_dictionaries().combine_chunks()
+        with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
     return {"stream": np.frombuffer(sink.getvalue(), dtype=np.uint8)}
 
 
-def _checked(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """The bytes of an Arrow stream, after a look at what it declares."""
-    content = arrays["stream"].tobytes()
+def _from_stream(arrays: Mapping[str, NDArray[Any]], library: str) -> Column:
+    """Read what `_stream` wrote, after a look at what it declares; other columns beside it would be read by nothing."""
+    content, namespace = arrays["stream"].tobytes(), frames.load_library(library)
     check_stream(content)
-    return content
-
-
-def _pyarrow_restore(arrays: Mapping[str, NDArray[Any]]) -> Any:
-    table = frames.load_library("pyarrow").ipc.open_stream(_checked(arrays)).read_all()
-    table.validate(full=True)
-    return _alone(table, "column_names").column("values")
-
-
-def _alone(table: Any, names: str) -> Any:
-    """Refuse a stream with other columns beside the stored one, which nothing would read."""
-    if list(getattr(table, names)) != ["values"]:
+    if library == "polars":
+        table = namespace.read_ipc_stream(io.BytesIO(content))
+    else:
+        table = namespace.ipc.open_stream(content).read_all()
+        table.validate(full=True)
+    frame: nw.DataFrame[Any] = nw.from_native(table, eager_only=True)
+    if frame.columns != ["values"]:
         raise ValueError("a column is stored together with others")
-    return table
+    return frame.get_column("values")
 
 
 def _pandas_record(native: Any, name: str) -> tuple[Record, Arrays]:
@@ -314,12 +291,12 @@ def _pandas_record(native: Any, name: str) -> tuple[Record, Arrays]:
         record = {"layout": "category", "ordered": dtype.ordered, "categories": categories}
         return record, {"codes": native.cat.codes.to_numpy(), **nest("categories", arrays)}
     if isinstance(dtype, pandas.IntervalDtype):  # of pandas.cut
-        ends = [_pandas_record(getattr(pandas.Index(native), end).to_series(), name) for end in _ENDS]
-        record = {"layout": "interval", "closed": dtype.closed, "left": ends[0][0], "right": ends[1][0]}
-        return record, nest("left", ends[0][1]) | nest("right", ends[1][1])
+        left, right = (_pandas_record(getattr(pandas.Index(native), end).to_series(), name) for end in _ENDS)
+        record = {"layout": "interval", "closed": dtype.closed, "left": left[0], "right": right[0]}
+        return record, nest("left", left[1]) | nest("right", right[1])
     if isinstance(dtype, pandas.ArrowDtype):
         column = frames.load_library("pyarrow").chunked_array(native.array.__arrow_array__())
-        return {"layout": "stream"}, _pyarrow_stream(column)
+        return {"layout": "stream"}, _stream(column, "pyarrow")
     if isinstance(dtype, pandas.StringDtype):
         texts = [value if isinstance(value, str) else None for value in native]
         dtype_name = "str" if str(dtype) == "str" else f"string[{dtype.storage}]"
@@ -330,11 +307,9 @@ def _pandas_record(native: Any, name: str) -> tuple[Record, Arrays]:
     if dtype.kind not in "biufmM" or pandas.api.types.pandas_dtype(str(dtype)) != dtype:
         raise StorageError(f"column {name!r} of dtype {dtype} cannot be stored; convert it, e.g. to text")
     if dtype.kind in "mM":
-        return record | {"layout": "times"}, {"numbers": native.array.asi8}
-    if hasattr(dtype, "numpy_dtype"):
-        numbers = native.to_numpy(dtype=dtype.numpy_dtype, na_value=0)
-        return record, {"numbers": numbers, "missing": native.isna().to_numpy()}
-    return record, {"numbers": native.to_numpy()}
+        return record, {"numbers": native.array.asi8}
+    missing = {"missing": native.isna().to_numpy()} if hasattr(dtype, "numpy_dtype") else {}
+    return record, {"numbers": _pandas_numbers(native), **missing}
 
 
 def _pandas_restore(record: Record, arrays: Mapping[str, NDArray[Any]]) -> Any:
@@ -348,16 +323,11 @@ def _pandas_restore(record: Record, arrays: Mapping[str, NDArray[Any]]) -> Any:
             left, right = (_pandas_restore(record[end], unnest(end, arrays)) for end in _ENDS)
             return pandas.Series(pandas.arrays.IntervalArray.from_arrays(left, right, closed=record["closed"]))
         case "stream":
-            return pandas.Series(pandas.arrays.ArrowExtensionArray(_pyarrow_restore(arrays)))
+            return pandas.Series(pandas.arrays.ArrowExtensionArray(_from_stream(arrays, "pyarrow").to_native()))
         case "text":
             return pandas.Series(record["values"], dtype=record["dtype"])
         case "objects":
             return pandas.Series([_READERS[tag](text) for tag, text in record["values"]], dtype=object)
-        case "times":
-            dtype = pandas.api.types.pandas_dtype(record["dtype"])
-            series = pandas.Series(arrays["numbers"].view(f"{dtype.kind}8[{np.datetime_data(dtype.base)[0]}]"))
-            zone = getattr(dtype, "tz", None)
-            return series.dt.tz_localize("UTC").dt.tz_convert(zone) if zone else series
         case "numbers":
             series = pandas.Series(arrays["numbers"]).astype(record["dtype"])
             return series.mask(arrays["missing"]) if "missing" in arrays else series

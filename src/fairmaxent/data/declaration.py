@@ -34,8 +34,7 @@ class Declaration:
     levels: Mapping[str, Sequence[Any]]
     edges: Mapping[str, Sequence[Any]]
     missing: tuple[str, ...]
-    draft: bool = False
-    """Whether it was drafted from a table, and nobody has said since that all of it is public."""
+    draft: bool = False  # drafted from a table, and nobody has said since that all of it is public
 
     @classmethod
     def of(
@@ -73,15 +72,13 @@ class Declaration:
 
     def attributes(self, frame: nw.DataFrame[Any]) -> tuple[Attribute, ...]:
         """The columns of a table as they were declared; of the table, only names and the library are looked at."""
-        undeclared = [name for name in frame.columns if name not in self.names]
-        if undeclared:
-            raise ColumnError(
-                f"column {undeclared[0]!r} is not declared; add its levels or edges to the declaration, or take the "
-                "column out of the table"
-            )
-        absent = [name for name in self.names if name not in frame.columns]
-        if absent:
-            raise ColumnError(f"column {absent[0]!r} is declared, but the table has no such column")
+        for name in frame.columns:
+            if name not in self.names:
+                advice = "add its levels or edges to the declaration, or take the column out of the table"
+                raise ColumnError(f"column {name!r} is not declared; {advice}")
+        for name in self.names:
+            if name not in frame.columns:
+                raise ColumnError(f"column {name!r} is declared, but the table has no such column")
         library = str(frame.implementation.value)
         return tuple(self._attribute(name, library) for name in frame.columns)
 
@@ -104,17 +101,8 @@ class Declaration:
         if name in self.missing:
             missing = len(labels)
             values, starts, labels = [*values, None], np.append(starts, starts[-1] + 1), [*labels, "missing"]
-        return Attribute(
-            name=name,
-            kind=kind,
-            labels=unique_labels([cut(label) for label in labels]),
-            features="indicator",
-            values=_column(name, values, library),
-            level_starts=starts,
-            counts=np.ones(len(values)),
-            edges=edges,
-            missing=missing,
-        )
+        texts, column = unique_labels([cut(label) for label in labels]), _column(name, values, library)
+        return Attribute(name, kind, texts, "indicator", column, starts, np.ones(len(values)), edges, missing)
 
 
 def _is_listed(option: object) -> bool:
@@ -124,12 +112,10 @@ def _is_listed(option: object) -> bool:
 def _check_levels(name: str, values: Sequence[Any]) -> None:
     if not values:
         raise LevelError(f"column {name!r} is declared without a level; list the values that it can have")
-    listed = next((value for value in values if not isinstance(value, Hashable)), None)
-    if listed is not None:
-        raise LevelError(
-            f"the levels of column {name!r} include {shown(listed)}; declare single values: text, numbers, truth "
-            "values or dates"
-        )
+    for value in values:
+        if not isinstance(value, Hashable):
+            advice = "declare single values: text, numbers, truth values or dates"
+            raise LevelError(f"the levels of column {name!r} include {shown(value)}; {advice}")
     if any(frames.is_missing(value) for value in values):
         raise LevelError(f"the levels of column {name!r} include a missing value; name the column in missing instead")
     if len({value_key(value) for value in values}) < len(values):
@@ -141,10 +127,8 @@ def _check_edges(name: str, edges: Sequence[Any]) -> None:
     numbers = np.array([frames.number_of(edge) for edge in edges], dtype=np.float64)
     ascending = len(edges) > 1 and np.isfinite(numbers).all() and (np.diff(numbers) > 0).all()
     if not ascending or len(kinds) > 1 or None in kinds:
-        raise InputError(
-            f"the edges of column {name!r} are {shown(edges)}; list at least two numbers or dates in ascending order: "
-            "the smallest, the limits of the bins, the largest"
-        )
+        wanted = "at least two numbers or dates in ascending order: the smallest, the limits of the bins, the largest"
+        raise InputError(f"the edges of column {name!r} are {shown(edges)}; list {wanted}")
 
 
 def _edge_kind(edge: object) -> str | None:
@@ -196,13 +180,18 @@ def _column(name: str, values: list[Any], library: str) -> frames.Column:
     """
     kinds = {type(value) for value in values if value is not None}
     dtypes = {bool: nw.Boolean, str: nw.String, datetime.date: nw.Date, int: nw.Int64, float: nw.Float64}
-    dtype = dtypes.get(*kinds) if len(kinds) == 1 else nw.Float64 if kinds == {int, float} else None
+    dtype: Any = dtypes.get(*kinds) if len(kinds) == 1 else nw.Float64 if kinds == {int, float} else None
+    backend = frames.load_library(library)
     try:
-        return frames.typed_column(name, values, dtype, library)
+        if library == "pandas":  # which has no whole numbers or truth values with gaps, and no days
+            if dtype == nw.Boolean and None in values:
+                return nw.from_native(backend.Series(values, dtype="boolean", name=name), series_only=True)
+            dtype = nw.Float64 if dtype == nw.Int64 and None in values else nw.Datetime if dtype == nw.Date else dtype
+        return nw.new_series(name, values, dtype, backend=backend)
     except Exception as problem:
+        advice = "declare values of one type: numbers, text, truth values or dates"
         raise LevelError(
-            f"the values declared for column {name!r} do not fit into one column of {library}; declare values of one "
-            "type: numbers, text, truth values or dates"
+            f"the values declared for column {name!r} do not fit into one column of {library}; {advice}"
         ) from problem
 
 
@@ -213,8 +202,6 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-# ---------------------------------------------------------------- drafts
-
 _DIGITS = 2  # to which the outermost edges are rounded, away from the values
 _DAY = 86_400  # seconds; pandas has no dates, only times that are all midnight
 _MANY_YEARS = 20  # from which on the edges of dates are rounded to years, and otherwise to months
@@ -222,14 +209,10 @@ _MANY_YEARS = 20  # from which on the edges of dates are rounded to years, and o
 
 def drafted(attributes: Sequence[Attribute]) -> Declaration:
     """Declare what was learned: the values of columns with few of them, the edges of the bins of the others."""
-    binned = [attribute for attribute in attributes if attribute.edges is not None]
-    listed = [attribute for attribute in attributes if attribute.edges is None]
-    declaration = Declaration.of(
-        {attribute.name: _values(attribute) for attribute in listed},
-        {attribute.name: _edges(attribute) for attribute in binned},
-        [attribute.name for attribute in attributes if attribute.missing is not None],
-    )
-    return replace(declaration, draft=True)
+    levels = {attribute.name: _values(attribute) for attribute in attributes if attribute.edges is None}
+    edges = {attribute.name: _edges(attribute) for attribute in attributes if attribute.edges is not None}
+    missing = [attribute.name for attribute in attributes if attribute.missing is not None]
+    return replace(Declaration.of(levels, edges, missing), draft=True)
 
 
 def _values(attribute: Attribute) -> list[Any]:
@@ -259,14 +242,13 @@ def _date_edges(values: list[Any], numbers: NDArray[np.float64], limits: NDArray
     step = 12 if last.year - values[0].year >= _MANY_YEARS else 1
     moments = [*(values[begin] for begin in begins), last]
     months = {(moment.year * 12 + moment.month - 1) // step * step for moment in moments}
-    edges: list[Any] = []
-    for month in sorted({*months, max(months) + step}):
-        year = min(month // 12, datetime.MAXYEAR)
-        if isinstance(last, datetime.datetime) and (numbers % _DAY).any():
-            edges.append(datetime.datetime(year, month % 12 + 1, 1, tzinfo=last.tzinfo))
-        else:
-            edges.append(datetime.date(year, month % 12 + 1, 1))
-    return edges
+    days = [
+        datetime.date(min(month // 12, datetime.MAXYEAR), month % 12 + 1, 1)
+        for month in sorted({*months, max(months) + step})
+    ]
+    if not (isinstance(last, datetime.datetime) and (numbers % _DAY).any()):
+        return days
+    return [datetime.datetime(day.year, day.month, 1, tzinfo=last.tzinfo) for day in days]
 
 
 def _rounded(number: float, towards: Any) -> float:

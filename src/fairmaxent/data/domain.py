@@ -1,8 +1,7 @@
-"""What was learned about the columns of a table: their levels, and how to encode and decode them.
+"""The domain Ω = Ω₁ × … × Ω_m of a table: the levels of its columns, and how to encode and decode them.
 
-A *level* of an attribute stands for one or more raw values: a category for itself, a bin for the numbers seen in it,
-"other" for all rare categories. Decoding a level draws one of its raw values, each as often as it was seen.
-The domain Ω = Ω₁ × … × Ω_m is the product of the attributes' levels.
+A *level* stands for one or more raw values: a category for itself, a bin for the numbers seen in it, "other" for all
+rare categories. Decoding a level draws one of its raw values, each as often as it was seen.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.attribute import Attribute, Encoded, encode_column, learn_column
+from fairmaxent.data.attribute import Attribute, Encoded, EncodedColumn, encode_column, learn_column
 from fairmaxent.data.columns import DistinctValues, distinct_values
 from fairmaxent.data.declaration import Declaration, drafted
 from fairmaxent.data.frames import check_weights, in_range
@@ -96,20 +95,17 @@ class Domain:
         return Declaration.of(levels or {}, edges or {}, missing)
 
     @classmethod
-    def learn_rows(cls, frame: Any, options: ColumnOptions, *, weights: Reals | None = None) -> tuple[Domain, Encoded]:
-        """Learn the domain of a table and encode the table, including raw values, in one pass over each column.
-
-        ``weights`` are design weights that were checked, and whose sum is within the range of float64.
-        """
+    def learn_rows(
+        cls, frame: Any, options: ColumnOptions, *, weights: Reals | None = None
+    ) -> tuple[Domain, list[EncodedColumn]]:
+        """Learn the domain of a table and encode its columns; ``weights`` were checked, and their sum is in range."""
         table = frames.open_frame(frame)
         check_columns(len(table.columns))
         columns = [learn_column(table.get_column(name), options, weights) for name in table.columns]
+        attributes = tuple(column.attribute for column in columns)
         notes = tuple(note for column in columns for note in column.notes)
-        identifiers = tuple(
-            column.attribute.name for column in columns if looks_like_identifier(column.attribute, column.present)
-        )
-        domain = cls(tuple(column.attribute for column in columns), notes, identifiers)
-        return domain, Encoded.stacked(columns)
+        suspected = [column.attribute for column in columns if looks_like_identifier(column.attribute, column.present)]
+        return cls(attributes, notes, tuple(attribute.name for attribute in suspected)), columns
 
     def draft(self) -> Declaration:
         """Draft a declaration from what was learned, without identifiers.
@@ -121,8 +117,8 @@ class Domain:
 
     def with_attributes(self, changed: Mapping[int, Attribute]) -> Domain:
         """Return the domain with some attributes, by position, replaced."""
-        attributes = [changed.get(index, attribute) for index, attribute in enumerate(self.attributes)]
-        return replace(self, attributes=tuple(attributes))
+        attributes = tuple(changed.get(index, attribute) for index, attribute in enumerate(self.attributes))
+        return replace(self, attributes=attributes)
 
     def without(self, names: Collection[str]) -> Domain:
         """Return the domain without some columns, and without the notes on them."""
@@ -169,11 +165,8 @@ class Domain:
     def encode_rows(self, frame: Any, *, positions: bool = True) -> Encoded:
         """Encode a table, including raw values if ``positions``, in one pass over each column."""
         table = frames.open_frame(frame)
-        columns = [
-            encode_column(attribute, frames.column(table, attribute.name), positions=positions)
-            for attribute in self.attributes
-        ]
-        return Encoded.stacked(columns)
+        columns = ((attribute, frames.column(table, attribute.name)) for attribute in self.attributes)
+        return Encoded.stacked([encode_column(*column, positions=positions) for column in columns])
 
     def decode(
         self,
@@ -201,11 +194,7 @@ class Domain:
 
 
 def count_text(count: int) -> str:
-    """Write a number that may have thousands of digits.
-
-    >>> count_text(48_000), count_text(64**2000)
-    ('48,000', 'about 10^3612')
-    """
+    """Write a number that may have thousands of digits: 48,000, or about 10^3612."""
     return f"{count:,}" if count < 10**18 else f"about 10^{math.log10(count):.0f}"
 
 
@@ -214,26 +203,23 @@ def bound(domain: Domain | Declaration, frame: nw.DataFrame[Any]) -> Domain:
     return Domain(domain.attributes(frame), ()) if isinstance(domain, Declaration) else domain
 
 
-def check_domain(domain: Domain, frame: nw.DataFrame[Any], weight: str | None) -> None:
-    """Refuse a domain that has other columns, or comes from another library, than a frame without its weights."""
+def fitting(given: Domain | Declaration, frame: nw.DataFrame[Any], weight: str | None) -> Domain:
+    """Return the domain; refuse one that has other columns than a frame without its weights, or another library."""
+    domain = bound(given, frame)
     if not isinstance(domain, Domain):
         raise InputError(f"domain is {domain!r}; pass a Domain, e.g. Domain.infer(frame), or None")
     if weight in domain.names:
         raise ColumnError(f"the given Domain includes the weight column {weight!r}; infer it without that column")
-    unknown = [name for name in frame.columns if name not in domain.names]
-    if unknown:
-        raise ColumnError(
-            f"column {unknown[0]!r} is not in the given Domain; infer the Domain from the same columns, or drop it"
-        )
-    learned_from, now = domain.library, frames.library_of(frame.get_column(frame.columns[0]))
-    if learned_from != now:
-        raise InputError(
-            f"the Domain was learned from a {learned_from} table, but the frame is a {now} table; infer it from the "
-            "same kind"
-        )
+    for name in frame.columns:
+        if name not in domain.names:
+            advice = "infer the Domain from the same columns, or drop it"
+            raise ColumnError(f"column {name!r} is not in the given Domain; {advice}")
+    old, new = domain.library, str(frame.implementation.value)
+    if old != new:
+        clash = f"the Domain was learned from a {old} table, but the frame is a {new} table"
+        raise InputError(f"{clash}; infer it from the same kind")
+    return domain
 
-
-# ---------------------------------------------------------------- a table without rare values
 
 FEWEST_ROWS = 10  # that a value needs, to be one that many people have
 OTHER = "other"
@@ -242,21 +228,18 @@ OTHER = "other"
 def shareable(
     frame: nw.DataFrame[Any], roles: Collection[str], keep: Collection[str], weight: str | None
 ) -> tuple[nw.DataFrame[Any], tuple[str, ...]]:
-    """Return a table without rare values and without identifiers, and the names of these.
+    """Return a table without rare values, which may point to a person, and without identifiers, whose names come last.
 
-    Rare values may point to a person. This is no guarantee, as a private fit gives one; it takes out what people would
-    recognise at first sight. Rare texts become "other". A column of many numbers is cut into bins, and each number
-    becomes the mean of its bin; in a column of few numbers, a rare one becomes the nearest that is not rare.
+    Rare texts become "other". A column of many numbers is cut into bins, and each number becomes the mean of its bin;
+    in a column of few numbers, a rare one becomes the nearest that is not rare.
     """
     columns = frame if weight is None else frame.drop(frames.column(frame, weight).name)
     identifiers = Domain.infer(columns.to_native()).identifiers
     for name in identifiers:
         if name in (*roles, *keep):
-            raise ColumnError(
-                f"column {name!r} looks like an identifier, which cannot be in rows to share; take it out, or do "
-                "without ",
-                Option("release"),
-            )
+            advice = "take it out, or do without "
+            problem = f"column {name!r} looks like an identifier, which cannot be in rows to share; {advice}"
+            raise ColumnError(problem, Option("release"))
     kept = columns.drop(list(identifiers))
     changed = [_common(kept.get_column(name), has_role=name in roles) for name in kept.columns]
     return frame.drop(list(identifiers)).with_columns(*changed), identifiers
@@ -269,18 +252,14 @@ def _common(series: frames.Column, *, has_role: bool) -> frames.Column:
     if not rare.any():
         return _without_unused(series, distinct)
     if has_role:
-        value = distinct.values.to_list()[int(np.argmax(rare))]
-        raise LevelError(
-            f"column {series.name!r} has fewer than {FEWEST_ROWS} rows with {shown(value)}; merge it with another "
-            "level, or take those rows out, before you share rows"
-        )
+        few = f"fewer than {FEWEST_ROWS} rows with {shown(distinct.values.to_list()[int(np.argmax(rare))])}"
+        advice = "merge it with another level, or take those rows out, before you share rows"
+        raise LevelError(f"column {series.name!r} has {few}; {advice}")
     if series.dtype.is_numeric() and not series.dtype.is_decimal():
         return _replaced(series, distinct, _common_numbers(distinct, rare))
     if series.dtype.is_temporal() or series.dtype == nw.Boolean:
-        raise LevelError(
-            f"column {series.name!r} has values that fewer than {FEWEST_ROWS} rows have; round them, e.g. dates to "
-            "years, or leave the column out, before you share rows"
-        )
+        advice = "round them, e.g. dates to years, or leave the column out, before you share rows"
+        raise LevelError(f"column {series.name!r} has values that fewer than {FEWEST_ROWS} rows have; {advice}")
     texts = [OTHER if few else str(value) for value, few in zip(distinct.values.to_list(), rare, strict=True)]
     listed = [None if code < 0 else texts[code] for code in distinct.codes]
     return nw.new_series(series.name, listed, nw.String, backend=series.implementation)
@@ -316,11 +295,7 @@ def _common_numbers(distinct: DistinctValues, rare: NDArray[np.bool_]) -> Reals:
 
 
 def _few_digits(mean: float, span: float) -> float:
-    """Three digits of a mean, or more if the numbers of its column differ only in later ones, as years do.
-
-    >>> _few_digits(1987.3, span=60.0), _few_digits(51234.5, span=90000.0)
-    (1987.3, 51200.0)
-    """
+    """Three digits of a mean (51,200), or more if its column's numbers differ only in later ones, as years do."""
     if not mean or not 0 < span < math.inf:
         return mean
     equal = math.floor(math.log10(abs(mean))) - math.floor(math.log10(span))  # leading digits that say nothing
@@ -335,4 +310,8 @@ def _replaced(series: frames.Column, distinct: DistinctValues, numbers: Reals) -
         size = 2 ** int(name.lstrip("UInt"))
         least, most = (0, size - 1) if name.startswith("U") else (-size // 2, size // 2 - 1)
         values = [*(min(max(round(number), least), most) for number in numbers), None]
-    return frames.column_like(series, [values[code] for code in distinct.codes])  # missing is -1, the last
+    listed = [values[code] for code in distinct.codes]  # missing is -1, the last
+    if frames.library_of(series) != "pandas":
+        return nw.new_series(series.name, listed, series.dtype, backend=series.implementation)
+    native = frames.load_library("pandas").Series(listed, dtype=series.to_native().dtype, name=series.name)
+    return nw.from_native(native, series_only=True)

@@ -1,17 +1,14 @@
 """Draws: quotas for the cells of a table, exact draws from many distributions, and where randomness comes from.
 
-A *quota* says how many rows each cell of a table gets, rounded at random, without bias and within one row. The table t
-has one axis for the outcome and one for each protected column, and n·t has to become whole numbers. If the rows that
-are left over went to the largest remainders, the same cells would be favoured at every seed. *Controlled rounding*
-rounds totals up or down as well as cells, and is *unbiased* if the expectation of every count is n·t.
+A *quota* says how many rows each cell of a table t (outcome, protected columns) gets: n·t, rounded at random, within
+one row and without bias. (By largest remainders, the same cells would be favoured at every seed.)
 
-Totals are controlled along two chains of ever finer sums. The first has the groups of the column with the fewest
+Totals are rounded along, on two chains of ever finer sums. The first has the groups of the column with the fewest
 levels, then those of this column and the next one jointly, and at last the joint groups z of all columns. The second
 has the outcomes y, then y with the column that has the most levels, then y with the two columns that have the most, and
-so on. Each chain is a tree whose leaves are the cells. So the counts are flows in a network that balance at every sum,
+so on. Each chain is a tree whose leaves are the cells, so the counts are flows in a network that balance at every sum,
 and such flows can always be rounded (two-way tables: Bacharach 1966, Causey, Cox and Ernst 1985; without bias: Cox
-1987). Totals outside both chains cannot always be rounded along with these. With two protected columns, the one with
-more levels is controlled within each outcome, so that its totals are off by less than the number of outcomes.
+1987). Totals outside both chains cannot always be rounded along with these.
 
 The flows are rounded bit by bit, from the smallest bit to 1/2. If all flows are multiples of a bit, an even number of
 them are odd multiples at each sum, because they balance. Paired there, the odd flows form closed tours. Pushing one bit
@@ -37,8 +34,6 @@ from fairmaxent.data.table import Reals, tally
 from fairmaxent.errors import InputError, Option
 
 RandomState = int | np.random.Generator | None
-
-
 _MOST_ROWS = 10**12
 
 # Steps from a bucket's first item to the one wanted, before the few that are still short are searched for.
@@ -47,11 +42,10 @@ _STEPS = 4
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Distributions laid end to end, each scaled to its own unit interval.
+    """Distributions laid end to end: group g fills [g, g + 1) of one increasing array, so a draw is a look-up of g + u.
 
-    Group g fills [g, g + 1) of one increasing array, so a draw from any group is a look-up of g + u. Scaling each group
-    to length one keeps full precision in groups of tiny probability. A guide table says for each of some equal
-    buckets of [g, g + 1) where to begin, which makes a look-up O(1) (Chen and Asau, 1974).
+    Scaling each group to length one keeps full precision in groups of tiny probability. A guide table says for each of
+    some equal buckets of [g, g + 1) where to begin, which makes a look-up O(1) (Chen and Asau, 1974).
     """
 
     bounds: Reals  # upper end of each item's interval
@@ -86,10 +80,7 @@ class Choice:
         return cls(bounds, np.arange(groups, dtype=np.intp) * size, _guide(bounds, groups))
 
     def draw(self, groups: NDArray[np.integer], rng: np.random.Generator, *, spread: bool = False) -> NDArray[np.intp]:
-        """Draw one item from each of ``groups``; items are numbered from 0 within their group.
-
-        ``spread``: not independently, but each item as often as its share of the group's draws, up to one.
-        """
+        """Draw one item from each group, numbered from 0; ``spread``: each as often as its share says, up to one."""
         point = _spread_points(groups, rng) if spread else rng.random(len(groups))
         bucket = (point * self.guide.shape[1]).astype(np.intp) + groups * np.intp(self.guide.shape[1])
         # g + u may round up to g + 1, which belongs to the next group.
@@ -120,11 +111,9 @@ def _spread_points(groups: NDArray[np.integer], rng: np.random.Generator) -> Rea
 
 
 def _guide(bounds: Reals, groups: int) -> NDArray[np.intp]:
-    """For a power of two of buckets per group, so that their beginnings are exact, about two per item.
-
-    An item ends at or before the beginnings from its upper end on, rounded up; counting those is a search for them all.
-    """
+    """For a power of two of buckets per group, so that their beginnings are exact, about two per item."""
     buckets = 1 << int(np.ceil(np.log2(max(2.0, 2.0 * len(bounds) / groups))))
+    # An item ends at or before the beginnings from its upper end on, rounded up; counting those searches for them all.
     ended = np.cumsum(np.bincount(np.ceil(bounds * buckets).astype(np.intp), minlength=groups * buckets + 1))
     return np.minimum(ended[: groups * buckets], len(bounds) - 1).reshape(groups, buckets)
 
@@ -133,9 +122,6 @@ def largest_remainders(shares: Reals, count: int) -> NDArray[np.intp]:
     """Round count·shares to whole numbers of the same sum by largest remainder; ties go to the first.
 
     This is for dividing work, the same way each time. Rows are drawn by `quota`, which favours no cell.
-
-    >>> largest_remainders(np.array([0.5, 0.3, 0.2]), 11)
-    array([6, 3, 2])
     """
     # Rounded to 9 digits, so that an exact 0.3·10 that float64 sees as 2.9999999999999996 counts as 3.
     wanted = np.round(shares / shares.sum() * count, 9)
@@ -146,24 +132,14 @@ def largest_remainders(shares: Reals, count: int) -> NDArray[np.intp]:
 
 
 def cells_of(table: Reals, count: int, rng: np.random.Generator, *, independent: bool) -> NDArray[np.intp]:
-    """Return the cells of ``count`` new rows in random order: by quota, or drawn independently of each other.
-
-    Cells are numbered in the order of the flattened table, whose first axis is the outcome.
-
-    >>> sorted(cells_of(np.array([0.5, 0.3, 0.2]), 10, np.random.default_rng(0), independent=False).tolist())
-    [0, 0, 0, 0, 0, 1, 1, 1, 2, 2]
-    """
+    """Return the cells, in C order, of ``count`` new rows in random order: by quota, or drawn independently."""
     if independent:
         return Choice.rows_of(table.reshape(1, -1)).draw(np.zeros(count, dtype=np.intp), rng)
     return shuffled_cells(quota(table, count, rng), rng)
 
 
 def shuffled_cells(counts: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return each cell as often as its count says, in random order.
-
-    >>> sorted(shuffled_cells(np.array([2, 0, 1]), np.random.default_rng(0)).tolist())
-    [0, 0, 2]
-    """
+    """Return each cell as often as its count says, in random order."""
     return rng.permutation(np.repeat(np.arange(counts.size), counts.ravel()))
 
 
@@ -178,10 +154,7 @@ def generator(random_state: RandomState) -> np.random.Generator:
 def check_seed(seed: object) -> None:
     """Refuse what is not a non-negative whole number or None."""
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
-        raise InputError(
-            Option("random_state"),
-            f" is {seed!r}; pass a whole number that is not negative",
-        )
+        raise InputError(Option("random_state"), f" is {seed!r}; pass a whole number that is not negative")
 
 
 def check_count(n: object) -> int:
@@ -206,10 +179,6 @@ def quota(table: Shares, count: int, rng: np.random.Generator) -> NDArray[np.int
 
     On average each cell gets exactly its share. Each time, it gets its share rounded up or down, and so does each
     outcome, each joint group, and each group of the column that has the fewest levels.
-
-    >>> quota(np.array([[0.3, 0.3], [0.2, 0.2]]), 10, np.random.default_rng(0))
-    array([[3, 3],
-           [2, 2]])
     """
     return np.asarray(quotas(table, count, 1, rng)[0])
 

@@ -1,7 +1,6 @@
 """DataFrame libraries (pandas, polars, pyarrow), through narwhals: frames in and out, single values, design weights.
 
-Only this file and columns know the libraries. Where narwhals has no fast way, the native library is used; it is loaded
-already, because the user's frame came from it. Only reading a stored column may import one.
+Only this file and columns know the libraries. Where narwhals has no fast way, the native library is used.
 """
 
 from __future__ import annotations
@@ -21,22 +20,13 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.errors import (
-    ColumnError,
-    DependencyError,
-    FairMaxEntError,
-    InputError,
-    WeightError,
-    did_you_mean,
-    first_line,
-)
+from fairmaxent import errors
+from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, WeightError, did_you_mean
 
 Column = nw.Series[Any]
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECONDS = 1e6  # per second
-
-# ---------------------------------------------------------------- frames in and out
 
 
 def open_frame(frame: Any) -> nw.DataFrame[Any]:
@@ -49,17 +39,14 @@ def open_frame(frame: Any) -> nw.DataFrame[Any]:
     elif nw.dependencies.is_pyarrow_table(native):
         names = list(native.column_names)
     else:
-        raise InputError(
-            f"{type(native).__name__} is not a table; pass a pandas DataFrame, a polars DataFrame or a pyarrow Table"
-        )
+        tables = "a pandas DataFrame, a polars DataFrame or a pyarrow Table"
+        raise InputError(f"{type(native).__name__} is not a table; pass {tables}")
     if not names:
         raise InputError("the table has no columns; pass at least one")
-    strange = [name for name in names if not isinstance(name, str)]
-    if strange:
-        listed = ", ".join(repr(name) for name in strange[:5])
+    if strange := [repr(name) for name in names if not isinstance(name, str)]:
+        listed = ", ".join(strange[:5])
         raise ColumnError(f"column names must be text, but these are not: {listed}; rename them, e.g. with str(name)")
-    repeated = [name for name, times in Counter(names).items() if times > 1]
-    if repeated:
+    if repeated := [name for name, times in Counter(names).items() if times > 1]:
         raise ColumnError(f"column names appear more than once: {', '.join(map(repr, repeated))}; rename them")
     if not len(native):
         raise InputError("the table has no rows; pass at least one")
@@ -68,9 +55,8 @@ def open_frame(frame: Any) -> nw.DataFrame[Any]:
 
 def column(frame: nw.DataFrame[Any], name: str) -> Column:
     """Return the column called ``name``."""
-    names = frame.columns
-    if name not in names:
-        raise ColumnError(f"no column {name!r}; {did_you_mean(name, names)}")
+    if name not in frame.columns:
+        raise ColumnError(f"no column {name!r}; {did_you_mean(name, frame.columns)}")
     return frame.get_column(name)
 
 
@@ -123,10 +109,9 @@ def build(columns: Mapping[str, Column]) -> Any:
 
 def arrange(frame: Any, order: Sequence[str], ones: Column | None) -> Any:
     """Put the columns of a decoded table in this order, with ``ones`` repeated for every row under its name."""
-    opened: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
-    columns = {name: opened.get_column(name) for name in opened.columns}
+    columns = {series.name: series for series in columns_of(frame, None)}
     if ones is not None:
-        columns[ones.name] = take(ones, np.zeros(len(opened), dtype=np.intp))
+        columns[ones.name] = take(ones, np.zeros(len(frame), dtype=np.intp))
     return build({name: columns[name] for name in order})
 
 
@@ -135,39 +120,10 @@ def number_column(name: str, numbers: NDArray[np.float64], like: Column) -> Colu
     return nw.new_series(name, numbers, nw.Float64, backend=like.implementation)
 
 
-def typed_column(name: str, values: Sequence[Any], dtype: Any, library: str) -> Column:
-    """Return values, None among them, as a column of this dtype; None: of the one that the library finds for them.
-
-    numpy, and so pandas, has no whole numbers, truth values or days with gaps: they are floats, pandas' own truth
-    values, and times.
-    """
-    if library == "pandas":
-        gaps = any(value is None for value in values)
-        if dtype == nw.Boolean and gaps:
-            native = load_library(library).Series(values, dtype="boolean", name=name)
-            return nw.from_native(native, series_only=True)
-        dtype = nw.Float64 if dtype == nw.Int64 and gaps else nw.Datetime if dtype == nw.Date else dtype
-    return nw.new_series(name, values, dtype, backend=load_library(library))
-
-
-def column_like(series: Column, values: Sequence[Any]) -> Column:
-    """Return other values, None for missing ones, as a column of the same name and native type."""
-    if library_of(series) != "pandas":
-        return nw.new_series(series.name, values, series.dtype, backend=series.implementation)
-    native = load_library("pandas").Series(values, dtype=series.to_native().dtype, name=series.name)
-    return nw.from_native(native, series_only=True)
-
-
 def one_like(series: Column) -> Column:
     """Return a single 1 as a column of the same name and dtype as this column of numbers."""
-    one = series.head(1).cast(nw.Float64) * 0 + 1
-    return one if series.dtype == nw.Object else one.cast(series.dtype)
-
-
-def is_ordered(series: Column) -> bool:
-    """Whether a column holds categories in a declared order."""
-    kind = getattr(getattr(series.to_native(), "dtype", None), "pyarrow_dtype", None)  # of pandas, for narwhals unknown
-    return nw.is_ordered_categorical(series) if kind is None else bool(getattr(kind, "ordered", False))
+    number = series.head(1).cast(nw.Float64) * 0 + 1
+    return number if series.dtype == nw.Object else number.cast(series.dtype)
 
 
 def library_of(series: Column) -> str:
@@ -185,7 +141,7 @@ def load_library(library: str) -> Any:
     try:
         return importlib.import_module(library)
     except ImportError as error:
-        raise DependencyError(f"this needs {library}, which is not installed; pip install {library}") from error
+        raise errors.DependencyError(f"this needs {library}, which is not installed; pip install {library}") from error
 
 
 def has_library(library: str) -> bool:
@@ -193,15 +149,8 @@ def has_library(library: str) -> bool:
     return importlib.util.find_spec(library) is not None
 
 
-# ---------------------------------------------------------------- single values
-
-
 def is_missing(value: object) -> bool:
-    """Tell whether a single value stands for "no value": None, NaN, NaT or pandas' NA.
-
-    >>> is_missing(float("nan")), is_missing(None), is_missing(0), is_missing("")
-    (True, True, False, False)
-    """
+    """Tell whether a single value stands for "no value": None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas' own, without importing it
         return True
     return isinstance(value, float | np.floating | Decimal | np.datetime64 | np.timedelta64) and value != value
@@ -277,23 +226,17 @@ def library_errors(explain: Callable[[str], FairMaxEntError], *also: type[BaseEx
         raise
     except BaseException as problem:
         if isinstance(problem, also) or is_foreign(problem):
-            raise explain(first_line(problem)) from problem
+            raise explain(errors.first_line(problem)) from problem
         raise
 
 
 @contextlib.contextmanager
 def column_errors(series: Any) -> Iterator[None]:
-    """Name the column that its library cannot handle: some kinds of columns can be made, but not sorted or taken from.
-
-    Dates far away can be stored by all libraries and shown by none.
-    """
+    """Name the column that its library cannot handle: some can be made, but not sorted, taken from or shown."""
 
     def explain(why: str) -> InputError:
-        return InputError(
-            f"column {series.name!r} ({series.dtype}) holds values that cannot be read ({why}); convert it, e.g. to "
-            "text, or make such values missing",
-            column=str(series.name),
-        )
+        problem = f"column {series.name!r} ({series.dtype}) holds values that cannot be read ({why})"
+        return InputError(f"{problem}; convert it, e.g. to text, or make such values missing", column=str(series.name))
 
     with library_errors(explain, ValueError, OverflowError, NotImplementedError):
         yield
@@ -340,13 +283,7 @@ UNSCALED = WeightScale()
 
 
 def in_range(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Multiply weights by a power of two, so that sums of them and of their squares are within float64.
-
-    This is for what depends on their ratios alone.
-
-    >>> in_range(np.array([5e-324, 1e-323, 1.5e-323]))
-    array([0.5, 1. , 1.5])
-    """
+    """Multiply weights, of which only ratios matter, by a power of two, so that sums of squares are within float64."""
     return np.asarray(WeightScale.of_largest(float(weights.max())).shifted(weights))
 
 
@@ -361,10 +298,9 @@ def check_weights(weights: Any, rows: int, *, what: str = "weight") -> NDArray[n
     bad = ~(np.isfinite(numbers) & (numbers >= 0))
     if bad.any():
         row = int(np.argmax(bad))
-        raise WeightError(
-            f"{what} holds {numbers[row]} in row {row}, and {int(bad.sum())} such values in all; "
-            "weights must be finite and not negative. Repair or drop those rows."
-        )
+        found = f"{numbers[row]} in row {row}, and {int(bad.sum())} such values in all"
+        rule = "weights must be finite and not negative. Repair or drop those rows."
+        raise WeightError(f"{what} holds {found}; {rule}")
     if not numbers.any():
         raise WeightError(f"{what} is zero everywhere; at least one row must count")
     return numbers
@@ -376,11 +312,11 @@ def read_weights(frame: nw.DataFrame[Any], weight: str | None) -> NDArray[np.flo
         return None
     series = column(frame, weight)
     kind = series.dtype
-    refusal = WeightError(f"weight column {weight!r} holds {kind}, not numbers; convert it, or name another column")
-    if not (kind.is_numeric() or kind == nw.Boolean or kind == nw.Object):
-        raise refusal
     try:
+        if not (kind.is_numeric() or kind == nw.Boolean or kind == nw.Object):
+            raise TypeError(kind)
         numbers = to_numbers(series)
     except (TypeError, ValueError) as problem:  # objects may be anything
-        raise refusal from problem
+        advice = "convert it, or name another column"
+        raise WeightError(f"weight column {weight!r} holds {kind}, not numbers; {advice}") from problem
     return check_weights(numbers, len(frame), what=f"weight column {weight!r}")

@@ -1,9 +1,8 @@
 """Identifiers: columns that name a row or a person instead of describing it, and free text about people.
 
-A column is taken for one by what it holds, or by its name together with many different values. Measured numbers, such
-as incomes, often differ in every row and name nobody, so numbers are suspected only if they look as if they had been
-handed out: each once, from a range in which numbers that were measured would have repeated. The words that names are
-made of are in vocabulary.toml.
+A column is taken for one by what it holds, or by its name (words of vocabulary.toml) together with many values.
+Measured numbers often differ in every row and name nobody, so numbers are suspected only if they look as if they had
+been handed out: each once, from a range in which numbers that were measured would have repeated.
 """
 
 import itertools
@@ -21,15 +20,13 @@ from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.table import Reals
 
-FEWEST_VALUES = 20
-"""A column with fewer values is taken for an identifier only if these are e-mail addresses, phone numbers and such."""
+FEWEST_VALUES = 20  # a column with fewer is taken for an identifier only if they are e-mail addresses and such
 _FEWEST_NAMES = 5  # in a small table: as many names, each once, are a list of people
 _NEARLY_EVERY = 0.9
 _MOSTLY = 0.5  # so many texts per row describe nobody: each stands in one row or two
 _OFTEN = 0.3  # so many values per row are many for a column of names, notes or numbers of people who come again
 _SOMETIMES = 0.1  # and so many if the name of the column says what it is
 _SEEN = 1000  # values that are looked at
-
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|(?:(?![a-zA-Z_])[^\W\d])+|\d+")
 _DATE = re.compile(r"(\d{4}|\d{1,2})[-/. ]\d{1,2}[-/. ](\d{4}|\d{1,2})([ T]\d{1,2}[:.h].*)?|\d{1,2}:\d{2}(:\d{2})?")
@@ -91,13 +88,11 @@ def without_accents(text: str) -> str:
 
 
 def looks_like_identifier(attribute: Attribute, rows: int, *, distinct: int | None = None) -> bool:
-    """Say whether a column names people or rows.
-
-    ``rows`` have a value; ``distinct`` is the number of values if the attribute does not hold all of them.
-    """
+    """Say whether a column with ``rows`` values names people; ``distinct``: so many, if the attribute lacks some."""
     values = len(attribute.counts) - (attribute.missing is not None)
     different = values if distinct is None else distinct
-    if attribute.kind not in ("categorical", "ordered", "numeric") or not values or not rows:
+    dates = attribute.kind in ("date", "boolean") or attribute.values.dtype.is_temporal()
+    if dates or not values or not rows:
         return False
     listed = [word for word in words_in(attribute.name) if not word.isdigit()]
     words = {*listed, *map("".join, itertools.pairwise(listed))}  # first and name are also firstname
@@ -112,8 +107,6 @@ def looks_like_identifier(attribute: Attribute, rows: int, *, distinct: int | No
         # most have the seven digits or more of a phone, card or national number
         are_long = numbered and 2 * int((numbers >= 1e6).sum()) > len(numbers) and not _are_dates(numbers)
         return named or are_long or (many and _are_handed_out(numbers, rows, different))
-    if attribute.values.dtype.is_temporal():
-        return False
     each_once = different > _NEARLY_EVERY * rows
     if named or (many and (each_once or personal)):
         return True
@@ -137,19 +130,13 @@ def _is_person(text: str) -> bool:
 
 
 def _name_people(texts: Sequence[str], *, often: bool, mostly: bool) -> bool:
-    """Whether most texts are e-mail addresses and such.
-
-    If there are many for the rows (``often``) also names, keys and notes, and if most rows have another, anything but
-    dates.
-    """
+    """Whether most texts are contacts; if there are many, also names, keys and notes, and if most, anything undated."""
     undated = [text for text in texts if not _DATE.fullmatch(text)]
     contacts = (_CONTACT.fullmatch(text.strip()) or _EMAIL.search(text) for text in undated)
     if 2 * sum(contact is not None for contact in contacts) > len(texts):
         return True
-    if not often:
-        return False
-    if mostly and 2 * len(undated) > len(texts):
-        return True
+    if not often or (mostly and 2 * len(undated) > len(texts)):
+        return often
     persons = sum(map(_is_person, undated))
     keys = sum(_KEY.fullmatch(text) is not None for text in undated)
     are_notes = np.median([len(text) for text in texts]) >= 30 and np.median([len(text.split()) for text in texts]) >= 5

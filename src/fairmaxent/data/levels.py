@@ -1,6 +1,7 @@
 """How the values of a column become levels: bins, rare values, declared orders, and the user's options."""
 
 import datetime
+import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -78,10 +79,6 @@ class ColumnOptions:
             raise InputError(f"column {name!r} is {kind} and has no bins; leave it out of ", Option("bins"))
         return kind
 
-    def bins_of(self, name: str) -> Bins:
-        """Return the number of bins, or the edges, of a column."""
-        return self.bins.get(name, DEFAULT_BINS) if isinstance(self.bins, Mapping) else self.bins
-
     def features_of(self, name: str, kind: Kind) -> FeatureKind:
         """Return the features of a column; one choice for all columns applies to numbers and dates."""
         if not isinstance(self.features, Mapping):
@@ -110,7 +107,9 @@ def _natural_kind(series: frames.Column, values: frames.Column) -> Kind:
     # pandas holds truth values with gaps as objects
     if dtype == nw.Boolean or (dtype == nw.Object and all(isinstance(value, bool) for value in values.to_list())):
         return "boolean"
-    return "ordered" if frames.is_ordered(series) else "categorical"
+    arrow = getattr(getattr(series.to_native(), "dtype", None), "pyarrow_dtype", None)  # of pandas: unknown to narwhals
+    ordered = nw.is_ordered_categorical(series) if arrow is None else getattr(arrow, "ordered", False)
+    return "ordered" if ordered else "categorical"
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,16 +122,14 @@ class LevelsOfValues:
     note: str | None = None
 
 
-# ---------------------------------------------------------------- values to levels
-
-
 def group_values(values: frames.Column, counts: Reals, kind: Kind, options: ColumnOptions) -> LevelsOfValues:
     """Group the distinct values of a column into levels; ``counts`` are their total weights."""
     name = values.name
     if name in options.order:
         return _in_declared_order(values, options.order[name])
     if kind in ("numeric", "date") and len(values):
-        return _group_numbers(values, counts, options.bins_of(name))
+        bins = options.bins.get(name, DEFAULT_BINS) if isinstance(options.bins, Mapping) else options.bins
+        return _group_numbers(values, counts, bins)
     if kind == "categorical" and len(values) > options.max_levels:
         return _lump_rare(values, counts, options.max_levels)
     return LevelsOfValues(np.arange(len(values)), [value_text(value) for value in values.to_list()])
@@ -140,19 +137,18 @@ def group_values(values: frames.Column, counts: Reals, kind: Kind, options: Colu
 
 def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> LevelsOfValues:
     name, scalars = values.name, values.to_list()
+    keys = [value_key(value) for value in scalars]
     level_of = {value_key(value): level for level, value in enumerate(order)}
     if len(level_of) < len(order):
         raise LevelError(f"order of column {name!r} names a value twice; name each once")
-    present = {value_key(value) for value in scalars}
     for value in order:
-        if value_key(value) not in present:
-            raise LevelError(
-                f"order names {shown(value)}, which is not in column {name!r}; {did_you_mean_level(value, scalars)}"
-            )
-    for value in scalars:
-        if value_key(value) not in level_of:
+        if value_key(value) not in keys:
+            hint = did_you_mean_level(value, scalars)
+            raise LevelError(f"order names {shown(value)}, which is not in column {name!r}; {hint}")
+    for key, value in zip(keys, scalars, strict=True):
+        if key not in level_of:
             raise LevelError(f"column {name!r} holds {shown(value)}, which is not in its order; add it there")
-    levels = np.array([level_of[value_key(value)] for value in scalars], dtype=np.intp)
+    levels = np.array([level_of[key] for key in keys], dtype=np.intp)
     return LevelsOfValues(levels, [value_text(value) for value in order])
 
 
@@ -164,10 +160,8 @@ def _lump_rare(values: frames.Column, counts: Reals, max_levels: int) -> LevelsO
     levels[kept] = np.arange(len(kept))
     labels = [value_text(value) for value in frames.take(values, kept).to_list()]
     share = 1 - counts[kept].sum() / counts.sum() if counts.any() else 0.0
-    note = (
-        f"column {values.name!r} has {len(values)} values: the {len(kept)} most frequent stay, "
-        f"and the other {len(values) - len(kept)} ({share:.1%} of the rows) become one level, 'other'"
-    )
+    others = f"the other {len(values) - len(kept)} ({share:.1%} of the rows) become one level, 'other'"
+    note = f"column {values.name!r} has {len(values)} values: the {len(kept)} most frequent stay, and {others}"
     return LevelsOfValues(levels, [*labels, "other"], note=note)
 
 
@@ -239,29 +233,20 @@ def _group_by_edges(numbers: Reals, counts: Reals, given: list[Any], name: str) 
         mass = float(counts[below | above].sum())
         whole = (counts == np.round(counts)).all()
         rows = f"{mass:,.0f} rows" if whole else f"{mass / counts.sum():.1%} of the weight"
-        notes.append(
-            f"column {name!r}: {rows} outside the edges {texts[0]} … {texts[-1]} are counted in the outermost bins, as "
-            "their labels show"
-        )
+        outside = f"{rows} outside the edges {texts[0]} … {texts[-1]}"
+        notes.append(f"column {name!r}: {outside} are counted in the outermost bins, as their labels show")
     cuts = edges[kept[1:-1]]
     return LevelsOfValues(np.searchsorted(cuts, numbers, side="right"), labels, cuts, "; ".join(notes) or None)
 
 
 def edge_labels(texts: Sequence[str], *, below: bool, above: bool) -> list[str]:
-    """Write bins as "[0, 18)"; the label of an outermost bin shows if it holds values beyond its edge.
-
-    >>> edge_labels(["0", "18", "65"], below=False, above=True)
-    ['[0, 18)', '≥ 18']
-    """
+    """Write bins as "[0, 18)"; the label of an outermost bin shows if it holds values beyond its edge: "≥ 18"."""
     if len(texts) == 2 and (below or above):
         return ["all values" if below and above else f"≤ {texts[1]}" if below else f"≥ {texts[0]}"]
     labels = [f"[{left}, {right})" for left, right in pairwise(texts)]
     labels[-1] = f"≥ {texts[-2]}" if above else f"{labels[-1][:-1]}]"
     labels[0] = f"< {texts[1]}" if below else labels[0]
     return labels
-
-
-# ---------------------------------------------------------------- single values and labels
 
 
 def value_key(value: object) -> Hashable:
@@ -290,11 +275,7 @@ def value_text(value: object) -> str:
 
 
 def cell_text(value: object) -> str:
-    """Write a value on one line, as it may be shown; a rounding error below zero has no sign.
-
-    >>> cell_text(-1e-9), cell_text(1234), cell_text(None), cell_text("two\\nlines")
-    ('0.0000', '1,234', '–', 'two⏎lines')
-    """
+    """Write a value on one line, as it may be shown: 1,234, 0.5000, –; a rounding error below zero has no sign."""
     if value is None:
         return "–"
     if isinstance(value, float):
@@ -324,16 +305,9 @@ def short_texts(values: Sequence[Any]) -> list[str]:
 
 
 def unique_labels(labels: Sequence[str]) -> tuple[str, ...]:
-    """Number repeated labels.
-
-    >>> unique_labels(["missing", "a", "missing"])
-    ('missing', 'a', 'missing (2)')
-    """
+    """Number repeated labels: missing, missing (2)."""
     seen: dict[str, None] = {}
     for label in labels:
-        number, candidate = 1, label
-        while candidate in seen:
-            number += 1
-            candidate = f"{label} ({number})"
-        seen[candidate] = None
+        numbered = (f"{label} ({number})" for number in itertools.count(2))
+        seen[next(text for text in itertools.chain([label], numbered) if text not in seen)] = None
     return tuple(seen)

@@ -33,12 +33,7 @@ _given: ContextVar[float | None] = ContextVar("max_memory", default=None)
 
 @contextlib.contextmanager
 def max_memory(limit: float | str) -> Iterator[None]:
-    """Refuse, inside this context, what is expected to take more memory: bytes, or a text such as ``"4GB"``.
-
-    >>> with max_memory("2GB"):
-    ...     memory_text(memory_limit())
-    '2.0 GB'
-    """
+    """Refuse, inside this context, what is expected to take more memory: bytes, or a text such as ``"4GB"``."""
     token = _given.set(read_memory(limit))
     try:
         yield
@@ -47,16 +42,15 @@ def max_memory(limit: float | str) -> Iterator[None]:
 
 
 def read_memory(limit: float | str) -> float:
-    """Read an amount of memory.
+    """Read an amount of memory in bytes.
 
     >>> read_memory("1.5 GB"), read_memory("512MiB"), read_memory(1e9)
     (1500000000.0, 536870912.0, 1000000000.0)
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", str(limit).upper())
-    if isinstance(limit, str):
-        amount = float(match[1]) * _UNITS[match[2]] if match and match[2] in _UNITS else 0.0
-    else:
-        amount = float(limit)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", limit.upper()) if isinstance(limit, str) else None
+    amount = 0.0 if isinstance(limit, str) else float(limit)
+    if match and match[2] in _UNITS:
+        amount = float(match[1]) * _UNITS[match[2]]
     if not 0 < amount < float("inf"):
         raise InputError(Option("max_memory"), f" is {limit!r}; give an amount such as 4GB or 512MB")
     return amount
@@ -72,42 +66,29 @@ def need_memory(needed: float, what: str, remedy: object) -> None:
     """Refuse what takes more memory than is allowed."""
     limit = memory_limit()
     if needed > limit:
-        raise LimitError(
-            f"{what} would take about {memory_text(needed)} of memory, and the limit is {memory_text(limit)}; ",
-            remedy,
-            ", or raise the limit with ",
-            Option("max_memory"),
-        )
+        needs = f"{what} would take about {memory_text(needed)} of memory, and the limit is {memory_text(limit)}; "
+        raise LimitError(needs, remedy, ", or raise the limit with ", Option("max_memory"))
 
 
 def check_columns(count: int) -> None:
     """Refuse more columns than can be compared with each other."""
     if count > MOST_COLUMNS:
-        raise LimitError(
-            f"the table has {count:,} columns, and fairmaxent compares every pair of them, so the limit is "
-            f"{MOST_COLUMNS:,}; drop the columns that do not matter"
-        )
+        why = f"fairmaxent compares every pair of them, so the limit is {MOST_COLUMNS:,}"
+        raise LimitError(f"the table has {count:,} columns, and {why}; drop the columns that do not matter")
 
 
 def check_file_columns(count: int, path: object) -> None:
     """Refuse a file with more columns than anybody can choose from."""
     if count > MOST_FILE_COLUMNS:
-        raise LimitError(
-            f"{path} has {count:,} columns, and the limit is {MOST_FILE_COLUMNS:,}; leave out columns before you pass "
-            "the table"
-        )
+        advice = "leave out columns before you pass the table"
+        raise LimitError(f"{path} has {count:,} columns, and the limit is {MOST_FILE_COLUMNS:,}; {advice}")
 
 
 def memory_text(amount: float) -> str:
-    """Write bytes the way people say them.
-
-    >>> memory_text(80_000_000_000), memory_text(1_500_000)
-    ('80.0 GB', '1.5 MB')
-    """
-    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
-        if amount >= size:
-            return f"{amount / size:,.1f} {unit}"
-    return f"{amount / 1e3:,.1f} kB"
+    """Write bytes the way people say them: 80.0 GB."""
+    units = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+    unit, size = next((unit for unit in units if amount >= unit[1]), units[-1])
+    return f"{amount / size:,.1f} {unit}"
 
 
 @cache

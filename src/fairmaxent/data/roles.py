@@ -1,11 +1,8 @@
-"""Roles: which columns are the outcome, the protected ones, and those within whose strata groups are compared.
-
-A `Reading` is a table as every fit sees it: its columns in their roles, its distinct rows in codes, and what it takes
-to give rows like its own back.
-"""
+"""Roles: which columns are the outcome, the protected ones, and those within whose strata groups are compared."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -67,7 +64,15 @@ class Roles:
         for role, names in (("outcome", outcomes), ("protected", protected), ("stratum", within)):
             for name in names:
                 _check_role(domain.attribute(name), role)
-        roles._check_size()
+        sizes = {attribute.name: attribute.size for attribute in roles.attributes}
+        if (cells := math.prod(sizes.values())) > LARGEST_ROOT:
+            shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+            raise LevelError(
+                f"outcome and protected columns{' and strata' if within else ''} together have {cells:,} "
+                f"combinations of levels ({shown}), more than {LARGEST_ROOT:,}. Merge levels, use fewer bins (",
+                Option("bins"),
+                f"), or {'compare within' if within else 'protect'} fewer columns.",
+            )
         return roles
 
     @cached_property
@@ -158,33 +163,15 @@ class Roles:
             raise LevelError(Option("favourable"), " is empty; name an outcome level, or leave it out for every level")
         return tuple(sorted({attribute.exact_level(value) for value in values}))
 
-    def _check_size(self) -> None:
-        sizes = [attribute.size for attribute in self.attributes]
-        cells = int(np.prod([float(size) for size in sizes]))
-        if cells > LARGEST_ROOT:
-            shown = ", ".join(f"{name}: {size}" for name, size in zip(self.names, sizes, strict=True))
-            raise LevelError(
-                f"outcome and protected columns{' and strata' if self.strata else ''} together have {cells:,} "
-                f"combinations of levels ({shown}), more than {LARGEST_ROOT:,}. Merge levels, use fewer bins (",
-                Option("bins"),
-                f"), or {'compare within' if self.strata else 'protect'} fewer columns.",
-            )
-
 
 def _check_role(attribute: Attribute, role: str) -> None:
     """Refuse a column of the root with a single level, or whose rare levels would be lumped together."""
     if attribute.size < 2:
-        raise LevelError(
-            f"{role} column {attribute.name!r} has a single level ({attribute.labels[0]!r}); at least two are needed "
-            "to compare. Choose another column, or add rows with another level."
-        )
+        advice = "at least two are needed to compare. Choose another column, or add rows with another level."
+        raise LevelError(f"{role} column {attribute.name!r} has a single level ({attribute.labels[0]!r}); {advice}")
     if attribute.edges is None and not attribute.is_value_coded:
-        raise LevelError(
-            f"{role} column {attribute.name!r} has {len(attribute.values)} levels, too many to compare group by group. "
-            "Merge levels beforehand, or raise ",
-            Option("max_levels"),
-            ".",
-        )
+        many = f"{len(attribute.values)} levels, too many to compare group by group. Merge levels beforehand, or raise "
+        raise LevelError(f"{role} column {attribute.name!r} has {many}", Option("max_levels"), ".")
 
 
 def read_columns(option: str, names: str | Sequence[str]) -> list[str]:
@@ -232,30 +219,21 @@ class Reading:
     columns: tuple[str, ...]  # all columns of the table, in order, the weight column too
     roles: Roles
     table: Counted  # distinct rows as block codes
-    design: Reals | None
-    """Design weights, one per input row, 1 on average; None: there are none, or an engine keeps the rows."""
+    design: Reals | None  # one per input row, 1 on average; None: there are none, or an engine keeps the rows
     weight_column: frames.Column | None  # a single 1 of the weight column's name and dtype
     positions: Positions | None = None  # raw values of the input rows; None: they are drawn inside their levels
     redrawn: RedrawnValues | None = None
     weight_scale: WeightScale = UNSCALED
-    left_out: tuple[str, ...] = ()
-    """Columns of the table that look like identifiers and are not to be kept; they are no columns here."""
+    left_out: tuple[str, ...] = ()  # columns that look like identifiers and are not to be kept; not among `columns`
 
 
 def without_identifiers(domain: Domain, keep: Collection[str] | None) -> tuple[Domain, tuple[str, ...]]:
-    """Return the domain without the columns that look like identifiers, and their names; None keeps all of them.
-
-    Those that are to be kept are noted.
-    """
+    """Return the domain without columns that look like identifiers, and their names; those to keep (None: all) stay."""
     if keep is None or not domain.identifiers:
         return domain, ()
     left_out = tuple(name for name in domain.identifiers if name not in keep)
-    kept = [
-        f"column {name!r} looks like an identifier and was kept, so rows, models and reports may hold its values"
-        for name in domain.identifiers
-        if name in keep
-    ]
-    narrowed = domain.without(left_out)
+    narrowed, note = domain.without(left_out), "was kept, so rows, models and reports may hold its values"
+    kept = [f"column {name!r} looks like an identifier and {note}" for name in narrowed.identifiers]
     return replace(narrowed, notes=(*narrowed.notes, *kept)), left_out
 
 
@@ -265,18 +243,11 @@ def per_average(table: Counted, roles: Roles, scale: WeightScale) -> Counted:
 
 
 def redrawn_values(detail: DetailOption | None, domain: Domain, why: str | None) -> RedrawnValues | None:
-    """Say which exact values no row keeps, because of what was asked for or of ``why``; refuse if they were asked for.
-
-    None: rows keep all of them.
-    """
+    """Say which exact values no row keeps, because of what was asked for or of ``why``; None: rows keep all of them."""
     if detail != "bins" and why is None:
         return None
     if detail == "rows":
-        raise InputError(
-            Option("detail", "rows"),
-            f" is not available: {why}. Use ",
-            Option("detail", "bins"),
-            ", or fit a table in memory with its own Domain.",
-        )
+        advice = (". Use ", Option("detail", "bins"), ", or fit a table in memory with its own Domain.")
+        raise InputError(Option("detail", "rows"), f" is not available: {why}", *advice)
     shared = tuple(attribute.name for attribute in domain.attributes if not attribute.is_value_coded)
     return RedrawnValues(shared, None if detail == "bins" else why) if shared else None

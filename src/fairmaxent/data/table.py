@@ -1,9 +1,8 @@
 """The data, compressed: distinct rows and how often each occurs (the paper's S and n_α), their blocks and their spread.
 
-A block is one attribute, or several pooled into one alphabet (their cross product). Block 0, the *root*, always pools
-the outcome with the protected attributes, so that every fairness statement is a statement about one block. The other
-attributes are blocks of their own. Vectors over the *levels* of all blocks, one block after the other, are the common
-currency of priors and features: a potential per level goes in, a probability per level comes out.
+A block is one attribute, or several pooled into one alphabet (their cross product). Block 0, the *root*, pools the
+outcome with the protected attributes, so that every fairness statement is about one block. Vectors over the *levels* of
+all blocks are the common currency of priors and features: potentials go in, probabilities come out.
 """
 
 from __future__ import annotations
@@ -77,12 +76,10 @@ class Blocks:
         """Undo :meth:`pool`."""
         codes = np.empty((len(pooled), len(self.sizes)), dtype=np.min_scalar_type(max(self.sizes)), order="F")
         for number, block in enumerate(self.members):
-            if len(block) == 1:
-                codes[:, block[0]] = pooled[:, number]
-                continue
-            digits = np.unravel_index(pooled[:, number].astype(np.intp), self.shape(number))
-            for attribute, column in zip(block, digits, strict=True):
-                codes[:, attribute] = column
+            column, shape = pooled[:, number], self.shape(number)
+            digits = [column] if len(block) == 1 else np.unravel_index(column.astype(np.intp), shape)
+            for attribute, digit in zip(block, digits, strict=True):
+                codes[:, attribute] = digit
         return codes
 
     def spread(self, values: Mapping[int, Reals]) -> Reals:
@@ -120,20 +117,28 @@ class Counted(Protocol):
         """Whether the distinct row of each input row is known."""
 
     @property
+    def sums(self) -> Reals:
+        """Distinct rows, input rows, the total of their weights and of their squared weights."""
+
+    @property
     def distinct(self) -> int:
         """Number of distinct rows."""
+        return int(self.sums[0])
 
     @property
     def size(self) -> int:
         """Number of input rows."""
+        return round(float(self.sums[1]))
 
     @property
     def total(self) -> float:
         """N: the total weight of the rows."""
+        return float(self.sums[2])
 
     @property
     def worth(self) -> float:
-        """How many equally weighted input rows would carry as much information."""
+        """(Σw)²/Σw² over the input rows: how many equally weighted ones would carry as much information (Kish)."""
+        return float(effective_rows(*self.sums[2:]))
 
     def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
         """Sum the rows by the levels of a few columns at a time, one axis each; ``sizes`` are those of all columns."""
@@ -152,7 +157,7 @@ class Counted(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(Counted):
     """Distinct rows in lexicographic order, their weights n_α, and where each input row went if rows were kept."""
 
     codes: Codes  # (distinct, columns)
@@ -165,8 +170,7 @@ class Table:
     @classmethod
     def compress(cls, codes: Codes, sizes: Sequence[int], weight: Reals | None = None) -> Table:
         """Merge equal rows; ``weight`` are design weights, one per row."""
-        keys, span = row_keys(codes, sizes)
-        first, inverse = _distinct(keys, span)
+        first, inverse = _distinct(*row_keys(codes, sizes))
         return cls.tallied(np.asfortranarray(codes[first]), inverse, weight)
 
     @classmethod
@@ -182,10 +186,8 @@ class Table:
     def inverse(self) -> NDArray[np.intp]:
         """The distinct row of each input row."""
         if self.places is None:
-            raise InputError(
-                "an engine counted the rows of this fit, so individual rows are not available; use "
-                "fit.weigh(lazy_frame), or fit a table in memory"
-            )
+            advice = "use fit.weigh(lazy_frame), or fit a table in memory"
+            raise InputError(f"an engine counted the rows of this fit, so individual rows are not available; {advice}")
         return self.places
 
     @property
@@ -205,25 +207,10 @@ class Table:
         """Whether the distinct row of each input row is known."""
         return self.places is not None
 
-    @property
-    def distinct(self) -> int:
-        """Number of distinct rows."""
-        return len(self.codes)
-
-    @property
-    def size(self) -> int:
-        """Number of input rows."""
-        return round(float(self.rows.sum()))
-
-    @property
-    def total(self) -> float:
-        """N: the total weight of the rows."""
-        return float(self.counts.sum())
-
-    @property
-    def worth(self) -> float:
-        """(Σw)²/Σw² over the input rows: how many equally weighted ones would carry as much information (Kish)."""
-        return float(effective_rows(self.total, float(self.squares.sum())))
+    @cached_property
+    def sums(self) -> Reals:
+        """Distinct rows, input rows, the total of their weights and of their squared weights."""
+        return np.array([len(self.codes), self.rows.sum(), self.counts.sum(), self.squares.sum()])
 
     def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
         """Sum the rows by the levels of a few columns at a time, one axis each; ``sizes`` are those of all columns."""
@@ -231,8 +218,7 @@ class Table:
         tables = []
         for columns in wanted:
             shape = [sizes[column] for column in columns]
-            alone = len(columns) == 1
-            cells = self.codes[:, columns[0]] if alone else ravel(self.codes[:, list(columns)], shape)
+            cells = self.codes[:, columns[0]] if len(columns) == 1 else ravel(self.codes[:, list(columns)], shape)
             tables.append(tally(cells, summed, int(np.prod(shape))).reshape(shape))
         return tables
 
@@ -289,26 +275,17 @@ def equal_steps(weights: Reals, count: int) -> NDArray[np.intp]:
 
 
 def grouped_rows(groups: NDArray[np.intp], count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return rows one group after the other, and where each of ``count`` groups begins; rows of group -1 are left out.
-
-    >>> grouped_rows(np.array([1, -1, 0, 1]), 2)
-    (array([2, 0, 3]), array([0, 1]))
-    """
+    """Return rows one group after the other, and where each of ``count`` groups begins; group -1 is left out."""
     shifted = (groups + 1).astype(np.min_scalar_type(count))  # numpy sorts small integers much faster
     starts = np.cumsum(np.bincount(shifted, minlength=count + 1))[:-1]
     return np.argsort(shifted, kind="stable")[starts[0] :], starts - starts[0]
 
 
 def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
-    """One integer per row, equal for equal rows and in their lexicographic order, and its exclusive bound.
-
-    The digits of a row are packed in mixed radix. Where that would overflow, the part packed so far is
-    replaced by its rank among the rows at hand, which keeps both equality and order.
-    """
-    keys = np.zeros(len(codes), dtype=np.int64)
-    span = 1
+    """One integer per row, equal for equal rows and in their lexicographic order, and its exclusive bound."""
+    keys, span = np.zeros(len(codes), dtype=np.int64), 1
     for column, size in zip(codes.T, sizes, strict=True):
-        if span * size > _LARGEST_KEY:
+        if span * size > _LARGEST_KEY:  # the part packed so far becomes its rank, which keeps equality and order
             distinct, keys = np.unique(keys, return_inverse=True)
             span = len(distinct)
         keys *= size
@@ -351,17 +328,16 @@ class Spread:
 
     @classmethod
     def of(cls, table: Table, mass: Reals, size: int) -> Spread:
-        """Give each distinct row its ``mass``, which its input rows share as they share its count.
-
-        The cells are the ``size`` levels of the first column.
-        """
+        """Give each distinct row its ``mass``, shared like its count; the cells are the levels of the first column."""
         cells = table.codes[:, 0]
         ratio = mass / np.where(table.counts > 0, table.counts, 1.0)
-        return cls(
-            tally(cells, mass, size),
-            tally(cells, ratio**2 * table.squares, size),
-            highest(cells, ratio * table.largest, size),
-        )
+        squares = tally(cells, ratio**2 * table.squares, size)
+        return cls(tally(cells, mass, size), squares, highest(cells, ratio * table.largest, size))
+
+    @classmethod
+    def stacked(cls, spreads: Sequence[Spread]) -> Spread:
+        """Put the cells of several along a new first axis."""
+        return cls(*(np.stack([getattr(part, name) for part in spreads]) for name in ("total", "squares", "largest")))
 
     @property
     def effective_rows(self) -> Reals:
@@ -379,9 +355,3 @@ class Spread:
     def over(self, axes: tuple[int, ...]) -> Spread:
         """Merge the cells along some axes; no input row may be in two of them."""
         return Spread(self.total.sum(axis=axes), self.squares.sum(axis=axes), self.largest.max(axis=axes))
-
-
-def joined(spreads: Sequence[Spread]) -> Spread:
-    """Merge the spreads of different rows, cell by cell."""
-    stacked = (np.stack([getattr(part, name) for part in spreads]) for name in ("total", "squares", "largest"))
-    return Spread(*stacked).over((0,))

@@ -70,17 +70,19 @@ def _prepare_large(scores: str, charges: str) -> Columns:
     header, *lines = (line.split(",") for line in scores.splitlines())
     # The authors split lines at every comma and drop those that become longer, i.e. with a comma inside a cell.
     records = [dict(zip(header, fields, strict=True)) for fields in lines if len(fields) == len(header)]
-    rows = [_row(record, offences[record["c_charge_desc"]]) for record in records if _is_kept(record, offences)]
+    # Those whose charge, time in jail and score are known.
+    rows = [
+        _row(record, offences[record["c_charge_desc"]])
+        for record in records
+        if record["c_charge_desc"] in offences and record["c_jail_in"] and record["c_jail_out"]
+        if int(record["decile_score"]) > 0
+    ]
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def _is_kept(record: Mapping[str, str], offences: Mapping[str, object]) -> bool:
-    """Whether the charge, the time in jail and the score are known."""
-    jailed = record["c_jail_in"] and record["c_jail_out"]
-    return bool(record["c_charge_desc"] in offences and jailed and int(record["decile_score"]) > 0)
-
-
 def _row(record: Mapping[str, str], offences: Mapping[str, int]) -> dict[str, int]:
+    begin, end = (datetime.datetime.fromisoformat(record[name]) for name in ("c_jail_in", "c_jail_out"))
+    days = abs((begin - end).days)  # begun, as the authors count: a negative difference is rounded away from zero
     return {
         "sex": int(record["sex"] == "Female"),
         "age": bisect_left(_AGES, int(record["age"])),
@@ -90,14 +92,8 @@ def _row(record: Mapping[str, str], offences: Mapping[str, int]) -> dict[str, in
         "juv_misd_count": int(record["juv_misd_count"]),
         "juv_other_count": int(record["juv_other_count"]),
         "priors_count": bisect_left(_PRIORS, int(record["priors_count"])),
-        "jail_class": bisect_left(_MONTHS, _days_in_jail(record) / _DAYS_OF_A_MONTH),
+        "jail_class": bisect_left(_MONTHS, days / _DAYS_OF_A_MONTH),
         "c_charge_degree": _DEGREES[record["c_charge_degree"]],
         **offences,
         "is_recid": int(record["is_recid"]),
     }
-
-
-def _days_in_jail(record: Mapping[str, str]) -> int:
-    """Return the days begun, as the authors count them; 0 if the release is not after the entry."""
-    begin, end = (datetime.datetime.fromisoformat(record[name]) for name in ("c_jail_in", "c_jail_out"))
-    return abs((begin - end).days)  # a negative difference is rounded away from zero

@@ -117,15 +117,12 @@ def _files(wanted: NDArray[np.intp], size: int) -> list[tuple[int, NDArray[np.in
 # ---------------------------------------------------------------- on the workers
 
 
-def _tilted(_: Any, rows: Rows, prior: Prior, potentials: Reals, log_share: float) -> TiltedMixture | None:
-    local = attached(prior, rows, log_share)
-    return None if local is None else local.tilt(potentials)
+def _tilted(_: Any, rows: Rows, prior: Prior, potentials: Reals, log_share: float) -> TiltedMixture:
+    return attached(prior, rows, log_share).tilt(potentials)
 
 
-def _masses(tilted: TiltedMixture | None, blocks: Blocks) -> Reals:
+def _masses(tilted: TiltedMixture, blocks: Blocks) -> Reals:
     """Logarithm of the partition's mass in each level of the root."""
-    if tilted is None:
-        return np.full(blocks.levels[0], -np.inf)
     with np.errstate(divide="ignore"):
         return np.asarray(tilted.log_partition + np.log(tilted.levels[blocks.slices[0]]))
 

@@ -19,19 +19,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import Choice, largest_remainders
-from fairmaxent.data.table import (
-    Blocks,
-    Broken,
-    Codes,
-    Reals,
-    Spread,
-    Summed,
-    Table,
-    effective_rows,
-    equal_steps,
-    joined,
-    row_keys,
-)
+from fairmaxent.data.table import Blocks, Broken, Codes, Counted, Reals, Spread, Summed, Table, equal_steps, row_keys
 from fairmaxent.engines.cluster_tasks import gathered, merged, results, spread
 from fairmaxent.engines.lazy_counts import CountColumns, keyed, table_of
 from fairmaxent.engines.lazy_frame import Lazy
@@ -46,19 +34,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Partitions:
+class Partitions(Counted):
     """Tables that together hold each distinct row once; everything but sums stays on the workers."""
 
     client: Client
     blocks: Blocks
     parts: tuple[Future, ...]  # each a Table
-    sizes: Reals  # (parts, 4): distinct rows, input rows, total and squares of each partition
+    sizes: Reals  # (parts, 4): the sums of each partition
     keeps_rows = False  # which distinct row each input row is
 
     @classmethod
     def of(cls, client: Client, blocks: Blocks, parts: Sequence[Future]) -> Partitions:
         """Keep the partitions that have rows."""
-        sizes = np.array(gathered(client, _sizes, parts))
+        sizes = np.array(gathered(client, _sums, parts))
         kept = np.flatnonzero(sizes[:, 0])
         return cls(client, blocks, tuple(parts[int(part)] for part in kept), sizes[kept])
 
@@ -71,24 +59,9 @@ class Partitions:
         return Partitions.of(self.client, self.blocks, merged)
 
     @property
-    def distinct(self) -> int:
-        """Number of distinct rows."""
-        return int(self.sizes[:, 0].sum())
-
-    @property
-    def size(self) -> int:
-        """Number of input rows."""
-        return int(self.sizes[:, 1].sum())
-
-    @property
-    def total(self) -> float:
-        """N: the total weight of the rows."""
-        return float(self.sizes[:, 2].sum())
-
-    @property
-    def worth(self) -> float:
-        """(Σw)²/Σw² over the input rows."""
-        return float(effective_rows(self.total, float(self.sizes[:, 3].sum())))
+    def sums(self) -> Reals:
+        """Those of all partitions."""
+        return np.array([column.sum() for column in self.sizes.T])
 
     def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
         """Sum the rows by the levels of a few columns at a time, on the workers."""
@@ -110,9 +83,8 @@ class Partitions:
         shares = largest_remainders(self.sizes[:, 2], rows)
         asked = np.flatnonzero(shares)
         steps = [int(shares[part]) for part in asked]
-        table = _joined(
-            gathered(self.client, _steps, [self.parts[part] for part in asked], beside=[steps]), self.blocks
-        )
+        tables = gathered(self.client, _steps, [self.parts[part] for part in asked], beside=[steps])
+        table = _joined(tables, self.blocks)
         equal = np.full(rows, self.total / rows)
         return replace(table, counts=equal, squares=equal**2)
 
@@ -133,11 +105,11 @@ class Partitions:
     def spread(self, tilted: TiltedPartitions) -> Spread:
         """Spread the weights of tilted rows over the input rows, partition by partition."""
         shared = {"potentials": tilted.potentials, "log_partition": tilted.log_partition}
-        return cast(Spread, merged(self.client, _spread, joined, self.parts, beside=[tilted.rows.parts], **shared))
+        return cast(Spread, merged(self.client, _spread, _united, self.parts, beside=[tilted.rows.parts], **shared))
 
 
-def _sizes(table: Table) -> list[float]:
-    return [table.distinct, table.size, table.total, float(table.squares.sum())]
+def _sums(table: Table) -> Reals:
+    return table.sums
 
 
 def _added(lists: list[list[Reals]]) -> list[Reals]:
@@ -225,9 +197,8 @@ class PartitionedRows:
 
     def log_probability(self, codes: Codes) -> Reals:
         """log w(α), −∞ off the rows; no row is in two partitions."""
-        return np.asarray(
-            merged(self.weighted.client, _log_probability, partial(np.max, axis=0), self.parts, codes=codes)
-        )
+        highest = partial(np.max, axis=0)
+        return np.asarray(merged(self.weighted.client, Rows.log_probability, highest, self.parts, codes=codes))
 
     def thinned(self, rows: int) -> Prior:
         """Bring rows at equal steps of the running weight into memory."""
@@ -272,7 +243,7 @@ class TiltedPartitions:
     def _parts(self) -> tuple[list[Future], Reals]:
         """The tilted partitions, kept on the workers for the next draw, and the mass of each in each root level."""
         client = self.rows.weighted.client
-        parts = spread(client, _kept_tilt, self.rows.parts, potentials=self.potentials)
+        parts = spread(client, Rows.tilt, self.rows.parts, potentials=self.potentials)
         masses = gathered(client, _root_masses, parts, blocks=self.rows.blocks, log_partition=self.log_partition)
         return parts, np.array(masses)
 
@@ -303,11 +274,13 @@ def _with_rows(prior: Prior, rows: Rows) -> Prior:
 
 def _spread(table: Table, rows: Rows, potentials: Reals, log_partition: float) -> Spread:
     """Spread the weights of one partition; ``log_partition`` is that of all of them."""
-    size = rows.blocks.levels[0]
-    if not rows.rows:
-        return Spread(np.zeros(size), np.zeros(size), np.zeros(size))
     tilted = rows.tilt(potentials)
-    return Spread.of(table, np.exp(tilted.log_partition - log_partition) * tilted.on(table.codes), size)
+    mass = np.exp(tilted.log_partition - log_partition) * tilted.on(table.codes)
+    return Spread.of(table, mass, rows.blocks.levels[0])
+
+
+def _united(spreads: list[Spread]) -> Spread:
+    return Spread.stacked(spreads).over((0,))
 
 
 def _divergence(table: Table, rows: Rows, density: Density, total: float) -> float:
@@ -315,8 +288,6 @@ def _divergence(table: Table, rows: Rows, density: Density, total: float) -> flo
     if not table.total:
         return 0.0
     prior, share = attached(density.prior, rows), table.total / total
-    if prior is None:
-        return np.inf
     return share * (divergence_in_memory(table, replace(density, prior=prior)) + float(np.log(share)))
 
 
@@ -326,38 +297,22 @@ def _rows(table: Table, blocks: Blocks, total: float) -> Rows:
 
 
 def _size_and_floor(rows: Rows) -> tuple[int, float]:
-    return rows.rows, rows.log_floor() if rows.rows else np.inf
+    return rows.rows, rows.log_floor()
 
 
-def _tilted(rows: Rows, potentials: Reals, take: Callable[[TiltedRows], Reals]) -> Weighed | None:
-    """Return log Σ and what ``take`` returns for one tilted partition; None if it has no rows."""
-    if not rows.rows:
-        return None
+def _tilted(rows: Rows, potentials: Reals, take: Callable[[TiltedRows], Reals]) -> Weighed:
+    """Return log Σ and what ``take`` returns for one tilted partition."""
     tilted = rows.tilt(potentials)
     return tilted.log_partition, take(tilted)
 
 
-def _mixed(weighed: list[Weighed | None]) -> Weighed | None:
+def _mixed(weighed: list[Weighed]) -> Weighed:
     """Mix partitions: the tilted share of each is ∝ its partition function."""
-    present = [part for part in weighed if part is not None]
-    if not present:
-        return None
-    log_partition, shares = softmax(np.array([log_sum for log_sum, _ in present]))
-    mixture = sum(share * values for share, (_, values) in zip(shares, present, strict=True))
-    return log_partition, np.asarray(mixture)
+    log_partition, shares = softmax(np.array([log_sum for log_sum, _ in weighed]))
+    return log_partition, np.asarray(sum(share * values for share, (_, values) in zip(shares, weighed, strict=True)))
 
 
-def _log_probability(rows: Rows, codes: Codes) -> Reals:
-    return rows.log_probability(codes) if rows.rows else np.full(len(codes), -np.inf)
-
-
-def _kept_tilt(rows: Rows, potentials: Reals) -> TiltedRows | None:
-    return rows.tilt(potentials) if rows.rows else None
-
-
-def _root_masses(tilted: TiltedRows | None, blocks: Blocks, log_partition: float) -> Reals:
-    if tilted is None:
-        return np.zeros(blocks.levels[0])
+def _root_masses(tilted: TiltedRows, blocks: Blocks, log_partition: float) -> Reals:
     return np.asarray(np.exp(tilted.log_partition - log_partition) * tilted.levels[blocks.slices[0]])
 
 
@@ -365,15 +320,9 @@ def _draw(tilted: TiltedRows, roots: NDArray[np.intp], seed: int, spread: bool) 
     return tilted.draw(roots, np.random.default_rng(seed), spread=spread).codes
 
 
-def attached(prior: Prior, rows: Rows, log_share: float = 0.0) -> Mixture | None:
-    """Put the rows of a partition into a prior, and scale the shares of its other parts by exp(``log_share``).
-
-    None if nothing is left: the prior consists of rows only, and the partition has none of positive weight.
-    """
+def attached(prior: Prior, rows: Rows, log_share: float = 0.0) -> Mixture:
+    """Put the rows of a partition into a prior, and scale the shares of its other parts by exp(``log_share``)."""
     parts, log_shares = (prior.parts, prior.log_shares) if isinstance(prior, Mixture) else ((prior,), np.zeros(1))
-    kept = [
-        (rows, share) if isinstance(part, Rows) else (part, share + log_share)
-        for part, share in zip(parts, log_shares, strict=True)
-        if not isinstance(part, Rows) or rows.rows
-    ]
-    return Mixture(tuple(part for part, _ in kept), np.array([share for _, share in kept])) if kept else None
+    are_rows = [isinstance(part, Rows) for part in parts]
+    attached = tuple(rows if is_rows else part for part, is_rows in zip(parts, are_rows, strict=True))
+    return Mixture(attached, np.where(are_rows, log_shares, log_shares + log_share))

@@ -7,7 +7,7 @@ engine: the frequent values stay, and of the others every k-th, in ascending ord
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -164,8 +164,7 @@ def _learn_column(values: Values, options: ColumnOptions) -> Domain:
     """Learn one column from its values, each of which it has once."""
     column = values.column
     name = column.columns[0]
-    own = {part: _only(name, getattr(options, part)) for part in ("kinds", "bins", "order", "features")}
-    learned, _ = Domain.learn_rows(column, replace(options, names=[name], **own), weights=values.weights)
+    learned, _ = Domain.learn_rows(column, options, weights=values.weights)
     (attribute,) = learned.attributes
     distinct = values.distinct - (attribute.missing is not None)
     is_identifier = looks_like_identifier(attribute, values.rows, distinct=distinct)
@@ -175,10 +174,6 @@ def _learn_column(values: Values, options: ColumnOptions) -> Domain:
     what = f"column {name!r} has {values.distinct:,} values, too many to keep all"
     note = f"{what}: {len(column):,} of them were kept to make the bins, and only these can be drawn"
     return replace(learned, notes=(*learned.notes, note))
-
-
-def _only(name: str, given: Any) -> Any:
-    return {key: value for key, value in given.items() if key == name} if isinstance(given, Mapping) else given
 
 
 def check_known(lazy: Lazy, domain: Domain, progress: Progress = silent) -> None:

@@ -13,22 +13,16 @@ import narwhals as nw
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Encoded
 from fairmaxent.data.declaration import Declaration
-from fairmaxent.data.domain import Domain, bound, check_domain
+from fairmaxent.data.domain import Domain, fitting
 from fairmaxent.data.frames import UNSCALED, WeightScale, read_weights
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.roles import DetailOption, Reading, Roles, per_average, redrawn_values, without_identifiers
 from fairmaxent.data.table import Blocks, Counted, Reals, Spread, Table
+from fairmaxent.engines import lazy_frame
+from fairmaxent.engines.cluster_partitions import Partitions, TiltedPartitions, count_on_workers
+from fairmaxent.engines.cluster_tasks import active_client
 from fairmaxent.engines.lazy_counts import count_rows, lazy_weight_scale, with_shifted_weights
-from fairmaxent.engines.lazy_frame import (
-    Lazy,
-    check_column,
-    check_known,
-    collect,
-    engine_errors,
-    learn_domain,
-    names_of,
-    open_lazy,
-)
+from fairmaxent.engines.lazy_frame import Lazy, collect
 from fairmaxent.errors import InputError
 from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import Density, Prior, Tilted, divergence_in_memory
@@ -57,10 +51,10 @@ class ReadingRequest:
 
 def read_rows(frame: Any, request: ReadingRequest) -> Reading:
     """Read a table where its rows are."""
-    lazy = open_lazy(frame)
+    lazy = lazy_frame.open_lazy(frame)
     if lazy is None:
         return _read_in_memory(frames.open_frame(frame), request)
-    with engine_errors(lazy):
+    with lazy_frame.engine_errors(lazy):
         return _read_lazily(lazy, request)
 
 
@@ -105,12 +99,11 @@ def read_domain(
     """
     attributes = frame if weight is None else frame.drop(weight)
     if domain is None:
-        whole, encoded = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
+        whole, columns = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
         domain, left_out = without_identifiers(whole, keep)
-        return domain, encoded.without([whole.index(name) for name in left_out]), left_out
-    domain = bound(domain, attributes)
-    check_domain(domain, attributes, weight)
-    domain, left_out = without_identifiers(domain, keep)
+        kept = [column for column in columns if column.attribute.name not in left_out]
+        return domain, Encoded.stacked(kept), left_out
+    domain, left_out = without_identifiers(fitting(domain, attributes, weight), keep)
     return domain, domain.encode_rows(attributes), left_out
 
 
@@ -120,7 +113,7 @@ def read_domain(
 def _read_lazily(lazy: Lazy, request: ReadingRequest) -> Reading:
     """Count the distinct rows."""
     for name in (request.outcome, *request.also, *request.protected, *request.within):
-        check_column(lazy, name)
+        lazy_frame.check_column(lazy, name)
     weight = request.weight
     scale = UNSCALED if weight is None else lazy_weight_scale(lazy, weight)
     shifted = lazy if weight is None else with_shifted_weights(lazy, weight, scale)
@@ -128,7 +121,7 @@ def _read_lazily(lazy: Lazy, request: ReadingRequest) -> Reading:
     roles = request.roles(domain)
     request.progress("count", 0.0)
     return Reading(
-        columns=tuple(name for name in names_of(lazy) if name not in left_out),
+        columns=tuple(name for name in lazy_frame.names_of(lazy) if name not in left_out),
         roles=roles,
         table=per_average(_count_lazily(shifted, roles, weight), roles, scale),
         design=None,
@@ -143,22 +136,17 @@ def _lazy_domain(lazy: Lazy, request: ReadingRequest) -> tuple[Domain, tuple[str
     """Learn the domain, or check the one that is given, and take identifiers out; the weight column is no attribute."""
     weight, keep = request.weight, request.keep
     if request.domain is None:
-        return without_identifiers(learn_domain(lazy, weight=weight, progress=request.progress), keep)
+        return without_identifiers(lazy_frame.learn_domain(lazy, weight=weight, progress=request.progress), keep)
     first = collect(lazy.head(1))
     head = first if weight is None else first.drop(weight)
-    domain = bound(request.domain, head)
-    check_domain(domain, head, weight)
-    domain, left_out = without_identifiers(domain, keep)
-    check_known(lazy, domain, request.progress)
+    domain, left_out = without_identifiers(fitting(request.domain, head, weight), keep)
+    lazy_frame.check_known(lazy, domain, request.progress)
     return domain, left_out
 
 
 def _count_lazily(lazy: Lazy, roles: Roles, weight: str | None) -> Counted:
     """Count inside the engine; the rows of a Dask frame stay on the workers of the cluster that is at hand."""
     if lazy.implementation.is_dask():
-        from fairmaxent.engines.cluster_partitions import count_on_workers
-        from fairmaxent.engines.cluster_tasks import active_client
-
         client = active_client()
         if client is not None:
             return count_on_workers(client, lazy, roles.domain, roles.blocks, weight)
@@ -171,20 +159,18 @@ class RowWeights(Tilted, Protocol):
     @property
     def rows(self) -> Prior:
         """The rows with their old weights."""
-        ...
 
 
 def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
     """Return w as a prior."""
-    elsewhere: Any = weighted
-    prior: Prior = Rows.of(blocks, weighted) if isinstance(weighted, Table) else elsewhere.prior(blocks)
-    return prior
+    return Rows.of(blocks, weighted) if isinstance(weighted, Table) else cast(Partitions, weighted).prior(blocks)
 
 
 def divergence(rows: Counted, density: Density) -> float:
     """Return KL(rows‖p)."""
-    elsewhere: Any = rows
-    return float(divergence_in_memory(rows, density) if isinstance(rows, Table) else elsewhere.divergence(density))
+    if isinstance(rows, Table):
+        return divergence_in_memory(rows, density)
+    return cast(Partitions, rows).divergence(density)
 
 
 def tilted_rows(tilted: Tilted) -> tuple[float, RowWeights] | None:
@@ -196,9 +182,8 @@ def tilted_rows(tilted: Tilted) -> tuple[float, RowWeights] | None:
 
 def row_spread(table: Counted, tilted: Tilted) -> Spread:
     """Spread the weights of tilted rows over the input rows of a table, by the levels of its first column."""
-    elsewhere: Any = table
     if not isinstance(tilted, TiltedRows):
-        return cast(Spread, elsewhere.spread(tilted))
+        return cast(Partitions, table).spread(cast(TiltedPartitions, tilted))
     rows = table.collect()
     return Spread.of(rows, tilted.on(rows.codes), tilted.rows.blocks.levels[0])
 

@@ -12,8 +12,7 @@ say of people in general. The risk is what is left: the rate beyond that of the 
 with the errors of both rates carried on, and cut to [0, 1]. Without control rows, the rate itself is reported; the
 risk cannot be larger, as (a − c) / (1 − c) ≤ a.
 
-Linkability, inference and membership start from the new rows that are nearest to people, as anonymeter does it: one
-search serves all three.
+Linkability, inference and membership start from the new rows that are nearest to people: one search serves all three.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from fairmaxent.data.roles import read_columns
 from fairmaxent.data.table import Mask, Reals, tally
 from fairmaxent.errors import ColumnError, InputError
 from fairmaxent.evaluation.pooled import Nearest, Pooled, Rows, TableName, nearest
+from fairmaxent.metrics.trial import Score
 
 Judgement = Literal["high", "low", "uncertain", "needs control"]
 
@@ -62,12 +62,9 @@ class SuccessRate:
 
 
 @dataclass(frozen=True)
-class Risk:
+class Risk(Score):
     """How much more often an attack succeeds against people in the real table than against other people."""
 
-    value: float
-    low: float
-    high: float
     attempts: int
     """How many people, or guesses, were tried."""
     rate: float
@@ -114,8 +111,6 @@ class CopiedRows:
     """New rows that equal a real row."""
 
     copies: int
-    of_one_person: int
-    """Those that equal exactly one real row."""
     by_chance: float
     """The share of the new rows that would be copies if nobody was copied."""
     risk: Risk
@@ -142,22 +137,14 @@ def copied_rows(pooled: Pooled, *, confidence: float) -> CopiedRows:
     copies, by_chance = int(np.count_nonzero(times["real"][new])), _by_chance(tables, times)
     overlap = None
     if "control" in tables:  # by chance, as many of them would equal a real row as real rows equal another one
-        shared, doubles = np.count_nonzero(times["real"][tables["control"]]), np.count_nonzero(times["real"][real] > 1)
-        overlap = Risk.of(int(shared), len(tables["control"]), (int(doubles), len(real)), confidence=confidence)
+        overlap = Risk.of_hits([times["real"][tables["control"]] > 0, times["real"][real] > 1], confidence)
     lone = {}
     for column in pooled.columns:
         met = np.unique(column.codes[pooled.parts["new"]])
-        lone[column.name] = int(
-            np.count_nonzero(tally(column.codes[pooled.parts["real"]], None, column.size)[met] == 1)
-        )
-    return CopiedRows(
-        copies=copies,
-        of_one_person=int(np.count_nonzero(times["real"][new] == 1)),
-        by_chance=by_chance,
-        risk=Risk.of(copies, len(new), (by_chance * len(new), len(new)), confidence=confidence),
-        control_overlap=overlap,
-        lone_values={name: count for name, count in lone.items() if count},
-    )
+        people = tally(column.codes[pooled.parts["real"]], None, column.size)
+        lone[column.name] = int(np.count_nonzero(people[met] == 1))
+    risk = Risk.of(copies, len(new), (by_chance * len(new), len(new)), confidence=confidence)
+    return CopiedRows(copies, by_chance, risk, overlap, {name: count for name, count in lone.items() if count})
 
 
 def _by_chance(tables: Mapping[TableName, Rows], times: Mapping[TableName, Reals]) -> float:
@@ -185,9 +172,9 @@ def linkability(attacked: Sequence[Nearest], *, confidence: float) -> Risk:
 
 def read_parts(pooled: Pooled, given: Sequence[Sequence[str]] | None) -> tuple[tuple[int, ...], ...]:
     """The two parts of the columns, by position: every other one by default; nothing if there is only one column."""
-    width = len(pooled.columns)
     if given is None:
-        return (tuple(range(0, width, 2)), tuple(range(1, width, 2))) if width > 1 else ()
+        every = range(len(pooled.columns))
+        return (tuple(every[::2]), tuple(every[1::2])) if len(every) > 1 else ()
     if isinstance(given, str) or len(given) != 2:
         raise InputError(f"parts is {given!r}; pass two lists of columns")
     first, second = (pooled.positions(read_columns("parts", part)) for part in given)
@@ -213,10 +200,10 @@ class Inference:
         """The column at the greatest risk, as far as that is sure."""
         return max(self.by_column, key=lambda name: (self.by_column[name].low, self.by_column[name].value))
 
-    def judged(self, limit: float) -> Judgement:
+    def judged(self) -> Judgement:
         """High if one column surely is, otherwise as the average is."""
-        one_is = self.average.control_rate is not None and max(self.surely.values()) > limit
-        return "high" if one_is else self.average.judged(limit)
+        is_sure = self.average.control_rate is not None and max(self.surely.values()) > LIMIT
+        return "high" if is_sure else self.average.judged()
 
 
 def inference(pooled: Pooled, secrets: Sequence[int], attacked: Sequence[Nearest], *, confidence: float) -> Inference:
@@ -256,14 +243,10 @@ def _average(right: Mask, confidence: float) -> SuccessRate:
 
 def read_secrets(pooled: Pooled, given: str | Sequence[str] | None) -> tuple[int, ...]:
     """The columns to guess, by position: by default all, or the first of very many; none if there is only one."""
-    if len(pooled.columns) == 1:
-        return ()
-    if given is None:
-        return tuple(range(len(pooled.columns)))[:MOST_SECRETS]
-    names = read_columns("secrets", given)
+    names = pooled.names[:MOST_SECRETS] if given is None else read_columns("secrets", given)
     if not names:
         raise ColumnError("secrets is empty; name a column, or leave it out for every column")
-    return pooled.positions(names)
+    return pooled.positions(names) if len(pooled.columns) > 1 else ()
 
 
 @dataclass(frozen=True)
@@ -279,15 +262,10 @@ class Membership:
     attempts: int
 
     @property
-    def advantage(self) -> tuple[float, float, float]:
+    def risk(self) -> Risk:
         """2·AUC − 1 with its interval: 0 is chance, 1 is certainty, like the other risks."""
         value, low, high = (max(0.0, 2 * end - 1) for end in (self.auc, self.low, self.high))
-        return value, low, high
-
-    def judged(self, limit: float) -> Judgement:
-        """Whether the advantage is above the limit, as far as that is known."""
-        _, low, high = self.advantage
-        return "low" if high <= limit else "high" if low > limit else "uncertain"
+        return Risk(value, low, high, self.attempts, self.auc, 0.5)
 
 
 def membership(real: Reals, control: Reals, *, confidence: float) -> Membership:
@@ -331,8 +309,6 @@ class ClosestRecord:
 def closest_record(pooled: Pooled, rows: int, *, rng: np.random.Generator) -> ClosestRecord:
     """Measure the distances of so many rows of either kind."""
     real = pooled.shuffled("real", rng)
-    tables: list[TableName] = ["new", "control"] if "control" in pooled.parts else ["new"]
-    new, *others = (
-        float(np.median(nearest(pooled, pooled.shuffled(name, rng, rows), real).distance)) for name in tables
-    )
+    people = [pooled.shuffled(name, rng, rows) for name in pooled.parts if name != "real"]
+    new, *others = (float(np.median(nearest(pooled, rows, real).distance)) for rows in people)
     return ClosestRecord(new, others[0] if others else None)

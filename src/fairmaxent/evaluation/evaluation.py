@@ -6,19 +6,11 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.errors import ColumnError, InputError, Option
-from fairmaxent.evaluation.attacks import (
-    closest_record,
-    copied_rows,
-    inference,
-    linkability,
-    membership,
-    read_parts,
-    read_secrets,
-)
+from fairmaxent.evaluation import attacks as risk
 from fairmaxent.evaluation.fidelity import fidelity
-from fairmaxent.evaluation.pooled import Nearest, Pooled, TableName, nearest, pool
+from fairmaxent.evaluation.pooled import NAMES, TableName, nearest, pool
+from fairmaxent.evaluation.result import Evaluation, Risks
 from fairmaxent.evaluation.singling_out import singling_out
-from fairmaxent.evaluation.text import Evaluation, Risks
 from fairmaxent.evaluation.utility import utility
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.progress import Progress, silent
@@ -88,7 +80,7 @@ def evaluate(
             raise ColumnError(Option(name), " was given without an outcome; name that with ", Option("outcome"))
     tables: dict[TableName, Any] = {"real": real, "new": new}
     pooled, left_out = pool(tables if control is None else tables | {"control": control})
-    guessed, halves = read_secrets(pooled, secrets), read_parts(pooled, parts)
+    guessed, halves = risk.read_secrets(pooled, secrets), risk.read_parts(pooled, parts)
     report = progress or silent
     # Each measure draws from its own stream, so that its result does not depend on the others.
     streams = dict(zip(_SHARES, np.random.default_rng(random_state).spawn(len(_SHARES)), strict=True))
@@ -101,51 +93,30 @@ def evaluate(
     if outcome is not None:
         how: Mapping[str, Any] = {"favourable": favourable, "confidence": confidence}
         learned = utility(pooled, outcome, protected, **how, rng=stream("utility"))
-    copies = copied_rows(pooled, confidence=confidence)
+    copies = risk.copied_rows(pooled, confidence=confidence)
     singled = singling_out(pooled, attacks, confidence=confidence, rng=stream("singling out"))
-    closest = closest_record(pooled, min(_CLOSEST, attacks), rng=stream("distances"))
-    attacked = _attack(pooled, attacks, halves, guessed, stream("attacks"), report)
-    distances = [near.distance for near in attacked]
-    risks = Risks(
-        copies=copies,
-        singling_out=singled,
-        linkability=linkability(attacked, confidence=confidence) if halves else None,
-        inference=inference(pooled, guessed, attacked, confidence=confidence) if guessed else None,
-        membership=membership(*distances, confidence=confidence) if len(distances) > 1 else None,
-        closest_record=closest,
-    )
-    return Evaluation(
-        real_rows=pooled.rows("real"),
-        new_rows=pooled.rows("new"),
-        control_rows=pooled.rows("control"),
-        columns=pooled.names,
-        left_out=left_out,
-        confidence=confidence,
-        fidelity=compared,
-        utility=learned,
-        risks=risks,
-        library=pooled.library,
-    )
-
-
-def _attack(
-    pooled: Pooled,
-    attacks: int,
-    parts: Sequence[Sequence[int]],
-    secrets: Sequence[int],
-    rng: np.random.Generator,
-    report: Progress,
-) -> list[Nearest]:
-    """The new rows nearest to people of the real table and of the control: one search serves three attacks."""
-    candidates = pooled.shuffled("new", rng)
-    targets: list[TableName] = ["real", "control"] if "control" in pooled.parts else ["real"]
+    closest = risk.closest_record(pooled, min(_CLOSEST, attacks), rng=stream("distances"))
+    rng = stream("attacks")
+    candidates, begin = pooled.shuffled("new", rng), _SHARES["attacks"]
+    targets = [name for name in pooled.parts if name != "new"]
     attacked = []
     for number, table in enumerate(targets):
 
         def done(share: float, before: int = number) -> None:
-            report("attacks", _SHARES["attacks"] + (1 - _SHARES["attacks"]) * (before + share) / len(targets))
+            report("attacks", begin + (1 - begin) * (before + share) / len(targets))
 
         people = pooled.shuffled(table, rng, attacks)
-        attacked.append(nearest(pooled, people, candidates, parts=parts, others=secrets, done=done))
+        attacked.append(nearest(pooled, people, candidates, parts=halves, others=guessed, done=done))
     report("attacks", 1.0)
-    return attacked
+    distances = [near.distance for near in attacked]
+    risks = Risks(
+        copies=copies,
+        singling_out=singled,
+        linkability=risk.linkability(attacked, confidence=confidence) if halves else None,
+        inference=risk.inference(pooled, guessed, attacked, confidence=confidence) if guessed else None,
+        membership=risk.membership(*distances, confidence=confidence) if len(distances) > 1 else None,
+        closest_record=closest,
+    )
+    real_rows, new_rows, control_rows = map(pooled.rows, NAMES)
+    rows = (real_rows, new_rows, control_rows)
+    return Evaluation(*rows, pooled.names, left_out, confidence, compared, learned, risks, pooled.library)

@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,6 @@ from fairmaxent.data.table import Reals
 from fairmaxent.evaluation.pooled import Pooled, PooledColumn, cell_numbers, column_sets
 
 MOST_SETS = 1000  # triples of columns; of more, so many are drawn at random
-_NAMED = 3  # columns
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,6 @@ class Fidelity:
     """Total variation of each column."""
     quality: Quality
 
-    @property
-    def farthest(self) -> tuple[tuple[str, float], ...]:
-        """The columns that differ most."""
-        return tuple(sorted(self.by_column.items(), key=lambda item: -item[1])[:_NAMED])
-
 
 def fidelity(pooled: Pooled, *, rng: np.random.Generator) -> Fidelity:
     """Compare the new rows with the real table."""
@@ -69,14 +64,12 @@ def fidelity(pooled: Pooled, *, rng: np.random.Generator) -> Fidelity:
             shares, drawn = (_shares(cells[: len(real)], span, weights) for weights in (None, times))
             apart.append((_variation(shares, _shares(cells[len(real) :], span)), _variation(shares, drawn)))
         distances[size] = np.array(apart)
-    return Fidelity(
-        total_variation=tuple(
-            TotalVariation(size, float(apart[:, 0].mean()), float(apart[:, 1].mean()), len(apart))
-            for size, apart in distances.items()
-        ),
-        by_column=dict(zip(pooled.names, distances[1][:, 0].tolist(), strict=True)),
-        quality=quality(pooled),
+    means = (
+        TotalVariation(size, float(apart[:, 0].mean()), float(apart[:, 1].mean()), len(apart))
+        for size, apart in distances.items()
     )
+    by_column = dict(zip(pooled.names, distances[1][:, 0].tolist(), strict=True))
+    return Fidelity(tuple(means), by_column, quality(pooled))
 
 
 def _shares(cells: NDArray[np.int64], span: int, times: Reals | None = None) -> Reals:
@@ -134,12 +127,13 @@ class _Side:
 
 def quality(pooled: Pooled) -> Quality:
     """Score the new rows."""
-    sides = [tuple(_Side.of(column, pooled.parts[name]) for name in ("real", "new")) for column in pooled.columns]
-    by_column = {name: _shape(*pair) for name, pair in zip(pooled.names, sides, strict=True)}
-    pairs = [
-        (pooled.names[i], pooled.names[j], _trend(sides[i], sides[j])) for i, j in combinations(range(len(sides)), 2)
-    ]
-    by_pair = tuple(PairTrend(one, other, score) for one, other, score in pairs if score is not None)
+    sides = {
+        column.name: tuple(_Side.of(column, pooled.parts[name]) for name in ("real", "new"))
+        for column in pooled.columns
+    }
+    by_column = {name: _shape(*pair) for name, pair in sides.items()}
+    scored = ((first, second, _trend(sides[first], sides[second])) for first, second in combinations(sides, 2))
+    by_pair = tuple(PairTrend(first, second, score) for first, second, score in scored if score is not None)
     shapes, trends = _mean(by_column.values()), _mean(pair.score for pair in by_pair)
     return Quality(_mean([shapes, trends]), shapes, trends, by_column, by_pair)
 
@@ -150,11 +144,10 @@ def _mean(scores: Iterable[float | None]) -> float | None:
 
 
 def _shape(real: _Side, new: _Side) -> float | None:
-    if not (real.codes > 0).any() or not (new.codes > 0).any():
+    if not real.codes.any() or not new.codes.any():
         return None
-    one, other = (side.codes[side.codes > 0] for side in (real, new))
-    size = int(max(one.max(), other.max())) + 1
-    first, second = (np.bincount(codes, minlength=size) / len(codes) for codes in (one, other))
+    size = int(max(real.codes.max(), new.codes.max()))
+    first, second = (_shares(side.codes[side.codes > 0] - 1, size) for side in (real, new))
     if real.numbers is None:
         return 1 - _variation(first, second)
     return float(1 - np.abs(np.cumsum(first) - np.cumsum(second)).max())
@@ -169,11 +162,10 @@ def _trend(first: tuple[_Side, ...], second: tuple[_Side, ...]) -> float | None:
             return None
         again = _correlation(new.numbers, other_new.numbers)
         return None if again is None else 1 - abs(correlation - again) / 2
-    width = int(max(other_real.binned.max(), other_new.binned.max())) + 1
-    height = int(max(real.binned.max(), new.binned.max())) + 1
+    height, width = (int(max(side.binned.max() for side in sides)) + 1 for sides in (first, second))
     table, another = (
-        _shares(one.binned * width + other.binned, height * width).reshape(height, width)
-        for one, other in ((real, other_real), (new, other_new))
+        _shares(side.binned * width + other.binned, height * width).reshape(height, width)
+        for side, other in zip(first, second, strict=True)
     )
     apart = 1 - _variation(table, another)
     table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
@@ -185,10 +177,8 @@ def _trend(first: tuple[_Side, ...], second: tuple[_Side, ...]) -> float | None:
     return apart
 
 
-def _correlation(first: Reals | None, second: Reals | None) -> float | None:
+def _correlation(first: Any, second: Any) -> float | None:
     """Pearson's correlation over rows with both values; None if a column is constant."""
-    assert first is not None
-    assert second is not None
     both = ~(np.isnan(first) | np.isnan(second))
     one, other = (values[both] - values[both].mean() if both.any() else values[:0] for values in (first, second))
     spread = math.sqrt(float(one @ one) * float(other @ other))

@@ -8,7 +8,7 @@ or 1 for everything else. A missing value is at distance 0 from another one and 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.attribute import Encoded
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.levels import ColumnOptions, Kind, unique_labels, value_key, value_text
+from fairmaxent.data.levels import ColumnOptions, unique_labels, value_key, value_text
 from fairmaxent.data.limits import check_columns
 from fairmaxent.data.table import Codes, Reals, row_keys
 from fairmaxent.errors import ColumnError, InputError, Option, cut, did_you_mean
@@ -29,13 +29,7 @@ TableName = Literal["real", "new", "control"]
 
 NAMES: dict[TableName, str] = {"real": "the real table", "new": "the new rows", "control": "the control rows"}
 
-_KINDS: dict[Kind, str] = {
-    "numeric": "numbers",
-    "date": "dates",
-    "boolean": "truth values",
-    "categorical": "text",
-    "ordered": "text",
-}
+_KINDS = {"numeric": "numbers", "date": "dates", "boolean": "truth values", "categorical": "text", "ordered": "text"}
 _COUNTABLE = 1 << 20  # combinations of values that are counted one by one
 _EXACT = 2.0**53  # whole numbers beyond are not told apart as floats
 _WHOLE = 1 << 30  # the largest distance of two rows: whole numbers add up exactly, in any order
@@ -115,20 +109,15 @@ class Pooled:
         """Levels as `debias` would make them from the real table, and all tables in terms of them."""
         weights = np.zeros(len(self.codes))
         weights[self.parts["real"]] = 1.0
-        return Domain.learn_rows(self.frame, ColumnOptions(self.names), weights=weights)
-
-    @cached_property
-    def frame(self) -> Any:
-        """All rows as one table of the real table's library, with numbers as floats and everything else as text."""
-        backend = frames.load_library(self.library)
-        columns = {}
+        backend, frame = frames.load_library(self.library), {}
         for column in self.columns:
-            if column.numbers is None:
-                texts = np.array([None, *column.labels], dtype=object)[column.codes]
-                columns[column.name] = nw.new_series(column.name, texts.tolist(), nw.String, backend=backend)
-            else:
-                columns[column.name] = nw.new_series(column.name, column.numbers, nw.Float64, backend=backend)
-        return frames.build(columns)
+            dtype: Any = nw.Float64
+            values: Any = column.numbers
+            if values is None:
+                dtype, values = nw.String, np.array([None, *column.labels], dtype=object)[column.codes].tolist()
+            frame[column.name] = nw.new_series(column.name, values, dtype, backend=backend)
+        domain, columns = Domain.learn_rows(frames.build(frame), ColumnOptions(self.names), weights=weights)
+        return domain, Encoded.stacked(columns)
 
 
 def pool(tables: Mapping[TableName, Any]) -> tuple[Pooled, tuple[str, ...]]:
@@ -163,29 +152,26 @@ def _common_columns(names: Mapping[TableName, Sequence[str]]) -> tuple[list[str]
             f"{did_you_mean(extra[0], names['real'])}; leave it out with ",
             Option("drop"),
         )
-    for name in common if "control" in names else ():
-        if name not in names["control"]:
-            raise ColumnError(f"the control rows have no column {name!r}; they must have the columns of the real table")
+    lacking = [name for name in common if name not in names.get("control", common)]
+    if lacking:
+        raise ColumnError(f"the control rows have no column {lacking[0]!r}; they must have those of the real table")
     return common, [name for name in names["real"] if name not in common]
 
 
 def _pooled(columns: Mapping[TableName, frames.Column]) -> PooledColumn:
     name = columns["real"].name
-    distinct = {table: (series, factorize(series)[1]) for table, series in columns.items()}
-    kinds = {
-        table: _KINDS[ColumnOptions([name]).kind_of(series, values)]
-        for table, (series, values) in distinct.items()
-        if len(values)
-    }
-    if len(set(kinds.values())) > 1:
-        (one, kind), *others = kinds.items()
-        other, another = next(pair for pair in others if pair[1] != kind)
+    kinds: dict[str, TableName] = {}  # with the first table that has it
+    for table, series in columns.items():
+        if len(values := factorize(series)[1]):
+            kinds.setdefault(_KINDS[ColumnOptions([name]).kind_of(series, values)], table)
+    if len(kinds) > 1:
+        (kind, first), (another, second), *_ = kinds.items()
         raise InputError(
-            f"column {name!r} holds {kind} in {NAMES[one]}, but {another} in {NAMES[other]}; read all tables in the "
+            f"column {name!r} holds {kind} in {NAMES[first]}, but {another} in {NAMES[second]}; read all tables in the "
             "same way, or leave the column out with ",
             Option("drop"),
         )
-    if set(kinds.values()) <= {"numbers", "dates"} and kinds:
+    if kinds and kinds.keys() <= {"numbers", "dates"}:
         numbers = np.concatenate([_numbers(series) for series in columns.values()])
         if np.abs(numbers[~np.isnan(numbers)]).max(initial=0.0) < _EXACT:
             present, codes = ~np.isnan(numbers), np.zeros(len(numbers), dtype=np.intp)
@@ -259,7 +245,8 @@ def nearest(
     left out one at a time: the distance by all columns but one is the whole distance less that column's.
     """
     unit = _WHOLE // len(pooled.columns)
-    columns = _distances(pooled, candidates, unit)
+    kept = _KEPT // (4 * len(candidates) * len(pooled.columns))
+    columns = [_distances_by(column, candidates, unit, kept) for column in pooled.columns]
     distance = np.empty(len(people), np.int32)
     by_parts, by_others = (np.empty((len(people), len(of)), np.intp) for of in (parts, others))
     without = np.empty(len(candidates), np.int32)
@@ -276,17 +263,8 @@ def nearest(
     return Nearest(people, distance / unit, candidates[by_parts], candidates[by_others])
 
 
-def _distances(pooled: Pooled, candidates: Rows, unit: int) -> list[Callable[[int], Distances]]:
-    """Distances from a person by each column; those with the fewest values are kept as long as there is room."""
-    room, found = _KEPT, {}
-    for index in sorted(range(len(pooled.columns)), key=lambda index: pooled.columns[index].size):
-        room -= pooled.columns[index].size * len(candidates) * 4
-        found[index] = _distances_by(pooled.columns[index], candidates, unit, keeps=room >= 0)
-    return [found[index] for index in range(len(found))]
-
-
-def _distances_by(column: PooledColumn, candidates: Rows, unit: int, *, keeps: bool) -> Callable[[int], Distances]:
-    """Distances of all candidates from a person by one column; they depend on the person's value only."""
+def _distances_by(column: PooledColumn, candidates: Rows, unit: int, kept: int) -> Callable[[int], Distances]:
+    """Distances of all candidates from a person by one column: those of the ``kept`` last values are kept."""
     whole, missing = np.int32(unit), column.codes[candidates] == 0
     values = column.codes
     if column.numbers is not None:
@@ -296,6 +274,7 @@ def _distances_by(column: PooledColumn, candidates: Rows, unit: int, *, keeps: b
         values = np.round(shares * unit).astype(np.int32)
     others = values[candidates]
 
+    @lru_cache(kept)
     def distances(code: int, value: int) -> Distances:
         if column.numbers is None:
             return np.where(others != code, whole, np.int32(0))
@@ -305,8 +284,7 @@ def _distances_by(column: PooledColumn, candidates: Rows, unit: int, *, keeps: b
         apart[missing] = whole
         return apart
 
-    of_value = cache(distances) if keeps else distances
-    return lambda person: of_value(int(column.codes[person]), int(values[person]))
+    return lambda person: distances(int(column.codes[person]), int(values[person]))
 
 
 def _added(distances: Sequence[Distances]) -> Distances:

@@ -34,8 +34,7 @@ def singling_out(pooled: Pooled, guesses: int, *, confidence: float, rng: np.ran
     tried = make_guesses(pooled, tables["new"], min(guesses, len(tables["new"].codes), people), rng)
     if not tried:
         return None
-    successes = sum(len(tables["real"].rows(guess)) == 1 for guess in tried)
-    attack = SuccessRate.of(successes, len(tried), confidence)
+    attack = SuccessRate.of(sum(len(tables["real"].rows(guess)) == 1 for guess in tried), len(tried), confidence)
     outside = _outside(tables["control"], tried, people, confidence, rng) if "control" in tables else None
     return Risk.beyond(attack, outside, len(tried))
 
@@ -66,7 +65,14 @@ def _outside(
 
 def make_guesses(pooled: Pooled, new: Ranges, wanted: int, rng: np.random.Generator) -> list[Guess]:
     """Guesses that fit exactly one new row, drawn from all of them with equal chances."""
-    least, greatest = _bounds(pooled, new.codes)
+    # The least and the greatest code that a guess allows, for each row and column of the new rows.
+    least, greatest = new.codes.copy(), new.codes.copy()
+    for index, column in enumerate(pooled.columns):
+        present = new.codes[:, index] > 0
+        if column.numbers is not None and present.any():
+            beyond = new.codes[:, index] > np.median(new.codes[present, index])
+            greatest[present & beyond, index] = column.size
+            least[present & ~beyond, index] = 1
     chosen = column_sets(len(pooled.columns), COLUMNS, max(_FEWEST_SETS, _LOOKED_AT // len(new.codes)), rng)
     # A guess also fits the rows that are the same in its columns, so that only rows without a double are of use.
     lone = []
@@ -84,18 +90,6 @@ def make_guesses(pooled: Pooled, new: Ranges, wanted: int, rng: np.random.Genera
         if len(guesses) == wanted:
             break
     return guesses
-
-
-def _bounds(pooled: Pooled, codes: Codes) -> tuple[Codes, Codes]:
-    """The least and the greatest code that a guess allows, for each row and column of the new rows."""
-    least, greatest = codes.copy(), codes.copy()
-    for index, column in enumerate(pooled.columns):
-        present = codes[:, index] > 0
-        if column.numbers is not None and present.any():
-            beyond = codes[:, index] > np.median(codes[present, index])
-            greatest[present & beyond, index] = column.size
-            least[present & ~beyond, index] = 1
-    return least, greatest
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,13 +83,12 @@ def utility(
     """Train both models and judge them."""
     school = _School.of(pooled, outcome, protected, favourable, confidence)
     judged_on: Literal["control", "real"] = "control" if "control" in pooled.parts else "real"
-    real = np.arange(pooled.rows("real"))
+    real, new = (np.arange(pooled.parts[name].start, pooled.parts[name].stop) for name in ("real", "new"))
     if judged_on == "control":
         judged = pooled.shuffled("control", rng, MOST_JUDGED)
     else:
         judged = np.sort(rng.permutation(real)[: min(round(JUDGED * len(real)), MOST_JUDGED)])
         real = np.setdiff1d(real, judged)
-    new = np.arange(pooled.parts["new"].start, pooled.parts["new"].stop)
     for rows, what in ((real, "real rows"), (new, "new rows"), (judged, f"{judged_on} rows to judge models on")):
         if len(rows) < FEWEST:
             raise InputError(
@@ -143,26 +142,18 @@ class _School:
         shape = self.roles.blocks.shape(0)[1:]
         cells = np.arange(int(np.prod(shape, dtype=np.int64)))
         columns = dict(zip(self.roles.names[1:], np.unravel_index(cells, shape) if shape else (), strict=True))
-        trial = Trial(
-            truth=self.people.outcome[judged],
-            group=self.people.group[judged],
-            weights=np.ones(len(judged)),
-            runs=[Run(np.zeros(len(judged), dtype=np.intp), chances)],
-            favourable=self.favourable,
-            groupings={"": np.zeros_like(cells)} | columns,
-        )
+        runs = [Run(np.zeros(len(judged), dtype=np.intp), chances)]
+        truth, group, groupings = self.people.outcome[judged], self.people.group[judged], {"": 0 * cells} | columns
+        trial = Trial(truth, group, np.ones(len(judged)), runs, self.favourable, groupings)
         # Also if other people had been judged: the same ones for both models.
         values, drawn = (trial.scores(sums) for sums in (trial.sums(), trial.replicates(REPLICATES, elsewhere=False)))
 
         def estimated(quantity: str, name: str) -> Score | None:
             return _estimated(values[quantity][name], drawn[quantity][name], self.confidence)
 
-        learning = Learning(
-            auc=estimated("auc", OVERALL),
-            accuracy=estimated("accuracy", OVERALL),
-            rates={name: estimated("by_predictions", name) for name in columns},
-            groups=tuple(self._groups(trial, chances)),
-        )
+        auc, accuracy = (estimated(name, OVERALL) for name in ("auc", "accuracy"))
+        rates = {name: estimated("by_predictions", name) for name in columns}
+        learning = Learning(auc, accuracy, rates, tuple(self._groups(trial, chances)))
         return learning, (values["auc"][OVERALL], drawn["auc"][OVERALL])
 
     def _groups(self, trial: Trial, chances: Reals) -> Iterator[GroupScores]:

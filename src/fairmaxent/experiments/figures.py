@@ -6,9 +6,9 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from fairmaxent.experiments.plan import TABLE_2_BLOCKS, Block
+from fairmaxent.experiments.cells import TABLE_2_BLOCKS, Block
 from fairmaxent.files.write import write_whole
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Drawing:
     description: str
     figure: Figure
 
-    def saved(self, kind: Literal["svg", "png"]) -> bytes:
+    def saved(self, kind: str) -> bytes:
         """Return the drawing as SVG or PNG; without metadata, because a date would differ from run to run."""
         from matplotlib import rc_context
 
@@ -169,9 +169,8 @@ CURVE_FIGURES = (
 
 def write_figures(table_2: Any, curves: Any, folder: Path) -> list[Path]:
     """Write each figure as SVG and PNG, once all of them are drawn."""
-    kinds: tuple[Literal["svg", "png"], ...] = ("svg", "png")
     drawings = draw_figures(table_2, curves)
-    files = {folder / f"{drawing.name}.{kind}": drawing.saved(kind) for drawing in drawings for kind in kinds}
+    files = {folder / f"{drawing.name}.{kind}": drawing.saved(kind) for drawing in drawings for kind in ("svg", "png")}
     for path, content in files.items():
         write_whole(path, content, readable=True)
     return list(files)
@@ -190,6 +189,7 @@ def draw_figures(table_2: Any, curves: Any) -> list[Drawing]:
 def draw_curves(curves: Any, plan: CurveFigure) -> Figure:
     """Metrics over C for six combinations of prior and θ; bands are the standard deviation over folds."""
     from matplotlib import rc_context
+    from matplotlib.figure import Figure
 
     present = [dataset for dataset in plan.datasets if dataset in set(curves["dataset"])]
     panels = [[(dataset, metric) for dataset in present] for metric in plan.metrics]
@@ -197,7 +197,8 @@ def draw_curves(curves: Any, plan: CurveFigure) -> Figure:
         panels = [[panel for (panel,) in panels]]
     letters = iter("abcdefgh")
     with rc_context(_LOOK):
-        figure, axes = _grid(len(panels), len(panels[0]), size=(2.6 * len(panels[0]), 2.3 * len(panels) + 0.4))
+        figure = Figure(figsize=(2.6 * len(panels[0]), 2.3 * len(panels) + 0.4))
+        axes = figure.subplots(len(panels), len(panels[0]), squeeze=False).tolist()
         for line, row_axes in zip(panels, axes, strict=True):
             for (dataset, metric), panel in zip(line, row_axes, strict=True):
                 _draw_curve_panel(panel, curves[(curves["dataset"] == dataset) & (curves["metric"] == metric)], metric)
@@ -214,13 +215,13 @@ def draw_curves(curves: Any, plan: CurveFigure) -> Figure:
 def _draw_grid(table_2: Any, rows: tuple[tuple[str, str | None], ...]) -> Figure:
     """One row per fairness metric and one column per block; without an accuracy, the x-axis shows the distance."""
     from matplotlib import rc_context
+    from matplotlib.figure import Figure
 
     measured = set(zip(table_2["dataset"], table_2["protected"], strict=True))
     blocks = [block for block in TABLE_2_BLOCKS if block in measured]
     with rc_context(_LOOK):
-        figure, axes = _grid(
-            len(rows), len(blocks), size=(2.0 * len(blocks) + 0.6, 2.0 * len(rows) + 0.5), sharey="row"
-        )
+        figure = Figure(figsize=(2.0 * len(blocks) + 0.6, 2.0 * len(rows) + 0.5))
+        axes = figure.subplots(len(rows), len(blocks), sharey="row", squeeze=False).tolist()
         for (fairness, accuracy), line in zip(rows, axes, strict=True):
             for block, panel in zip(blocks, line, strict=True):
                 distance = "correlation_distance" if block[0] == "compas-large" else "kl_plugin"
@@ -269,15 +270,6 @@ def _finish(figure: Figure, styles: Mapping[str, Style], *, columns: int) -> Non
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, columnspacing=1.4, handlelength=2.6)
     ConstrainedLayoutEngine().execute(figure)
-
-
-def _grid(
-    height: int, width: int, *, size: tuple[float, float], sharey: Literal["none", "row"] = "none"
-) -> tuple[Figure, list[list[Axes]]]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size)
-    return figure, figure.subplots(height, width, sharey=sharey, squeeze=False).tolist()
 
 
 def block_label(block: Block) -> str:

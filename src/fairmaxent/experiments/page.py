@@ -2,13 +2,13 @@
 
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from fairmaxent.experiments.cells import TABLE_2_BLOCKS, Block
 from fairmaxent.experiments.figures import METHODS, METRICS, Drawing, block_label, draw_figures
-from fairmaxent.experiments.plan import TABLE_2_BLOCKS, Block
 from fairmaxent.experiments.reasons import NOISE, UNEXPLAINED, compare, load_published
 from fairmaxent.files.write import write_whole
 
@@ -16,28 +16,8 @@ _NO_REASON = "Unexplained: the reason for this difference is not known."
 _MISSING = "–"
 
 
-class Entry(NamedTuple):
-    """One number as shown; `note` refers to the note that explains why ours differs from it."""
-
-    text: str
-    note: int | None = None
-
-
-class Line(NamedTuple):
-    """One number for each method, all from one source."""
-
-    source: str
-    entries: tuple[Entry, ...]
-
-
-class Sheet(NamedTuple):
-    """A table of the page with its notes; groups are the lines of each metric, or of each block in that of times."""
-
-    key: str
-    caption: str
-    heading: str
-    groups: tuple[tuple[str, tuple[Line, ...]], ...]
-    notes: tuple[str, ...] = ()
+Entry = tuple[str, int | None]  # a number as shown, and the note that explains why ours differs from it
+Line = tuple[str, list[Entry]]  # one number for each method, all from one source
 
 
 def write_page(path: Path, table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[str, Any]) -> None:
@@ -70,21 +50,31 @@ def render_page(table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[s
     )
 
 
-def _block_sheet(block: Block, table_2: Any, published: Any, comparison: Any) -> Sheet:
-    ours, known, compared = (_by_method_and_metric(frame, block) for frame in (table_2, published, comparison))
+def _block_sheet(block: Block, table_2: Any, published: Any, comparison: Any) -> dict[str, Any]:
+    """A table of the page with its notes; groups are the lines of each metric."""
+    ours, printed, compared = (_by_method_and_metric(frame, block) for frame in (table_2, published, comparison))
     notes: dict[str, int] = {}  # in the order of their first use
-    groups = [
-        (label, lines)
-        for metric, label in METRICS.items()
-        if (lines := _metric_lines(metric, ours, known, compared, notes))
-    ]
-    return Sheet(
-        key="-".join(block),
-        caption=f"{block_label(block)}: mean ± standard deviation over folds",
-        heading=block_label(block),
-        groups=tuple(groups),
-        notes=tuple(_NO_REASON if text == UNEXPLAINED else text for text in notes),
-    )
+
+    def note(row: Any, beyond: str) -> int | None:
+        return notes.setdefault(row.reason, len(notes) + 1) if row and getattr(row, beyond) else None
+
+    groups = []
+    for metric, label in METRICS.items():
+        lines: dict[str, list[Entry]] = {"printed": [], "authors' code": [], "ours": []}
+        for key in ((method, metric) for method in METHODS):
+            row, found, differs = printed.get(key), ours.get(key), compared.get(key)
+            lines["printed"].append((_spread(row, "printed", "printed_sd", 2), note(differs, "beyond_printed")))
+            lines["authors' code"].append((_text(row, "authors_code"), note(differs, "beyond_authors_code")))
+            digits = 3 if found is None or found.mean < 100 else 0
+            lines["ours"].append((_spread(found, "mean", "sd", digits), None))
+        groups.append((label, _lines(lines)))
+    return {
+        "key": "-".join(block),
+        "caption": f"{block_label(block)}: mean ± standard deviation over folds",
+        "heading": block_label(block),
+        "groups": [(label, lines) for label, lines in groups if lines],
+        "notes": [_NO_REASON if text == UNEXPLAINED else text for text in notes],
+    }
 
 
 def _by_method_and_metric(frame: Any, block: Block) -> dict[tuple[str, str], Any]:
@@ -92,50 +82,25 @@ def _by_method_and_metric(frame: Any, block: Block) -> dict[tuple[str, str], Any
     return {(row.method, row.metric): row for row in rows.itertuples()}
 
 
-def _metric_lines(
-    metric: str,
-    ours: Mapping[tuple[str, str], Any],
-    known: Mapping[tuple[str, str], Any],
-    compared: Mapping[tuple[str, str], Any],
-    notes: dict[str, int],
-) -> tuple[Line, ...]:
-    """The lines of one metric; a published number that differs from ours by more than noise refers to a note."""
-
-    def note(row: Any, beyond: str) -> int | None:
-        return notes.setdefault(row.reason, len(notes) + 1) if row and getattr(row, beyond) else None
-
-    lines: dict[str, list[Entry]] = {"printed": [], "authors' code": [], "ours": []}
-    for key in ((method, metric) for method in METHODS):
-        row, found, differs = known.get(key), ours.get(key), compared.get(key)
-        lines["printed"].append(Entry(_spread(row, "printed", "printed_sd", 2), note(differs, "beyond_printed")))
-        lines["authors' code"].append(Entry(_text(row, "authors_code"), note(differs, "beyond_authors_code")))
-        digits = 3 if found is None or found.mean < 100 else 0
-        lines["ours"].append(Entry(_spread(found, "mean", "sd", digits)))
-    return _lines(lines)
-
-
-def _time_sheet(blocks: Iterable[Block], runtimes: Any, published: Any) -> Sheet:
+def _time_sheet(blocks: Iterable[Block], runtimes: Any, published: Any) -> dict[str, Any]:
     groups = []
     for block in blocks:
-        known = _by_method_and_metric(published, block)
+        printed = _by_method_and_metric(published, block)
         ours = _by_method_and_metric(runtimes.assign(metric="seconds"), block)
         keys = [(method, "seconds") for method in METHODS]
-        numbers = {
-            "printed": [Entry(_text(known.get(key), "printed")) for key in keys],
-            "authors' code": [Entry(_text(known.get(key), "authors_code")) for key in keys],
-            "ours": [Entry(_text(ours.get(key), "seconds", digits=3)) for key in keys],
+        numbers: dict[str, list[Entry]] = {
+            "printed": [(_text(printed.get(key), "printed"), None) for key in keys],
+            "authors' code": [(_text(printed.get(key), "authors_code"), None) for key in keys],
+            "ours": [(_text(ours.get(key), "seconds", digits=3), None) for key in keys],
         }
         groups.append((block_label(block), _lines(numbers)))
-    return Sheet("times", "Seconds to learn and to draw 10,000 rows", "Times", tuple(groups))
+    caption = "Seconds to learn and to draw 10,000 rows"
+    return {"key": "times", "caption": caption, "heading": "Times", "groups": groups, "notes": ()}
 
 
-def _lines(numbers: Mapping[str, Sequence[Entry]]) -> tuple[Line, ...]:
+def _lines(numbers: Mapping[str, list[Entry]]) -> list[Line]:
     """A line for each source that has any number."""
-    return tuple(
-        Line(source, tuple(entries))
-        for source, entries in numbers.items()
-        if any(entry.text != _MISSING for entry in entries)
-    )
+    return [line for line in numbers.items() if any(text != _MISSING for text, _ in line[1])]
 
 
 def _text(row: Any, column: str, *, digits: int = 4) -> str:

@@ -85,18 +85,15 @@ def compare(table_2: Any, published: Any) -> Any:
     """
     rows = published.merge(table_2.rename(columns={"mean": "ours"}), on=KEYS)
     from_printed, from_code = rows["ours"] - rows["printed"], rows["ours"] - rows["authors_code"]
-    noise = _bars(rows) + 2 * rows["error"].fillna(0.0)
+    bars = rows["metric"].map(_BARS).fillna(_USUAL_BAR)
+    bars = bars.mask(rows["method"].isin(_BASELINES), bars.clip(lower=_BASELINE_BAR))
+    noise = bars + 2 * rows["error"].fillna(0.0)
     rows["difference"] = from_code.fillna(from_printed)
     rows["beyond_printed"] = from_printed.abs() > noise + _ROUNDING
     rows["beyond_authors_code"] = from_code.abs() > noise
     rows["beyond_noise"] = rows["beyond_printed"] | rows["beyond_authors_code"]
     rows["reason"] = [_reason(row) for row in rows.itertuples()]
     return rows
-
-
-def _bars(rows: Any) -> Any:
-    bars = rows["metric"].map(_BARS).fillna(_USUAL_BAR)
-    return bars.mask(rows["method"].isin(_BASELINES), bars.clip(lower=_BASELINE_BAR))
 
 
 def _reason(row: Any) -> str:

@@ -8,24 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairmaxent.datasets import dataset
 from fairmaxent.errors import DependencyError, StorageError
 from fairmaxent.experiments import cells as stored
+from fairmaxent.experiments.cells import CURVE_BLOCKS, FULL, QUICK, ROWS, TABLE_2_BLOCKS, TABLE_2_METHODS, Cell, Method
 from fairmaxent.experiments.figures import write_figures
 from fairmaxent.experiments.page import write_page
-from fairmaxent.experiments.plan import (
-    CURVE_BLOCKS,
-    FULL,
-    QUICK,
-    ROWS,
-    TABLE_2_BLOCKS,
-    TABLE_2_METHODS,
-    Cell,
-    MaxEnt,
-    Plan,
-)
 from fairmaxent.files.write import write_whole
 
 
@@ -43,7 +33,7 @@ def run(cells: Iterable[Cell], folder: Path, *, workers: int | None = None) -> I
     # Spawned rather than forked, because threads of the libraries loaded here do not survive a fork.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(count, len(todo)), mp_context=context, initializer=_prepare_worker)
-    futures = {pool.submit(_run_and_save, cell, folder): cell for cell in todo}
+    futures = {pool.submit(stored.run_and_save, cell, folder): cell for cell in todo}
     try:
         for future in as_completed(futures):
             future.result()
@@ -60,10 +50,6 @@ def _stop(pool: ProcessPoolExecutor) -> None:
         worker.terminate()
     for worker in workers:
         worker.join()
-
-
-def _run_and_save(cell: Cell, folder: Path) -> None:
-    stored.save(cell, stored.run_cell(cell), folder)
 
 
 def _prepare_worker() -> None:
@@ -93,61 +79,48 @@ def table_2(cells: Iterable[Cell], folder: Path) -> Any:
     The mean is over folds and repetitions, and the standard deviation is that of the folds' means. The standard error
     of the mean covers only the drawing of rows, because the folds are the same in every run.
     """
-    return _summary(cells, folder, _table_2_labels)
+    return _summary(cells, folder, lambda method: {"method": _TABLE_2_NAMES[method]})
 
 
 def curves(cells: Iterable[Cell], folder: Path) -> Any:
     """Return dataset, protected, prior, theta, C, metric, mean, sd, error."""
-
-    def labels(cell: Cell) -> dict[str, Any]:
-        assert isinstance(cell.method, MaxEnt)
-        curve = {"prior": cell.method.prior, "theta": cell.method.theta, "C": cell.method.C}
-        return {"dataset": cell.dataset, "protected": cell.protected} | curve
-
-    return _summary(cells, folder, labels)
+    return _summary(cells, folder, vars)
 
 
 def runtimes(cells: Iterable[Cell], folder: Path) -> Any:
     """Return dataset, protected, method, seconds: CPU time to learn and to draw rows once, mean over folds."""
     import pandas as pd
 
-    found = [(cell, stored.find(cell, folder)) for cell in cells]
-    rows = [_table_2_labels(cell) | {"seconds": record["seconds"]} for cell, record in found if record is not None]
-    return pd.DataFrame(rows).groupby(list(rows[0])[:-1], sort=False)["seconds"].mean().reset_index()
+    found = [(*cell.block, _TABLE_2_NAMES[cell.method], _record(cell, folder)["seconds"]) for cell in cells]
+    labels = ["dataset", "protected", "method"]
+    rows = pd.DataFrame(found, columns=[*labels, "seconds"])
+    return rows.groupby(labels, sort=False)["seconds"].mean().reset_index()
 
 
-def _table_2_labels(cell: Cell) -> dict[str, Any]:
-    return {"dataset": cell.dataset, "protected": cell.protected, "method": _TABLE_2_NAMES[cell.method]}
+def _record(cell: Cell, folder: Path) -> stored.Record:
+    record = stored.find(cell, folder)
+    assert record is not None  # it was run before
+    return record
 
 
-def _summary(cells: Iterable[Cell], folder: Path, labels_of: Callable[[Cell], dict[str, Any]]) -> Any:
+def _summary(cells: Iterable[Cell], folder: Path, labels_of: Callable[[Method], dict[str, Any]]) -> Any:
     import pandas as pd
 
     rows = []
     for cell in cells:
-        record = stored.find(cell, folder)
-        assert record is not None  # it was run before
+        record = _record(cell, folder)
         # Repetitions without a value (the outcome was predicted for nobody) do not count.
         drawn = pd.DataFrame(record["repetitions"])
         variances = (drawn.var() / drawn.count()).to_dict()
         for metric, value in (drawn.mean().to_dict() | record["exact"]).items():
+            block = {"dataset": cell.dataset, "protected": cell.protected}
             measured = {"metric": metric, "value": value, "variance": variances.get(metric, 0.0)}
-            rows.append(labels_of(cell) | measured)
+            rows.append(block | labels_of(cell.method) | measured)
     labels = list(rows[0])[:-2]
     grouped = pd.DataFrame(rows).groupby(labels, sort=False)
     summary = grouped["value"].agg(mean="mean", sd="std")
     summary["error"] = grouped["variance"].mean() ** 0.5 / grouped.size() ** 0.5
     return summary.reset_index()
-
-
-Progress = Callable[[float], None]  # share of the work that is done
-
-
-class Reproduction(NamedTuple):
-    """The path of the page, and why some data sets were left out."""
-
-    page: Path
-    left_out: tuple[str, ...]
 
 
 def reproduce(
@@ -156,9 +129,9 @@ def reproduce(
     quick: bool = False,
     workers: int | None = None,
     download: bool = False,
-    progress: Progress | None = None,
-) -> Reproduction:
-    """Run the experiments of Table 2 and the figures, and write tables, figures and one page.
+    progress: Callable[[float], None] = lambda share: None,
+) -> tuple[Path, list[str]]:
+    """Run the experiments of Table 2 and the figures; return the path of the page, and why data sets were left out.
 
     Finished cells stay in the folder, so a run that was stopped can be continued. A data set that is not available is
     left out, and the page says so; ``download`` fetches COMPAS large, which is not shipped.
@@ -177,13 +150,28 @@ def reproduce(
         [block for block in blocks if block[0] not in left_out] for blocks in (TABLE_2_BLOCKS, CURVE_BLOCKS)
     )
     table_2_cells, curve_cells = plan.table_2(available), plan.curves(drawn)
-    cells = [*table_2_cells, *curve_cells]
-    total, done = sum(cell.cost for cell in cells), 0.0
-    for cell in run(cells, folder / "cells", workers=workers):
+    planned = [*table_2_cells, *curve_cells]
+    total, done = sum(cell.cost for cell in planned), 0.0
+    for cell in run(planned, folder / "cells", workers=workers):
         done += cell.cost
-        if progress is not None:
-            progress(done / total)
-    return _write(folder, plan, table_2_cells, curve_cells, left_out)
+        progress(done / total)
+    cells, figures, page = (folder / name for name in ("cells", "figures", "index.html"))
+    numbers, times = table_2(table_2_cells, cells), runtimes(table_2_cells, cells)
+    over_shares = curves(curve_cells, cells)
+    for name, table in (("table2", numbers), ("runtimes", times), ("curves", over_shares)):
+        shown = table.drop(columns="error", errors="ignore")
+        text = shown.to_csv(index=False, float_format="%.6f", lineterminator="\n")
+        write_whole(folder / f"{name}.csv", text.encode(), readable=True)
+    figures.mkdir(exist_ok=True)
+    write_figures(numbers, over_shares, figures)
+    settings = {
+        "Table 2": f"{len(plan.table_2_folds)} folds × {plan.table_2_repetitions} repetitions × {ROWS:,} rows",
+        "Figures": f"{len(plan.curve_folds)} folds × {plan.curve_repetitions} repetitions × {ROWS:,} rows",
+        **{f"Left out: {name}": reason for name, reason in left_out.items()},
+        **stored.made_with(),
+    }
+    write_page(page, numbers, over_shares, times, settings=settings)
+    return page, list(left_out.values())
 
 
 def _unavailable(*, download: bool) -> dict[str, str]:
@@ -201,25 +189,3 @@ def _unavailable(*, download: bool) -> dict[str, str]:
         except StorageError as problem:
             reasons[name] = str(problem)
     return reasons
-
-
-def _write(
-    folder: Path, plan: Plan, table_2_cells: list[Cell], curve_cells: list[Cell], left_out: dict[str, str]
-) -> Reproduction:
-    cells, figures, page = (folder / name for name in ("cells", "figures", "index.html"))
-    numbers, times = table_2(table_2_cells, cells), runtimes(table_2_cells, cells)
-    over_shares = curves(curve_cells, cells)
-    for name, table in (("table2", numbers), ("runtimes", times), ("curves", over_shares)):
-        shown = table.drop(columns="error", errors="ignore")
-        text = shown.to_csv(index=False, float_format="%.6f", lineterminator="\n")
-        write_whole(folder / f"{name}.csv", text.encode(), readable=True)
-    figures.mkdir(exist_ok=True)
-    write_figures(numbers, over_shares, figures)
-    settings = {
-        "Table 2": f"{len(plan.table_2_folds)} folds × {plan.table_2_repetitions} repetitions × {ROWS:,} rows",
-        "Figures": f"{len(plan.curve_folds)} folds × {plan.curve_repetitions} repetitions × {ROWS:,} rows",
-        **{f"Left out: {name}": reason for name, reason in left_out.items()},
-        **stored.made_with(),
-    }
-    write_page(page, numbers, over_shares, times, settings=settings)
-    return Reproduction(page, tuple(left_out.values()))

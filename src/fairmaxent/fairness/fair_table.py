@@ -17,13 +17,7 @@ from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.fairness.projection import Conditions, project
 from fairmaxent.fairness.rates import group_table
-from fairmaxent.fairness.weights import (
-    GroupShares,
-    closest_shares,
-    fixed_shares,
-    representation_blocks,
-    share_rows,
-)
+from fairmaxent.fairness.weights import GroupShares, closest_shares, fixed_shares, representation_blocks, share_rows
 from fairmaxent.fairness.wishes import (
     Block,
     Cell,
@@ -237,10 +231,7 @@ def _left_out_rows(wishes: Wishes, known: GroupShares, cells: Cells) -> list[Row
 
 
 def _compared_rates(wishes: Wishes, known: GroupShares, cells: Cells) -> tuple[list[Row], list[Block]]:
-    """P(y | g) of each compared outcome, given the groups' shares: equal to c(y) if that is fixed, or a block.
-
-    Rows without an outcome do not count in a rate.
-    """
+    """P(y | g) of each compared outcome, given the groups' shares: equal to c(y) if that is fixed, or a block."""
     unknown = group_table(wishes.unknown_outcomes[np.newaxis], known.wish.axes)[0]
     compared = np.argwhere(known.compared)
     common = _common_rates(wishes, known) if known.wish.statistical == 1 else None
@@ -262,10 +253,7 @@ def _compared_rates(wishes: Wishes, known: GroupShares, cells: Cells) -> tuple[l
 
 
 def _blocks_within_groups(wishes: Wishes, known: GroupShares, cells: Cells) -> list[Block]:
-    """t(y, g) = c(y)·t(g) without knowing t(g): in each group, t(y, g) / c(y) is the same for all outcomes.
-
-    Outcomes that are not compared count together as one.
-    """
+    """t(y, g) = c(y)·t(g) without knowing t(g): t(y, g) / c(y) is the same for all; those not compared count as one."""
     common = _common_rates(wishes, known)
     assert common is not None
     compared = [outcome for outcome in _compared_outcomes(wishes) if common[outcome] > 0]

@@ -263,10 +263,7 @@ def _interior_point(prior: Reals, conditions: Conditions, multipliers: Reals) ->
 
 
 def _start(conditions: Conditions, multipliers: Reals) -> _State:
-    """Start with all (scaled) rates at 1 and their bounds halfway between the two limits.
-
-    At σ = 1 the two limits are one, r = m, and slacks mean nothing; they stay at 1.
-    """
+    """Start with all (scaled) rates at 1 and their bounds halfway; at σ = 1 slacks mean nothing, and stay at 1."""
     least = conditions.least
     bounds = np.zeros(_blocks(conditions))
     bounds[conditions.block] = (1 + least) / 2

@@ -190,9 +190,7 @@ def _pair(values: Reals, *, outcome: int | None, strata: int) -> WorstPair:
 
 
 def first_smallest(values: Sequence[float] | Reals) -> int:
-    """Where the smallest value is; NaN is ignored.
-
-    Of values that differ by rounding only it is the first: which of them is smaller is another one on each machine.
+    """Where the smallest value is, the first of those that differ by rounding only; NaN is ignored.
 
     >>> first_smallest([0.3, 0.2 + 1e-16, 0.2])
     1

@@ -90,10 +90,7 @@ def _summed(wishes: Wishes, known: GroupShares, shares: Reals) -> GroupShares:
 
 
 def share_rows(wishes: Wishes, groupings: list[GroupShares], cells: Cells, *, first: int) -> list[Row]:
-    """Conditions on group shares: those that are fixed, the user's targets, and groups that are left out.
-
-    ``cells`` name the levels of the axes from ``first`` on.
-    """
+    """Conditions on group shares: fixed, targeted, left out; ``cells`` name the levels of axes from ``first`` on."""
     rows: list[Row] = []
     named: set[int] = set()
     for known in groupings:

@@ -148,9 +148,8 @@ def _spreads(problem: Problem, tilted: Tilted, people: _People | None) -> _Sprea
     parts = people.weights(tilted)
     _, groups = root_shape(problem.blocks)
     by_outcome = [Spread.of(people.table, part, groups) for part in parts]
-    fields = (np.stack([getattr(spread, name) for spread in by_outcome]) for name in ("total", "squares", "largest"))
     whole = Spread.of(people.table, np.asarray(parts.sum(axis=0)), groups)
-    return _Spreads(Spread(*fields).shaped(shape), whole.shaped(shape[1:]))
+    return _Spreads(Spread.stacked(by_outcome).shaped(shape), whole.shaped(shape[1:]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -178,14 +178,10 @@ def facts_of(solved: Solved, told: Told) -> dict[str, Any]:
 
 def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
     """The wanted rates of the table; its statistical rates are free if they give way to those of decisions."""
-    names = problem.measure.names
-    free = decisions is not None and not decisions.keeps_means
-    shares = [
-        _target_rate(problem, grouping, rate)
-        for grouping, rate in zip(problem.measure.groupings, problem.representation, strict=True)
-    ]
+    names, free = problem.measure.names, decisions is not None and not decisions.keeps_means
+    shares = zip(names, problem.measure.groupings, problem.representation, strict=True)
     return {
-        "representation_rate": dict(zip(names, shares, strict=True)),
+        "representation_rate": {name: _target_rate(problem, grouping, rate) for name, grouping, rate in shares},
         "statistical_rate": dict.fromkeys(names) if free else dict(zip(names, problem.statistical, strict=True)),
     }
 
@@ -193,10 +189,8 @@ def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
 def _target_rate(problem: Problem, grouping: tuple[int, ...], rate: float | None) -> float | None:
     """ρ, or the rate of the shares that the user named; None if they are about a part of the grouping only."""
     named = [axis for axis in grouping if axis in problem.root_targets and axis not in problem.roles.strata_axes]
-    if not named:
-        return rate
-    if len(grouping) > 1:
-        return None
+    if not named or len(grouping) > 1:
+        return None if named else rate
     table = problem.measure.groups_compared(np.broadcast_to(1.0, problem.data_table.shape), grouping)
     shares = problem.root_targets[named[0]] * (group_table(table, grouping).sum(axis=0) > 0)
     return float(smallest_over_largest(shares[shares > 0]))
@@ -327,21 +321,18 @@ def _rate_bound(solved: Solved, achieved: Reals) -> tuple[float, float]:
     base_table = base.tilt(np.where(dual.features.possible, 0.0, -np.inf)).levels[roots].reshape(achieved.shape)
     bounds = []
     for grouping in measure.groupings:
-        present = group_table(achieved, grouping)
-        outcomes = [level for level in measure.favourable_of(grouping) if present[level].any()]
+        tables = [group_table(table, grouping) for table in (achieved, prior, base_table)]
+        outcomes = [level for level in measure.favourable_of(grouping) if tables[0][level].any()]
         if not outcomes:  # a target removed every favourable outcome: there is nothing to compare
             continue
         seen = group_table(measure.groups_compared(achieved, grouping), grouping).sum(axis=0) > 0
-        sizes = group_table(achieved, grouping).sum(axis=0)[seen] if tau is None else 1.0
-        joint, reached, base_joint = (
-            group_table(table, grouping)[outcomes][:, seen] / sizes for table in (prior, achieved, base_table)
-        )
+        sizes = tables[0].sum(axis=0)[seen] if tau is None else 1.0
+        reached, joint, base_joint = (table[outcomes][:, seen] / sizes for table in tables)
         delta = float(np.max(np.abs(reached - joint)))
-        ratio = tau
-        if ratio is None:  # the smallest between seen groups of a stratum, for the worst outcome
-            spread = np.full((len(joint), *seen.shape), np.nan)
-            spread[:, seen] = joint
-            ratio = min(worst_ratio(row, measure.strata) for row in spread)
+        spread = np.full((len(joint), *seen.shape), np.nan)
+        spread[:, seen] = joint
+        # Unless τ is known: the smallest between seen groups of a stratum, for the worst outcome.
+        ratio = min(worst_ratio(row, measure.strata) for row in spread) if tau is None else tau
         bounds.append((theorem_4_5(ratio, base_mass=request.C * float(base_joint.min()), delta=delta), delta))
     return min(bounds, key=lambda bound: bound[0], default=(1.0, 0.0))
 

@@ -134,12 +134,11 @@ class Request:
         help="Wanted shares of a column; for a protected column they replace its representation rate: 'sex: "
         "Female=0.6, Male=0.4'. 'age: keep' keeps the shares that the data have, as the outcome does by default; "
         "'income: free' lets the outcome's shares change.",
-        doc='Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``. On a protected or outcome column they '
-        'shape the fair table; on a protected column they replace its representation rate (with ``groups="joint"`` '
-        'that rate then holds within each of its levels). ``{"age": None}`` keeps a column\'s shares as they are in '
-        "the data. Binned numbers are named by the labels of their bins, see :attr:`Fit.domain`. The outcome keeps "
-        'its shares by default; ``{"income": "free"}`` lets them move, which changes the rows less, but can make the '
-        "outcome rarer for everyone.",
+        doc='Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``; on a protected column they replace its '
+        'representation rate (with ``groups="joint"`` that rate then holds within each of its levels). ``{"age": '
+        "None}`` keeps a column's shares as they are in the data. Binned numbers are named by the labels of their "
+        'bins, see :attr:`Fit.domain`. The outcome keeps its shares by default; ``{"income": "free"}`` lets them '
+        "move, which changes the rows less, but can make the outcome rarer for everyone.",
     )
     missing: MissingOption = option(
         "ignore",
@@ -236,9 +235,9 @@ class Request:
         None,
         record=Privacy,
         doc=":class:`Privacy` with ε and δ: the result reveals at most that much about any one person. Everything is "
-        "then learned from noisy counts, which the certificate lists; the wanted rates still hold exactly. It needs a "
-        "``domain`` that was declared (:meth:`Domain.declare`), and the library opendp. Weights, rows to add and the "
-        "exact values of rows are not available. A second private fit of the same table reveals as much again.",
+        "then learned from noisy counts; the wanted rates still hold exactly. It needs a ``domain`` that was declared "
+        "(:meth:`Domain.declare`), and the library opendp. Weights, rows to add and exact values are not available. A "
+        "second private fit of the same table reveals as much again.",
         words=lambda request: f"The result is private with {request.privacy}: everything is learned from noisy counts.",
     )
     release: bool = option(

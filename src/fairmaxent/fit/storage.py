@@ -50,7 +50,7 @@ from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import attribute_features, cell_features
 from fairmaxent.maxent.optimum import Optimum
-from fairmaxent.maxent.priors.bases import BASES
+from fairmaxent.maxent.priors.bases import unpack_base
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
@@ -99,9 +99,8 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
     weighted, details = fit.weighted.collect(), fit.distribution.details
     prior, base, in_use = fit.optimum.dual.prior, {}, None
     if not isinstance(prior, Rows):
-        base = BASES[getattr(fit.request, "base", "uniform")].pack(
-            prior.parts[0] if isinstance(prior, Mixture) else prior
-        )
+        made_of: Any = prior.parts[0] if isinstance(prior, Mixture) else prior
+        base = made_of.pack()
     elif prior.rows != np.count_nonzero(weighted.counts):
         every_row = Rows.of(fit.roles.blocks, weighted)
         in_use = match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0
@@ -174,7 +173,7 @@ def _restored(stored: _Model) -> Solved:
     share = request.C
     prior: Prior = rows
     if share:
-        base = BASES[getattr(request, "base", "uniform")].unpack(problem.blocks, stored.base)
+        base = unpack_base(problem.blocks, stored.base)
         prior = Mixture.of((share, 1 - share), (base, rows))
     elif stored.rows_in_use is not None and isinstance(rows, Rows):
         prior = rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))

@@ -50,7 +50,7 @@ def spread_over_rows(fit: Solved, fair: Reals) -> Reals:
 
 def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str) -> Any:
     """Add a column of weights to rows in memory, in any order; if relabelled, once for each outcome that has one."""
-    _check_name(name, frame.columns)
+    check_weight_name(name, frame.columns)
     outcome = fit.roles.names[0]
     if fit.soft is not None and not fit.roles.attributes[0].is_value_coded:
         raise InputError(
@@ -92,7 +92,7 @@ def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> A
         )
     for column in fit.columns:
         check_column(lazy, column)
-    _check_name(name, names_of(lazy))
+    check_weight_name(name, names_of(lazy))
     blocks, scale, weight = fit.roles.blocks, fit.weight_scale, _weight_name(fit)
     if weights is not None:
         table = fit.table.collect()
@@ -118,7 +118,8 @@ def _weight_name(fit: Solved) -> str | None:
     return None if fit.weight_column is None else fit.weight_column.name
 
 
-def _check_name(name: str, columns: list[str]) -> None:
+def check_weight_name(name: str, columns: list[str]) -> None:
+    """Refuse the name of a column that the table has."""
     if name in columns:
         raise ColumnError(f"the table already has a column {name!r}; choose another name with ", Option("weight_name"))
 

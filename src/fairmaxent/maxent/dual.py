@@ -88,7 +88,3 @@ class Dual:
         """Return a cheaper dual of similar curvature; itself if its prior has no more rows than this."""
         prior = self.prior.thinned(rows)
         return self if prior is self.prior else Dual(prior, self.features, self.target)
-
-    def floor(self) -> float:
-        """h(λ*) = −KL(p*‖q) ≥ −L_q wherever a solution exists (proof of Lemma 4.2)."""
-        return self.prior.log_floor()

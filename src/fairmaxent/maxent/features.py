@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,16 +62,12 @@ class Features:
         share = np.where(alone, self.mean(levels), variance)
         smallest = 1e-12 * max(float(share.max(initial=0.0)), 1e-300)
         result = vector / np.maximum(share, smallest)
-        block = self._blocks_of_features
+        ends = np.array([part.stop for part in self.blocks.slices])
+        block = np.searchsorted(ends, self.levels[self.starts], side="right")
         count = len(self.blocks.levels)
         left = 1.0 - tally(block[alone], share[alone], count)
         together = tally(block[alone], vector[alone], count) / np.maximum(left, smallest)
         return np.asarray(result + np.where(alone, together[block], 0.0))
-
-    @cached_property
-    def _blocks_of_features(self) -> NDArray[np.intp]:
-        ends = np.array([part.stop for part in self.blocks.slices])
-        return np.searchsorted(ends, self.levels[self.starts], side="right")
 
     def prescribed(self) -> NDArray[np.bool_]:
         """Levels whose probability the target fixes: those of blocks with an indicator for all but the reference."""
@@ -97,8 +93,7 @@ class Features:
 def cell_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals) -> Features:
     """Exact mode: the root enters by one indicator per cell, so its complete table is prescribed.
 
-    ``moments`` holds for each attribute its scores if it enters as a moment, else None; ``levels`` is the
-    wanted probability of each level. Levels wanted at probability zero are removed.
+    ``moments`` are the scores of attributes that enter as a moment; levels wanted at probability zero are removed.
     """
     root = _indicators(levels[blocks.slices[0]])
     return _assemble(blocks, [root, *_attribute_features(blocks, moments, levels)], levels > 0)

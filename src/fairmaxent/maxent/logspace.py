@@ -10,7 +10,7 @@ def log_sum_exp(values: Reals, axis: int = -1) -> Reals:
 
     Written out because it stands in every inner loop, where SciPy's checks cost more than the sum.
     """
-    top = values.max(axis=axis, keepdims=True)
+    top = values.max(axis=axis, keepdims=True, initial=-np.inf)
     if np.isfinite(top).all():
         return np.asarray(np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis=axis))
     top = np.where(np.isfinite(top), top, 0.0)

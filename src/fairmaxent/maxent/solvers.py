@@ -51,7 +51,6 @@ class Solver(Protocol):
 
     def solve(self, dual: Dual) -> Solution:
         """Minimise from λ = 0."""
-        ...
 
 
 Step = Callable[[Point], Point | None]
@@ -61,14 +60,12 @@ _SHORT = 0.3  # of the slope that is left after a step that was too short
 
 
 def iterate(dual: Dual, step: Step, *, method: str, tolerance: float, max_iterations: int) -> Solution:
-    """Repeat ``step`` from λ = 0 until the gradient vanishes.
+    """Repeat ``step`` from λ = 0 until the gradient vanishes; a step that returns None can make no progress.
 
-    A step that returns None can make no progress. A dual below every value that a feasible target allows
-    (see :meth:`Dual.floor`) proves that there is no solution. Before each step :attr:`Dual.watch` is told how much of
-    the way is done.
+    h(λ*) = −KL(p*‖q) ≥ −L_q where a solution exists (proof of Lemma 4.2), and a lower value proves that there is none.
     """
     point, reached = dual.start, 0.0
-    floor = dual.floor() - 1e-6
+    floor = dual.prior.log_floor() - 1e-6
     status = Status.OUT_OF_ITERATIONS
     iterations = 0
     for iterations in range(max_iterations + 1):
@@ -197,11 +194,6 @@ class _Last:
         return 3 * point.residual**2 <= tolerance * self.residual
 
 
-def solve_regularised(hessian: Reals, gradient: Reals) -> Reals:
-    """H⁻¹g; see `regularised`."""
-    return np.asarray(np.linalg.solve(regularised(hessian), gradient))
-
-
 def regularised(hessian: Reals) -> Reals:
     """H with just enough added to the diagonal for it to factorise.
 
@@ -328,18 +320,15 @@ class NewtonCG:
 
     def _direction(self, dual: Dual, point: Point) -> Reals:
         """Solve Hd = −g, preconditioned as if blocks were independent."""
-        product = partial(_hessian_product, dual, point)
+
+        def product(vector: Reals) -> Reals:
+            step = 1e-5 / max(float(np.abs(vector).max()), 1e-300)
+            ahead, behind = (dual.at(point.multipliers + move * vector).gradient for move in (step, -step))
+            return np.asarray((ahead - behind) / (2 * step))
+
         precondition = partial(dual.features.precondition, point.tilted.levels)
         enough = min(0.1, point.residual**0.5) * point.distance
         return conjugate_gradients(product, point.gradient, precondition, enough=enough, most=self.max_products)
-
-
-def _hessian_product(dual: Dual, point: Point, vector: Reals) -> Reals:
-    """H·vector as a central difference of gradients."""
-    step = 1e-5 / max(float(np.abs(vector).max()), 1e-300)
-    ahead = dual.at(point.multipliers + step * vector).gradient
-    behind = dual.at(point.multipliers - step * vector).gradient
-    return np.asarray((ahead - behind) / (2 * step))
 
 
 @dataclass(frozen=True)
@@ -385,7 +374,7 @@ def box_minimiser(gradient: Reals, hessian: Reals, low: Reals, high: Reals) -> R
     """
     from scipy.optimize import lsq_linear
 
-    free = -e * solve_regularised(hessian, gradient)
+    free = np.asarray(-e * np.linalg.solve(regularised(hessian), gradient))
     if np.all(free >= low) and np.all(free <= high):
         return free
     matrix = hessian / e

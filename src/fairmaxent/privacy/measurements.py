@@ -88,7 +88,7 @@ def _load() -> Any:
 
 # Shares of the budget, chosen on public tables (Adult, German credit, COMPAS; see benchmarks/privacy.py): the table of
 # outcome and groups, each column alone, each column with outcome and groups, the choice of pairs, the pairs.
-ROOT, COLUMNS, ROOT_AND_COLUMN, CHOICE, PAIRS = 0.02, 0.28, 0.38, 0.05, 0.27
+SHARES = (0.02, 0.28, 0.38, 0.05, 0.27)
 # Among tables of one kind, the sum of their expected errors is least if the budget grows like cells^(2/3).
 _POWER = 2 / 3
 
@@ -139,12 +139,7 @@ _AT_ONCE = 64  # pairs counted in one pass over the rows
 
 
 def choose_edges(
-    counter: NoisyCounter,
-    expected: Expected,
-    *,
-    forced: Sequence[Pair],
-    choice_rho: float,
-    pairs_rho: float,
+    counter: NoisyCounter, expected: Expected, *, forced: Sequence[Pair], choice_rho: float, pairs_rho: float
 ) -> tuple[list[Pair], tuple[Spent, ...]]:
     """Choose the edges of a tree of all blocks but the root, one by one, and say what each choice cost.
 

@@ -22,19 +22,7 @@ from fairmaxent.maxent.forbidden import Rule, needed_edges
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.maxent.priors.tree_learning import refuse_large_tables
 from fairmaxent.privacy.budget import Ledger, Privacy
-from fairmaxent.privacy.measurements import (
-    CHOICE,
-    COLUMNS,
-    PAIRS,
-    ROOT,
-    ROOT_AND_COLUMN,
-    Noise,
-    NoisyCounter,
-    NoisyTable,
-    Pair,
-    choose_edges,
-    parents_of,
-)
+from fairmaxent.privacy.measurements import SHARES, Noise, NoisyCounter, NoisyTable, Pair, choose_edges, parents_of
 from fairmaxent.privacy.repair import column_counts, pair_counts, root_counts, three_way
 
 _PUBLIC = (
@@ -63,26 +51,28 @@ def learn_private_model(
     if len(blocks.levels) > 2:
         refuse_large_tables(blocks.levels)
     counter = NoisyCounter(table, blocks.levels, names, noise)
-    rho = _Budget.of(privacy.rho, others=len(blocks.levels) - 1)
     columns = range(1, len(blocks.levels))
-    (root_alone,) = counter.measure([(0,)], rho.root)
-    alone = counter.measure([(block,) for block in columns], rho.columns)
-    given_root = counter.measure([(0, block) for block in columns], rho.root_and_column)
+    # What a table of few columns has no use for goes to the other measurements.
+    shares = np.array(SHARES) * [1, *[len(columns) > 0] * 2, *[len(columns) > 1] * 2]
+    rho_root, rho_columns, rho_both, rho_choice, rho_pairs = (
+        privacy.rho * (1 - 1e-12) * shares / shares.sum()
+    ).tolist()
+    (root_alone,) = counter.measure([(0,)], rho_root)
+    alone = counter.measure([(block,) for block in columns], rho_columns)
+    given_root = counter.measure([(0, block) for block in columns], rho_both)
     root = root_counts(root_alone, given_root)
     fitted = [column_counts(root, *both) for both in zip(alone, given_root, strict=True)]
-    known = _Columns(root, [one for one, _ in fitted], [both for _, both in fitted])
+    noisy = _Columns(root, [single for single, _ in fitted], [both for _, both in fitted])
     edges, choices = choose_edges(
-        counter, known.expected, forced=needed_edges(rules), choice_rho=rho.choice, pairs_rho=rho.pairs
+        counter, noisy.expected, forced=needed_edges(rules), choice_rho=rho_choice, pairs_rho=rho_pairs
     )
-    pairs = dict(zip(edges, counter.measure(edges, rho.pairs), strict=True))
+    pairs = dict(zip(edges, counter.measure(edges, rho_pairs), strict=True))
     parents = parents_of(edges, len(blocks.levels))
-    tables = [known.conditional(block, parent, pairs) for block, parent in zip(columns, parents, strict=True)]
-    spent = (
-        root_alone.spent,
-        *(measured.spent for measured in (*alone, *given_root)),
-        *choices,
-        *(measured.spent for measured in pairs.values()),
+    tables = [noisy.conditional(block, parent, pairs) for block, parent in zip(columns, parents, strict=True)]
+    before, after = (
+        [measured.spent for measured in some] for some in ((root_alone, *alone, *given_root), pairs.values())
     )
+    spent = (*before, *choices, *after)
     return PrivateModel(
         rows=max(1, round(float(root.sum()))),
         tree=Tree.of(blocks, parents, root / root.sum(), tables),
@@ -102,22 +92,6 @@ def check_visible(model: PrivateModel, roles: Roles) -> None:
                 Option("epsilon"),
                 ", or a larger table",
             )
-
-
-@dataclass(frozen=True)
-class _Budget:
-    """ρ of each kind of measurement; what a table has no use for goes to the others."""
-
-    root: float
-    columns: float
-    root_and_column: float
-    choice: float
-    pairs: float
-
-    @classmethod
-    def of(cls, rho: float, *, others: int) -> _Budget:
-        shares = np.array([ROOT, COLUMNS, ROOT_AND_COLUMN, CHOICE, PAIRS]) * [1, *[others > 0] * 2, *[others > 1] * 2]
-        return cls(*(float(part) for part in rho * (1 - 1e-12) * shares / shares.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +147,7 @@ def drawn_table(model: PrivateModel, rng: np.random.Generator) -> Table:
     blocks, drawn = model.tree.blocks, min(model.rows, MOST_DRAWN)
     tilted = model.tree.tilt(np.zeros(blocks.width))
     cells = shuffled_cells(quota(tilted.root.reshape(blocks.shape(0)), drawn, rng), rng)
-    codes = tilted.draw_evenly(cells, rng).codes.astype(np.min_scalar_type(max(blocks.levels)))
+    codes = tilted.draw(cells, rng, evenly=True).codes.astype(np.min_scalar_type(max(blocks.levels)))
     table = Table.compress(np.asfortranarray(codes), blocks.levels)
     each, rest = divmod(model.rows, drawn)
     rows = tally(table.inverse, each + (np.arange(drawn) < rest).astype(np.float64), table.distinct)

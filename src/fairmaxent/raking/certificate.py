@@ -12,7 +12,7 @@ from fairmaxent.document.words import percent, times
 from fairmaxent.errors import Option, spelled
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES
 from fairmaxent.plain_text import visible
-from fairmaxent.raking.margins import MarginTarget
+from fairmaxent.raking.margins import Crossed
 from fairmaxent.raking.problem import Bounds, RakingProblem
 from fairmaxent.raking.survey import Survey
 
@@ -31,16 +31,10 @@ class MarginLevel:
 
 
 @dataclass(frozen=True)
-class MarginResult:
+class MarginResult(Crossed):
     """What became of one margin."""
 
-    columns: tuple[str, ...]
     levels: tuple[MarginLevel, ...]
-
-    @property
-    def name(self) -> str:
-        """Its columns as one text."""
-        return " × ".join(self.columns)
 
     @property
     def largest_error(self) -> float:
@@ -49,7 +43,6 @@ class MarginResult:
 
 
 _SHOWN = 3  # levels warned about one by one; the rest is counted
-_REMEDY = " To avoid this, merge the level with another one, or limit how much weights may change with "
 
 
 def few_rows_warnings(margins: Sequence[MarginResult]) -> Iterator[tuple[object, ...]]:
@@ -63,7 +56,8 @@ def few_rows_warnings(margins: Sequence[MarginResult]) -> Iterator[tuple[object,
         and (level.effective_rows < FEWEST_ROWS or level.achieved > MOST_TIMES * level.before)
     ]
     raised.sort(key=lambda named: named[1].effective_rows)
-    remedy: tuple[object, ...] = (_REMEDY, Option("bounds"), ".")
+    merge = " To avoid this, merge the level with another one, or limit how much weights may change with "
+    remedy: tuple[object, ...] = (merge, Option("bounds"), ".")
     for name, level in raised[:_SHOWN]:
         people = "a single row" if level.rows == 1 else f"{level.rows:,} rows"
         yield (
@@ -163,8 +157,16 @@ def certify(
     worth = float(effective_rows(mass.sum(), squares.sum()))
     lightest, heaviest = (scale * (part * factors)[kept] for part in (survey.lightest, table.largest))
     at_bounds = kept & ~bounds.curved(factors)
+    margins = []
+    for margin in problem.margins:
+        parts = (table.rows, table.counts, mass, squares)
+        rows, before, after, squared = (tally(margin.cells, part, len(margin.wanted)) for part in parts)
+        informed = np.nan_to_num(effective_rows(after, squared))
+        numbers = (rows.astype(int), before / before.sum(), margin.wanted, after / after.sum(), informed)
+        levels = zip(margin.labels, *(part.tolist() for part in numbers), strict=True)
+        margins.append(MarginResult(margin.columns, tuple(MarginLevel(*level) for level in levels)))
     return RakingCertificate(
-        margins=tuple(_margin_result(margin, survey, mass, squares) for margin in problem.margins),
+        margins=tuple(margins),
         rows=survey.size,
         total=total,
         design_effect=survey.size / worth,
@@ -176,12 +178,3 @@ def certify(
         missed=missed,
         notes=notes,
     )
-
-
-def _margin_result(margin: MarginTarget, survey: Survey, mass: Reals, squares: Reals) -> MarginResult:
-    parts = (survey.table.rows, survey.table.counts, mass, squares)
-    rows, before, after, squared = (tally(margin.cells, part, len(margin.wanted)) for part in parts)
-    worth = np.nan_to_num(effective_rows(after, squared))
-    numbers = (rows.astype(int), before / before.sum(), margin.wanted, after / after.sum(), worth)
-    levels = zip(margin.labels, *(part.tolist() for part in numbers), strict=True)
-    return MarginResult(margin.columns, tuple(MarginLevel(*level) for level in levels))

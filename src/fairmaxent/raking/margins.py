@@ -30,16 +30,22 @@ _LARGEST = 1e290  # so that sums are finite
 
 
 @dataclass(frozen=True)
-class Margin:
-    """The share or total that is known for each level of a column, or of several crossed columns."""
+class Crossed:
+    """A column, or several crossed ones."""
 
     columns: tuple[str, ...]
-    values: Mapping[Level, float]
 
     @property
     def name(self) -> str:
-        """How messages name it."""
+        """Its columns as one text."""
         return " × ".join(self.columns)
+
+
+@dataclass(frozen=True)
+class Margin(Crossed):
+    """The share or total that is known for each level."""
+
+    values: Mapping[Level, float]
 
     @property
     def total(self) -> float:
@@ -106,8 +112,6 @@ def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry
         )
     named = next((name for name in COLUMNS if name in table.columns and name not in names), None)
     others = [name for name in table.columns if name not in (VALUE, named)]
-    if named is None and not others:
-        raise TargetError(f"the table of margins has only the column {VALUE!r}; add the columns that it is about")
     for row in table.iter_rows(named=True):
         if named is None:
             columns = tuple(name for name in others if not frames.is_missing(row[name]))
@@ -207,10 +211,9 @@ _SHOWN = 5  # levels that a message lists
 
 
 @dataclass(frozen=True, eq=False)
-class MarginTarget:
+class MarginTarget(Crossed):
     """A margin in terms of the data: its levels are the combinations that rows have, and those that are only wanted."""
 
-    columns: tuple[str, ...]
     labels: tuple[str, ...]
     """One text per level."""
     wanted: Reals
@@ -218,11 +221,6 @@ class MarginTarget:
     cells: NDArray[np.intp]
     """The level of each cell of the survey."""
     notes: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """How messages name it."""
-        return " × ".join(self.columns)
 
     def describe(self, level: int) -> str:
         """Name a level."""
@@ -234,41 +232,28 @@ def match_margin(margin: Margin, domain: Domain, table: Table) -> MarginTarget:
     attributes = [domain.attribute(name) for name in margin.columns]
     chosen = table.codes[:, [domain.index(name) for name in margin.columns]].astype(np.intp)
     present, cells = np.unique(chosen, axis=0, return_inverse=True)
-    listed, absent = _listed(margin, attributes)
     positions = {tuple(row): position for position, row in enumerate(present.tolist())}
     wanted = np.full(len(present), np.nan)
-    more: list[tuple[str, float]] = [(_texts(level), value) for level, value in absent if value > 0]
-    for codes, value in listed.items():
+    more: dict[str, float] = {}  # levels that no row has
+    listed = set()
+    for level, value in margin.values.items():
+        codes = tuple(level_of(attribute, part) for attribute, part in zip(attributes, level, strict=True))
+        label = _texts(level) if None in codes else _labels(codes, attributes)
+        if codes in listed:
+            raise LevelError(f"the margin of {margin.name} names {label} twice, spelt differently; give it once")
+        if None in codes:
+            _refuse_misspelt(margin, attributes, level, codes)
+        else:
+            listed.add(codes)
         if codes in positions:
             wanted[positions[codes]] = value
         elif value > 0:
-            more.append((_labels(codes, attributes), value))
+            more[label] = value
     mass = tally(cells.reshape(-1), table.counts, len(present))
-    wanted, notes = _with_missing(margin, attributes, present, mass, wanted, sum(value for _, value in more))
-    labels = [*(_labels(row, attributes) for row in present.tolist()), *(label for label, _ in more)]
-    every = np.append(wanted, [value for _, value in more])
+    wanted, notes = _with_missing(margin, attributes, present, mass, wanted, sum(more.values()))
+    labels = [*(_labels(row, attributes) for row in present.tolist()), *more]
+    every = np.append(wanted, list(more.values()))
     return MarginTarget(margin.columns, tuple(labels), every / every.sum(), cells.reshape(-1), notes)
-
-
-def _listed(
-    margin: Margin, attributes: Sequence[Attribute]
-) -> tuple[dict[tuple[int, ...], float], list[tuple[Level, float]]]:
-    """The value of each level that the columns have; and those with a level that they do not have."""
-    listed: dict[tuple[int, ...], float] = {}
-    absent: list[tuple[Level, float]] = []
-    for level, value in margin.values.items():
-        codes = [level_of(attribute, part) for attribute, part in zip(attributes, level, strict=True)]
-        code = tuple(part for part in codes if part is not None)
-        if len(code) < len(codes):
-            absent.append((level, value))
-        elif code in listed:
-            raise LevelError(
-                f"the margin of {margin.name} names {_labels(code, attributes)} twice, spelt differently; give it once"
-            )
-        else:
-            listed[code] = value
-    _refuse_misspelt(margin, attributes, [level for level, _ in absent])
-    return listed, absent
 
 
 def level_of(attribute: Attribute, value: Any) -> int | None:
@@ -283,22 +268,16 @@ def level_of(attribute: Attribute, value: Any) -> int | None:
     return None
 
 
-def _refuse_misspelt(margin: Margin, attributes: Sequence[Attribute], levels: Sequence[Level]) -> None:
-    """Name levels that differ from one of the data only by case or blanks."""
-    pairs = []
-    for position, attribute in enumerate(attributes):
-        plain = {_plain(label): label for label in attribute.labels}
-        for level in levels:
-            part = level[position]
-            if level_of(attribute, part) is None and _plain(value_text(part)) in plain:
-                pairs.append((part, plain[_plain(value_text(part))]))
-    distinct = list(dict.fromkeys(pairs))
-    if distinct:
-        listed = ", ".join(f"{shown(one)} is {shown(other)} in the data" for one, other in distinct[:_SHOWN])
-        raise LevelError(
-            f"levels of the margin {margin.name} differ from those of the data only in upper and lower case or in "
-            f"blanks: {listed}; spell them the same way"
-        )
+def _refuse_misspelt(margin: Margin, attributes: Sequence[Attribute], level: Level, codes: Level) -> None:
+    """Name a level that differs from one of the data only by case or blanks."""
+    for attribute, part, code in zip(attributes, level, codes, strict=True):
+        plain = {} if code is not None else {_plain(label): label for label in attribute.labels}
+        label = plain.get(_plain(value_text(part)))
+        if label is not None:
+            raise LevelError(
+                f"levels of the margin {margin.name} differ from those of the data only in upper and lower case or in "
+                f"blanks: {shown(part)} is {shown(label)} in the data; spell them the same way"
+            )
 
 
 def _plain(text: str) -> str:
@@ -333,7 +312,7 @@ def _with_missing(
     return result, (f"{share:.2%} of the weight has no value in {margin.name}; {about}",)
 
 
-def _labels(codes: Sequence[int], attributes: Sequence[Attribute]) -> str:
+def _labels(codes: Sequence[Any], attributes: Sequence[Attribute]) -> str:
     return ", ".join(attribute.labels[code] for attribute, code in zip(attributes, codes, strict=True))
 
 

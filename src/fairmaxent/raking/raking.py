@@ -1,7 +1,7 @@
 """A raking: the weights that known margins ask for, the population that they describe, and `rake`, which finds them."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,12 +13,10 @@ from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, check_count, generator
 from fairmaxent.data.frames import read_weights
-from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.roles import LARGEST_ROOT, without_identifiers
 from fairmaxent.data.table import Blocks, Reals, Table, match_rows
 from fairmaxent.engines.lazy_counts import count_rows, join_weights
 from fairmaxent.engines.lazy_frame import (
-    Lazy,
     check_column,
     engine_errors,
     fresh_name,
@@ -26,8 +24,10 @@ from fairmaxent.engines.lazy_frame import (
     names_of,
     open_lazy,
 )
-from fairmaxent.errors import ColumnError, InputError, Option, WeightError, did_you_mean
+from fairmaxent.engines.rows import read_domain
+from fairmaxent.errors import InputError, Option, did_you_mean
 from fairmaxent.fit.distribution import Distribution, Evidence
+from fairmaxent.fit.weighing import check_weight_name
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.raking.certificate import RakingCertificate, certify
 from fairmaxent.raking.factors import check_replicates, find_factors, replicate_weights
@@ -103,12 +103,10 @@ class Raking:
                 )
             replicates = self.replicate_weights().T
             columns |= {f"{name}_{number}": column for number, column in enumerate(replicates, 1)}
-        _refuse_taken(columns, opened.columns)
-        like = opened.get_column(opened.columns[0])
-        added = [frames.number_column(column, numbers, like) for column, numbers in columns.items()]
-        if opened.implementation.is_pandas():
-            index = opened.to_native().index
-            added = [nw.from_native(column.to_native().set_axis(index), series_only=True) for column in added]
+        like, added = opened.get_column(opened.columns[0]), []
+        for column, numbers in columns.items():
+            check_weight_name(column, opened.columns)
+            added.append(frames.number_column(column, numbers, like))
         return opened.with_columns(*added).to_native()
 
     def sample(
@@ -123,11 +121,9 @@ class Raking:
         count = check_count(n)
         rng = generator(self.random_state if random_state is None else random_state)
         drawn = self.distribution.sample(count, given=given, random_state=rng, iid=iid)
-        weight, lazy = self.survey.weight, open_lazy(self.survey.frame)
-        like = frames.open_frame(self.survey.frame) if lazy is None else lazy
-        ones = None
+        weight, ones = self.survey.weight, None
         if weight is not None:
-            first = like.select(weight).head(1)
+            first: Any = nw.from_native(self.survey.frame).select(weight).head(1)
             ones = frames.one_like((first.collect() if isinstance(first, nw.LazyFrame) else first).get_column(weight))
         present = (*nw.from_native(drawn, eager_only=True).columns, weight)
         return frames.arrange(drawn, [name for name in columns_of(self.survey.frame) if name in present], ones)
@@ -139,18 +135,14 @@ class Raking:
         lazy = open_lazy(self.survey.frame)
         if lazy is not None:  # its engine counts the rows
             name = fresh_name(WEIGHT_NAME, names_of(lazy))
-            weighed = open_lazy(self._weigh_lazily(lazy, name))
-            assert weighed is not None  # what joins a lazy frame is one
+            weighed: Any = open_lazy(self._weigh_lazily(lazy, name))
             with engine_errors(weighed):
                 counted = weighed if weight is None else weighed.drop(weight)
                 domain, _ = without_identifiers(learn_domain(counted, weight=name), columns)
                 blocks = _blocks(domain, columns)
                 return _weighted(domain, blocks, count_rows(counted, domain, blocks, name))
         opened, weights = frames.open_frame(self.survey.frame), self.weights() / self._per_row
-        attributes = opened if weight is None else opened.drop(weight)
-        whole, encoded = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
-        domain, left_out = without_identifiers(whole, columns)
-        encoded = encoded.without([whole.index(name) for name in left_out])
+        domain, encoded, _ = read_domain(opened, None, weight=weight, weights=weights, keep=columns)
         blocks = _blocks(domain, columns)
         table = Table.compress(blocks.pool(encoded.codes), blocks.levels, weights)
         return _weighted(domain, blocks, table).detailed(encoded.positions, table, weights)
@@ -186,13 +178,13 @@ class Raking:
             )
         return cells
 
-    def _weigh_lazily(self, lazy: Lazy, name: str) -> Any:
+    def _weigh_lazily(self, lazy: Any, name: str) -> Any:
         survey = self.survey
         for column in (*survey.domain.names, *([] if survey.weight is None else [survey.weight])):
             check_column(lazy, column)
         if self.replicated is not None:
             raise InputError("replicate weights belong to rows in memory; collect the table first")
-        _refuse_taken([name], names_of(lazy))
+        check_weight_name(name, names_of(lazy))
         return join_weights(
             lazy,
             survey.domain,
@@ -205,16 +197,8 @@ class Raking:
         )
 
 
-def _refuse_taken(columns: Iterable[str], names: Sequence[str]) -> None:
-    for name in columns:
-        if name in names:
-            reason = f"the table already has a column {name!r}"
-            raise ColumnError(f"{reason}; choose another name with ", Option("weight_name"))
-
-
 ALL = "all"
 Relax = str | Sequence[str | tuple[str, ...]] | None
-_LOST = 1e-12  # share of the old weights below which a level is lost in rounding
 
 
 def rake(
@@ -259,7 +243,6 @@ def rake(
     check_replicates(replicates, survey)
     targets = tuple(match_margin(margin, survey.domain, survey.table) for margin in asked)
     problem = RakingProblem(targets, survey.table.counts / survey.table.total, limits, relaxed)
-    _refuse_lost_levels(problem)
     factors = find_factors(problem)
     total = float(survey.size) if total is None else total
     notes = (*rounded, *(note for target in targets for note in target.notes))
@@ -275,10 +258,9 @@ def rake(
 
 def _relaxed(relax: Relax, asked: Sequence[Margin]) -> frozenset[int]:
     """Positions of the margins that may be missed."""
-    columns = [margin.columns for margin in asked]
-    if relax is None or (relax == ALL and (ALL,) not in columns):
-        return frozenset(() if relax is None else range(len(asked)))
-    wishes = [relax] if isinstance(relax, str) else relax
+    if relax is None or relax == ALL:
+        return frozenset(range(len(asked)) if relax else ())
+    columns, wishes = [margin.columns for margin in asked], [relax] if isinstance(relax, str) else relax
     if not isinstance(wishes, list | tuple) or not all(isinstance(wish, str | list | tuple) for wish in wishes):
         raise InputError(Option("relax"), f" is {relax!r}; pass 'all', or a list of margins such as ['region']")
     named = [(wish,) if isinstance(wish, str) else tuple(map(str, wish)) for wish in wishes]
@@ -287,15 +269,3 @@ def _relaxed(relax: Relax, asked: Sequence[Margin]) -> frozenset[int]:
             hint = did_you_mean(" × ".join(names), [margin.name for margin in asked])
             raise InputError(Option("relax"), f" names {' × '.join(names)!r}, which has no margin; {hint}")
     return frozenset(map(columns.index, named))
-
-
-def _refuse_lost_levels(problem: RakingProblem) -> None:
-    """Refuse weights beside which those of a level vanish, so that no arithmetic could raise them again."""
-    for margin in problem.margins:
-        shares = np.bincount(margin.cells, problem.masses, minlength=len(margin.wanted))
-        lost = np.flatnonzero((shares > 0) & (shares < _LOST) & (margin.wanted > 0))
-        if len(lost):
-            raise WeightError(
-                f"nearly all weight is on other rows than those with {margin.describe(int(lost[0]))}; check ",
-                Option("weight"),
-            )

@@ -8,6 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
+from fairmaxent.data.attribute import Encoded
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import UNSCALED, WeightScale, read_weights
 from fairmaxent.data.levels import ColumnOptions
@@ -70,7 +71,7 @@ def _encoded(
         return domain, domain.encode(chosen)
     options = ColumnOptions(columns, kinds=dict.fromkeys(columns, "categorical"), max_levels=_MOST_LEVELS)
     learned, encoded = Domain.learn_rows(chosen, options, weights=weights)
-    return learned, encoded.codes
+    return learned, Encoded.stacked(encoded).codes
 
 
 def _read_in_memory(frame: Any, columns: Sequence[str], weight: str | None, domain: Domain | None) -> Survey:

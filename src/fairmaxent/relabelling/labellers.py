@@ -14,17 +14,7 @@ from fairmaxent.data.table import Codes, Reals, Table, tally
 from fairmaxent.errors import DependencyError, InputError
 from fairmaxent.maxent.logspace import log_sum_exp
 from fairmaxent.maxent.priors.bases import build_base
-from fairmaxent.relabelling.people import (
-    ORDERED,
-    HeldOut,
-    Inputs,
-    Lesson,
-    People,
-    dummies,
-    ordinals,
-    root_shape,
-    seen_columns,
-)
+from fairmaxent.relabelling.people import ORDERED, HeldOut, Inputs, Lesson, People, root_shape, seen_columns
 
 FOLDS = 5
 # Models by name. The rooted tree is ours; the others are scikit-learn's, boosting with its own handling of categories.
@@ -202,7 +192,7 @@ class ScikitLabeller:
         return predict
 
     def _matrix(self, inputs: Inputs) -> Reals:
-        return (ordinals if self.model is None else dummies)(inputs, blind=self.blind)
+        return inputs.matrix(blind=self.blind, with_categories=self.model is None)
 
 
 def _fit(model: Any, inputs: Reals, outcome: NDArray[np.intp], weights: Reals) -> None:

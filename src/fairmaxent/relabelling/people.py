@@ -20,6 +20,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,33 +131,30 @@ class Inputs:
         """The level of each record in each column of the domain; that of the outcome means nothing."""
         return self.roles.blocks.unpool(self.codes)
 
+    def matrix(self, *, blind: bool, with_categories: bool) -> Reals:
+        """What a model sees: for trees that can handle categories, numbers as they are, and levels as numbers.
+
+        For any other classifier, standardised numbers, and one indicator per level of the other columns.
+        """
+        columns: list[Any] = [np.empty((len(self), 0))]
+        for index, attribute in seen_columns(self.roles, blind=blind):
+            level, numbers = self.levels[:, index], self.numbers.get(index)
+            if with_categories:
+                columns.append((level if numbers is None else numbers)[:, None])
+            elif numbers is None:
+                columns.append(np.eye(attribute.size)[level])
+            else:
+                centre, spread = _centre_and_spread(attribute)
+                columns.append(np.nan_to_num((numbers - centre) / spread)[:, None])
+                if attribute.missing is not None:
+                    columns.append((level == attribute.missing)[:, None].astype(np.float64))
+        return np.concatenate(columns, axis=1)
+
 
 def seen_columns(roles: Roles, *, blind: bool) -> Iterator[tuple[int, Attribute]]:
     """The columns that a model sees, with their positions in the domain."""
     hidden = (roles.outcome, *roles.protected) if blind else (roles.outcome,)
     return ((index, column) for index, column in enumerate(roles.domain.attributes) if index not in hidden)
-
-
-def ordinals(inputs: Inputs, *, blind: bool = False) -> Reals:
-    """Numbers as they are, and levels as numbers: for tree models that can handle categories."""
-    columns = [
-        inputs.numbers.get(index, inputs.levels[:, index]) for index, _ in seen_columns(inputs.roles, blind=blind)
-    ]
-    return np.column_stack([np.empty((len(inputs), 0)), *columns])
-
-
-def dummies(inputs: Inputs, *, blind: bool = False) -> Reals:
-    """Standardised numbers, and one indicator per level of the other columns: for any classifier."""
-    columns: list[Reals] = [np.empty((len(inputs), 0))]
-    for index, attribute in seen_columns(inputs.roles, blind=blind):
-        if index not in inputs.numbers:
-            columns.append(np.eye(attribute.size)[inputs.levels[:, index]])
-            continue
-        centre, spread = _centre_and_spread(attribute)
-        columns.append(np.nan_to_num((inputs.numbers[index] - centre) / spread)[:, None])
-        if attribute.missing is not None:
-            columns.append((inputs.levels[:, index] == attribute.missing)[:, None].astype(np.float64))
-    return np.concatenate(columns, axis=1)
 
 
 def _centre_and_spread(attribute: Attribute) -> tuple[float, float]:

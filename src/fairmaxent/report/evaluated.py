@@ -15,7 +15,7 @@ from fairmaxent.document import Block, Note, Paragraph
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.errors import FairMaxEntError, InputError, Option
 from fairmaxent.evaluation.evaluation import evaluate
-from fairmaxent.evaluation.text import ATTACKS, Evaluation, fidelity_table, risk_table, utility_table, verdict
+from fairmaxent.evaluation.result import ATTACKS, Evaluation, fidelity_table, risk_table, utility_table, verdict
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import fit_frame
 from fairmaxent.fit.request import Request

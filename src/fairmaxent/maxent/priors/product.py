@@ -14,11 +14,11 @@ from fairmaxent.data.draws import Choice
 from fairmaxent.data.limits import logarithms
 from fairmaxent.data.table import Blocks, Codes, Reals
 from fairmaxent.maxent.logspace import softmax
-from fairmaxent.maxent.priors.protocol import Drawn
+from fairmaxent.maxent.priors.protocol import Drawn, Tabular
 
 
 @dataclass(frozen=True, eq=False)
-class Product:
+class Product(Tabular):
     """u(α) = Π_b u_b(α_b). Tilting goes block by block."""
 
     blocks: Blocks
@@ -51,15 +51,6 @@ class Product:
         for column, part in zip(codes.T, self.blocks.split(self.log_levels), strict=True):
             result += part[column]
         return result
-
-    def thinned(self, rows: int) -> Product:
-        """Return itself: it has no rows."""
-        return self
-
-    @property
-    def rows(self) -> int:
-        """None: it is made of tables."""
-        return 0
 
     @property
     def full_support(self) -> bool:

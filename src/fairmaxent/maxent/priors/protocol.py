@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,28 +31,19 @@ class Tilted(Protocol):
     @property
     def log_partition(self) -> float:
         """log Σ q(α) e^{potential(α)}; −∞ if nothing is left; then every probability below is zero."""
-        ...
 
     @property
     def levels(self) -> Reals:
         """Probability of each level of each block."""
-        ...
 
     def pairs(self) -> Reals:
         """Probability of each pair of levels."""
-        ...
 
     def joint(self, wanted: Sequence[int]) -> Reals:
         """Exact joint table of a few blocks, one axis per wanted block."""
-        ...
 
     def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
-        """Draw one row for each wanted level of the root block.
-
-        ``spread``: rows of the data come as often as they weigh, up to one, rather than independently of each other.
-        What a base adds is independent either way.
-        """
-        ...
+        """Draw one row for each wanted level of the root; ``spread``: rows of the data as often as they weigh."""
 
 
 class Prior(Protocol):
@@ -61,33 +52,36 @@ class Prior(Protocol):
     @property
     def blocks(self) -> Blocks:
         """The blocks it is defined on."""
-        ...
 
     def tilt(self, potentials: Reals) -> Tilted:
         """Tilt by one potential per level."""
-        ...
 
     def log_probability(self, codes: Codes) -> Reals:
         """log q(α) for rows of block codes."""
-        ...
 
     def thinned(self, rows: int) -> Prior:
         """Return a prior of similar curvature with at most this many rows; itself if it has no more."""
-        ...
 
     @property
     def rows(self) -> int:
         """How many rows it has."""
-        ...
 
     @property
     def full_support(self) -> bool:
         """Whether every point of the domain has positive probability."""
-        ...
 
     def log_floor(self) -> float:
         """Give a lower bound on log q(α) over the support of q: −L_q in the proof of Lemma 4.2."""
-        ...
+
+
+class Tabular:
+    """A prior that is made of tables and has no rows."""
+
+    rows = 0
+
+    def thinned(self, rows: int) -> Self:
+        """Return itself."""
+        return self
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,7 @@ class Rows:
     blocks: Blocks
     codes: Codes  # distinct rows in lexicographic order, so equal roots stand together
     log_weights: Reals
+    full_support = False  # rows rarely are all there could be, and no bound relies on it
 
     @classmethod
     def weighted(cls, blocks: Blocks, codes: Codes, weights: Reals) -> Rows:
@@ -56,7 +57,7 @@ class Rows:
     def log_probability(self, codes: Codes) -> Reals:
         """log w(α), −∞ off the rows."""
         position = match_rows(self.codes, codes, self.blocks.levels)
-        return np.where(position >= 0, self.log_weights[position], -np.inf)
+        return np.append(self.log_weights, -np.inf)[position]  # -1: absent
 
     def thinned(self, rows: int) -> Rows:
         """Take rows at equal steps of the running weight; as rows are sorted, neighbours represent each other."""
@@ -70,14 +71,9 @@ class Rows:
         """How many rows it has."""
         return len(self.codes)
 
-    @property
-    def full_support(self) -> bool:
-        """Rows rarely are all there could be; no bound relies on it."""
-        return False
-
     def log_floor(self) -> float:
         """Return the smallest log w(α)."""
-        return float(self.log_weights.min())
+        return float(self.log_weights.min(initial=np.inf))
 
     def scores(self, potentials: Reals) -> Reals:
         """Sum of each row's potentials."""

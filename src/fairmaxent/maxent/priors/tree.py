@@ -19,7 +19,7 @@ from fairmaxent.data.draws import Choice
 from fairmaxent.data.limits import logarithms, sound
 from fairmaxent.data.table import Blocks, Codes, Reals
 from fairmaxent.maxent.logspace import log_sum_exp, softmax
-from fairmaxent.maxent.priors.protocol import Drawn
+from fairmaxent.maxent.priors.protocol import Drawn, Tabular
 
 # Pairwise probabilities are built for several root levels at a time, in about this many numbers: few enough for the
 # processor's cache.
@@ -27,7 +27,7 @@ _BUFFER = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class Tree(Tabular):
     """q(α) = root(r)·Π_b table_b(α_b | α_parent(b), r)."""
 
     blocks: Blocks
@@ -85,7 +85,14 @@ class Tree:
     @cached_property
     def order(self) -> tuple[int, ...]:
         """The blocks but the root, each behind its parent."""
-        return _parents_first(self.parents)
+        children: dict[int, list[int]] = {}
+        for block, parent in enumerate(self.parents, start=1):
+            children.setdefault(parent, []).append(block)
+        order, waiting = [], children.get(0, [])[::-1]
+        while waiting:
+            order.append(waiting.pop())
+            waiting.extend(children.get(order[-1], [])[::-1])
+        return tuple(order)
 
     def log_probability(self, codes: Codes) -> Reals:
         """log q(α)."""
@@ -99,15 +106,6 @@ class Tree:
             cells += codes[:, block]
             result += table.ravel().take(cells)
         return result
-
-    def thinned(self, rows: int) -> Tree:
-        """Return itself: it has no rows."""
-        return self
-
-    @property
-    def rows(self) -> int:
-        """None: it is made of tables."""
-        return 0
 
     @property
     def full_support(self) -> bool:
@@ -211,15 +209,10 @@ class TiltedTree:
             return np.asarray(shaped.sum(axis=0)).transpose([kept.index(block) for block in wanted])
         return shaped.transpose([[0, *kept].index(block) for block in wanted])
 
-    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
-        """Draw each block given its parents, parents first, independently."""
-        return self._drawn(roots, rng, evenly=False)
-
-    def draw_evenly(self, roots: NDArray[np.intp], rng: np.random.Generator) -> Drawn:
-        """Draw each block given its parents, parents first, each level in proportion to its share, up to one row."""
-        return self._drawn(roots, rng, evenly=True)
-
-    def _drawn(self, roots: NDArray[np.intp], rng: np.random.Generator, *, evenly: bool) -> Drawn:
+    def draw(
+        self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False, evenly: bool = False
+    ) -> Drawn:
+        """Draw each block given its parents, parents first; ``evenly``: each level by its share, up to one row."""
         codes = np.empty((len(roots), len(self.tree.blocks.levels)), dtype=np.intp, order="F")
         codes[:, 0] = roots
         for block in self.tree.order:
@@ -231,20 +224,6 @@ class TiltedTree:
     @cached_property
     def _choices(self) -> list[Choice]:
         return [Choice.rows_of(table.reshape(-1, table.shape[-1])) for table in self.conditionals]
-
-
-def _parents_first(parents: Sequence[int]) -> tuple[int, ...]:
-    """Order the blocks so that each comes after its parent."""
-    children: dict[int, list[int]] = {}
-    for block, parent in enumerate(parents, start=1):
-        children.setdefault(parent, []).append(block)
-    order: list[int] = []
-    waiting = children.get(0, [])[::-1]
-    while waiting:
-        block = waiting.pop()
-        order.append(block)
-        waiting.extend(children.get(block, [])[::-1])
-    return tuple(order)
 
 
 def _keep_axis(table: Reals) -> Reals:

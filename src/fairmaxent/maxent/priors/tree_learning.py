@@ -52,7 +52,8 @@ def _refined(table: Reals, cells: Reals, margin: tuple[int, ...], strength: floa
     seen = cells.sum(axis=others, keepdims=True)
     expected = (cells.sum(axis=-1, keepdims=True) * table).sum(axis=others, keepdims=True) if others else table
     expected = _normalised(np.broadcast_to(expected, seen.shape))
-    wanted = _shrunk(seen, expected, best_strength(seen, expected) if strength is None else strength)
+    added = best_strength(seen, expected) if strength is None else strength
+    wanted = (seen + added * expected) / (seen.sum(axis=-1, keepdims=True) + added)
     return _normalised(table * np.divide(wanted, expected, out=np.ones_like(seen), where=expected > 0))
 
 
@@ -70,11 +71,6 @@ def best_strength(counts: Reals, towards: Reals) -> float:
     likelihood = (log_gamma(start + counts[cells]) - log_gamma(start)).sum(axis=1)
     likelihood -= (log_gamma(strength + totals[totals > 0]) - log_gamma(strength)).sum(axis=1)
     return float(STRENGTHS[np.argmax(likelihood)])
-
-
-def _shrunk(counts: Reals, towards: Reals, strength: float) -> Reals:
-    """Conditional probabilities from counts, as if ``strength`` more rows had been seen."""
-    return np.asarray((counts + strength * towards) / (counts.sum(axis=-1, keepdims=True) + strength))
 
 
 def _normalised(table: Reals) -> Reals:
@@ -100,7 +96,9 @@ def learn_tree(blocks: Blocks, counted: Counted, weighted: Counted, *, root: Rea
     totals, *counts = counted.tables([(0,), *families], blocks.levels)
     (squares,) = counted.tables([(0,)], blocks.levels, of="squares")
     worth = np.divide(totals, squares, out=np.zeros_like(totals), where=squares > 0)
-    tables = [smoothed(worth[:, None, None] * _with_parent(seen), blocks.shape(0)) for seen in counts]
+    # axes root, parent, block; a block without a parent has one of a single level
+    counts = [seen.reshape(len(seen), -1, seen.shape[-1]) for seen in counts]
+    tables = [smoothed(worth[:, None, None] * seen, blocks.shape(0)) for seen in counts]
     strike_out(rules, parents, tables)
     return Tree.of(blocks, parents, root * allowed_roots(rules, blocks.levels[0]), tables)
 
@@ -168,8 +166,3 @@ def spanning_parents(information: Reals, forced: Sequence[tuple[int, int]]) -> l
         closer = waiting & (gain[block] > best)
         best[closer], nearest[closer] = gain[block, closer], block
     return [int(parent) for parent in nearest[1:]]
-
-
-def _with_parent(table: Reals) -> Reals:
-    """A table with axes root, parent, block; a block without a parent has one of a single level."""
-    return table.reshape(len(table), -1, table.shape[-1])

@@ -1,4 +1,4 @@
-"""What an evaluation measured, and its words: the verdict first, then risk, utility and fidelity."""
+"""The result of an evaluation, and its words: the verdict first, then risk, utility and fidelity."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,16 +10,7 @@ from fairmaxent.document import Block, Note, Paragraph, Table
 from fairmaxent.document.text import sections_text
 from fairmaxent.document.words import counted
 from fairmaxent.errors import cut
-from fairmaxent.evaluation.attacks import (
-    LIMIT,
-    MOST_COPIES,
-    ClosestRecord,
-    CopiedRows,
-    Inference,
-    Judgement,
-    Membership,
-    Risk,
-)
+from fairmaxent.evaluation import attacks
 from fairmaxent.evaluation.fidelity import Fidelity
 from fairmaxent.evaluation.utility import Utility
 from fairmaxent.metrics.trial import Score
@@ -30,27 +21,32 @@ from fairmaxent.plain_text import plain_json
 class Risks:
     """What the new rows give away; None where an attack could not be tried."""
 
-    copies: CopiedRows
-    singling_out: Risk | None
-    linkability: Risk | None
-    inference: Inference | None
-    membership: Membership | None
+    copies: attacks.CopiedRows
+    singling_out: attacks.Risk | None
+    linkability: attacks.Risk | None
+    inference: attacks.Inference | None
+    membership: attacks.Membership | None
     """Needs control rows."""
-    closest_record: ClosestRecord
+    closest_record: attacks.ClosestRecord
 
-    def tried(self) -> dict[str, Risk]:
-        """The attacks that were tried on people one by one, with their risk; of inference, the average."""
-        average = None if self.inference is None else self.inference.average
-        risks = {"singling out": self.singling_out, "linkability": self.linkability, "inference": average}
-        return {"copies": self.copies.risk} | {name: risk for name, risk in risks.items() if risk is not None}
+    def tried(self) -> dict[str, attacks.Risk]:
+        """The attacks that were tried, with their risk; of inference, the average."""
+        risks = {
+            "copies": self.copies.risk,
+            "singling out": self.singling_out,
+            "linkability": self.linkability,
+            "inference": None if self.inference is None else self.inference.average,
+            "membership": None if self.membership is None else self.membership.risk,
+        }
+        return {name: risk for name, risk in risks.items() if risk is not None}
 
-    def judgements(self) -> dict[str, Judgement]:
+    def judgements(self) -> dict[str, attacks.Judgement]:
         """What is to be said of each attack that was tried."""
-        judged = {name: risk.judged(LIMIT) for name, risk in self.tried().items()}
-        judged["copies"] = self.copies.risk.judged(MOST_COPIES)
+        judged = {name: risk.judged() for name, risk in self.tried().items()}
+        judged["copies"] = self.copies.risk.judged(attacks.MOST_COPIES)
         if self.inference is not None:
-            judged["inference"] = self.inference.judged(LIMIT)
-        return judged | {"membership": "needs control" if self.membership is None else self.membership.judged(LIMIT)}
+            judged["inference"] = self.inference.judged()
+        return judged if self.membership is not None else judged | {"membership": "needs control"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,16 +101,13 @@ def _measures(evaluation: Evaluation) -> Iterator[tuple[str, str, float, float |
         for measure, score in (("AUC", model.auc), ("accuracy", model.accuracy)):
             if score is not None:
                 yield "utility", f"{measure}, trained on {name}", score.value, score.low, score.high
-    tried = risks.tried()
-    if risks.inference is not None:
-        tried["inference, average"] = tried.pop("inference")
-        tried |= {f"inference of {name}": risk for name, risk in risks.inference.by_column.items()}
-    for name, risk in tried.items():
-        yield "risk", name, risk.value, risk.low, risk.high
-    if risks.membership is not None:
-        yield "risk", "membership", *risks.membership.advantage
+    for name, risk in risks.tried().items():
+        yield "risk", _NAMES.get(name, name), risk.value, risk.low, risk.high
+        for column, single in risks.inference.by_column.items() if name == "inference" and risks.inference else ():
+            yield "risk", f"inference of {column}", single.value, single.low, single.high
 
 
+_NAMES = {"inference": "inference, average"}
 # Each attack: what it does, and when it succeeds.
 ATTACKS = {
     "copies": ("copying real rows", "a new row is a real row, more often than by chance"),
@@ -168,40 +161,32 @@ def verdict(measured: Evaluation) -> Iterator[str]:
     yield "This is no guarantee: other attacks may succeed. Only a differentially private fit guarantees anything."
 
 
-def _named(attacks: Sequence[str]) -> str:
-    *others, last = (ATTACKS[name][0] for name in attacks)
+def _named(names: Sequence[str]) -> str:
+    *others, last = (ATTACKS[name][0] for name in names)
     return f"{', '.join(others)} and {last}" if others else last
 
 
 def _reason(attack: str, measured: Evaluation) -> str:
     """Why the risk of an attack is too high."""
-    risks = measured.risks
-    if attack == "copies":
-        return (
-            f"{risks.copies.copies:,} of the {measured.new_rows:,} new rows are copies of a real row "
-            f"({_percent(risks.copies.risk.rate)}); by chance it would be about {_percent(risks.copies.by_chance)}."
-        )
-    if attack == "inference" and risks.inference is not None:
-        name = risks.inference.worst
-        return (
-            f"Somebody who knows all other columns of a person guesses {_shown(name, 40)!r} right "
-            f"{_against(risks.inference.by_column[name])}."
-        )
-    if attack == "membership" and risks.membership is not None:
-        return (
-            f"In {_percent(risks.membership.auc)} of pairs, the person of the real table is nearer to a new row than "
-            "the other person; 50 % would be chance."
-        )
+    risks, risk = measured.risks, measured.risks.tried()[attack]
     happens = {
         "singling out": "Descriptions that fit exactly one new row also fit exactly one real person",
         "linkability": "Two halves of a person's columns lead to the same new row",
-    }
-    return f"{happens[attack]} {_against(risks.tried()[attack])}."
-
-
-def _against(risk: Risk) -> str:
+    }.get(attack, "")
+    if attack == "copies":
+        return (
+            f"{risks.copies.copies:,} of the {measured.new_rows:,} new rows are copies of a real row "
+            f"({_percent(risk.rate)}); by chance it would be about {_percent(risks.copies.by_chance)}."
+        )
+    if attack == "membership":
+        pairs = f"In {_percent(risk.rate)} of pairs, the person of the real table"
+        return f"{pairs} is nearer to a new row than the other person; 50 % would be chance."
+    if risks.inference is not None and attack == "inference":
+        name = risks.inference.worst
+        happens = f"Somebody who knows all other columns of a person guesses {_shown(name, 40)!r} right"
+        risk = risks.inference.by_column[name]
     outside = "" if risk.control_rate is None else f", and for other people in {_percent(risk.control_rate)}"
-    return f"in {_percent(risk.rate)} of cases{outside}"
+    return f"{happens} in {_percent(risk.rate)} of cases{outside}."
 
 
 def _percent(share: float) -> str:
@@ -216,6 +201,7 @@ def _shown(name: str, most: int) -> str:
 
 _WIDTH = 80
 _GROUPS = 12  # shown before the rest is counted
+_NAMED = 3  # columns that differ most
 _SETS = {1: "single columns", 2: "pairs of columns", 3: "triples of columns"}
 _STATES = {"high": "bad", "low": "good", "uncertain": "short"}
 
@@ -226,15 +212,12 @@ def evaluation_text(measured: Evaluation, notes: Sequence[str] = ()) -> str:
     tables = ", ".join(counted(number, noun) if number else f"no {noun}s" for number, noun in sizes)
     record = measured.risks.closest_record
     others = "" if record.others is None else f" (of control rows: {record.others:.3f})"
+    distance = f"Median distance of a new row to the closest real row: {record.new:.3f}{others}. {record.why_not}"
     sections: list[Sequence[Block]] = [
         [Paragraph(measured.verdict)],
         [Paragraph(f"{tables}; {counted(len(measured.columns), 'column')}")],
-        list(_risk_blocks(measured)),
-        [
-            Paragraph(
-                f"Median distance of a new row to the closest real row: {record.new:.3f}{others}. {record.why_not}"
-            )
-        ],
+        [risk_table(measured), _how_to_read(measured)],
+        [Paragraph(distance)],
         *_utility_sections(measured),
         list(_fidelity_blocks(measured)),
         [Note(f"Note: {note}") for note in (*notes, *_notes(measured))],
@@ -245,20 +228,19 @@ def evaluation_text(measured: Evaluation, notes: Sequence[str] = ()) -> str:
 def risk_table(measured: Evaluation) -> Table:
     """Each attack: its risk, the interval, how often it succeeded, and what is to be said of it."""
     risks, judged = measured.risks, measured.risks.judgements()
-    rows = [_risk_row(name, risk, judged[name]) for name, risk in risks.tried().items()]
-    if risks.inference is not None:
-        worst = risks.inference.worst
-        rows[-1] = "inference, average", *rows[-1][1:]
-        rows.append(_risk_row(f"  most: {_shown(worst, 16)}", risks.inference.by_column[worst], ""))
-    if risks.membership is not None:
-        rows.append(("membership", *_cells(Score(*risks.membership.advantage)), "", "", judged["membership"]))
+    rows: list[tuple[str, ...]] = []
+    for name, risk in risks.tried().items():
+        rates = ("", "") if name == "membership" else _rates(risk)
+        rows.append((_NAMES.get(name, name), *_cells(risk), *rates, judged[name]))
+        if name == "inference" and risks.inference is not None:
+            worst = risks.inference.by_column[risks.inference.worst]
+            rows.append((f"  most: {_shown(risks.inference.worst, 16)}", *_cells(worst), *_rates(worst), ""))
     heads = ("risk" if measured.control_rows else "risk, at most", "", _sure(measured), "succeeds", "on others", "")
     return Table("Risks", heads, tuple(rows), state=5, states=tuple(_STATES.get(row[-1], "") for row in rows))
 
 
-def _risk_row(name: str, risk: Risk, judgement: str) -> tuple[str, ...]:
-    others = "" if risk.control_rate is None else f"{risk.control_rate:.1%}"
-    return name, *_cells(Score(risk.value, risk.low, risk.high)), f"{risk.rate:.1%}", others, judgement
+def _rates(risk: attacks.Risk) -> tuple[str, str]:
+    return f"{risk.rate:.1%}", "" if risk.control_rate is None else f"{risk.control_rate:.1%}"
 
 
 def _cells(score: Score | None) -> tuple[str, str]:
@@ -269,16 +251,15 @@ def _sure(measured: Evaluation) -> str:
     return f"{100 * measured.confidence:g} % interval"
 
 
-def _risk_blocks(measured: Evaluation) -> Iterator[Block]:
-    yield risk_table(measured)
+def _how_to_read(measured: Evaluation) -> Paragraph:
     meaning = (
         "A risk of 0 means that an attack succeeds as often on other people (the control rows), 1 that it always "
         "succeeds."
         if measured.control_rows
         else "This is how often each attack succeeds; without control rows, the risk is at most that."
     )
-    limits = f"{100 * LIMIT:g} % (copies: above {100 * MOST_COPIES:g} %)"
-    yield Paragraph(f"{meaning} A risk is called high if its whole interval is above {limits}.")
+    limits = f"{100 * attacks.LIMIT:g} % (copies: above {100 * attacks.MOST_COPIES:g} %)"
+    return Paragraph(f"{meaning} A risk is called high if its whole interval is above {limits}.")
 
 
 def utility_table(measured: Evaluation, utility: Utility) -> Table:
@@ -301,13 +282,11 @@ def _utility_sections(measured: Evaluation) -> Iterator[Sequence[Block]]:
     if utility.judged_on == "real":
         text += " The new rows were made from these people too, so if rows were copied, the first line is too good."
     yield [utility_table(measured, utility), Paragraph(text)]
-    yield list(_group_blocks(measured, utility))
+    yield list(_group_blocks(measured, utility)) if utility.new.groups else []
 
 
 def _group_blocks(measured: Evaluation, utility: Utility) -> Iterator[Block]:
     groups = utility.new.groups
-    if not groups:
-        return
     title = "accuracy" if groups[0].favourable is None else "favourable"
     rows = []
     for new, real in list(zip(groups, utility.real.groups, strict=True))[:_GROUPS]:
@@ -339,7 +318,8 @@ def fidelity_table(measured: Evaluation) -> Table:
 
 def _fidelity_blocks(measured: Evaluation) -> Iterator[Block]:
     yield fidelity_table(measured)
-    farthest = ", ".join(f"{_shown(name, 24)} {apart:.3f}" for name, apart in measured.fidelity.farthest)
+    worst = sorted(measured.fidelity.by_column.items(), key=lambda item: -item[1])[:_NAMED]
+    farthest = ", ".join(f"{_shown(name, 24)} {apart:.3f}" for name, apart in worst)
     yield Paragraph(
         "Share of rows that would have to change (total variation); by chance: the same for rows drawn at random "
         f"from the real table. Farthest apart: {farthest}."
