@@ -242,10 +242,10 @@ def reproduce_command(*, quick: bool, out: Path, workers: int | None, download: 
     try:
         with bar("reproducing") as progress:
             show = partial(progress, "cells")
-            result = reproduce(out, quick=quick, workers=workers, download=download, progress=show)
+            page, left_out = reproduce(out, quick=quick, workers=workers, download=download, progress=show)
     except KeyboardInterrupt:
         echo(f"Stopped. Finished work is kept in {out}; the same command continues from there.", err=True)
         sys.exit(INTERRUPTED)
-    for reason in result.left_out:
+    for reason in left_out:
         echo(f"Left out: {reason}", err=True)
-    echo(f"Wrote {result.page}\n\n{next_step(f'open {result.page} in a browser')}")
+    echo(f"Wrote {page}\n\n{next_step(f'open {page} in a browser')}")
