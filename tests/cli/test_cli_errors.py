@@ -58,8 +58,8 @@ OUT = f"{R} -o new.csv"
 
 CASES = [
     # usage
-    Case("nonsense", 2, ("no command 'nonsense'", "known:")),
-    Case("debia good.csv", 2, ("did you mean 'debias'",)),
+    Case("nonsense", 2, ("No such command 'nonsense'",)),
+    Case("debia good.csv", 2, ("Did you mean 'debias'",)),
     Case("--nonsense", 2, ("--nonsense", "--help")),
     Case("debias", 2, ("DATA", "debias --help")),
     Case("debias good.csv", 2, ("--outcome",)),

@@ -119,6 +119,9 @@ def group(debug: bool) -> None:  # noqa: FBT001 (click passes it by name)
     """
 
 
+group.commands = dict.fromkeys(COMMANDS, group)  # only their names: click suggests the nearest
+
+
 @click.command()
 @click.argument("data", type=click.Path(readable=False), required=False, metavar="[DATA]")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; by default a free one.")

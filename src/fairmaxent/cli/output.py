@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fairmaxent.report.delivered import DrawnBatches
     from fairmaxent.report.source import Source
 
-EstimateChoice = Literal["auto", "rows", "weights", "none"]
+EstimateChoice = Literal["rows", "weights", "none"]
 WEIGHT_NAME = "fair_weight"
 Mode = Literal["rows", "weights", "top-up"]
 
@@ -238,12 +238,11 @@ class OutputOptions(FileOptions):
         help="Name of the column that --mode weights adds; it includes the design weights of --weight.",
         page_help="The name of the column of weights in the file.",
     )
-    estimate: EstimateChoice = option(
-        "auto",
+    estimate: EstimateChoice | None = option(
+        None,
         choices=get_args(EstimateChoice),
         label="Estimate what a model will do",
-        help="Estimate how a model trained on the rows or weights will treat people; auto: on what is written, if that "
-        "is quick.",
+        help="Estimate how a model trained on the rows or weights will treat people, which takes seconds to minutes.",
     )
     model: str | None = option(
         None,
@@ -259,7 +258,7 @@ class OutputOptions(FileOptions):
         in_files=False,  # whoever runs it can run code here
         only_if={  # what workers do
             **dict.fromkeys(("report", "pdf", "like_input", "epsilon", "relabel"), (None,)),
-            **{"mode": (None, "rows"), "output_format": (None, "parquet"), "estimate": (None, "auto", "none")},
+            **{"mode": (None, "rows"), "output_format": (None, "parquet"), "estimate": (None, "none")},
         },
         help="Address (tcp://HOST:PORT) of a Dask cluster, which reads the Parquet files DATA and writes Parquet files "
         "into the folder -o.",

@@ -133,7 +133,8 @@ class DomainOptions:
 
     def domain(self, frame: Any, weight: str | None) -> Domain | None:
         """Learn the domain as asked, or take it from the file that declares it."""
-        from fairmaxent.engines.lazy_counts import lazy_weight_scale, with_shifted_weights
+        from fairmaxent.data.domain import Domain
+        from fairmaxent.engines.lazy_counts import average_weight
         from fairmaxent.engines.lazy_frame import collect, learn_domain, open_lazy
 
         declaration = self.declaration
@@ -145,7 +146,7 @@ class DomainOptions:
             return bound(declaration, first if weight is None else first.drop(weight))
         if lazy is not None:
             if weight is not None:
-                lazy = with_shifted_weights(lazy, weight, lazy_weight_scale(lazy, weight))
+                average_weight(lazy, weight)  # which refuses what are no weights
             return learn_domain(lazy, weight=weight, **self.given)
         table = frame if weight is None else frame.drop(weight)
         return Domain.infer(table, weight=read_weights(open_frame(frame), weight), **self.given)
