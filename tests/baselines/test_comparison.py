@@ -12,6 +12,7 @@ from fairmaxent.baselines import cross_validation
 from fairmaxent.baselines.comparison import verdict
 from fairmaxent.baselines.cross_validation import Compared, Scores, methods
 from fairmaxent.fit.request import Request
+from tables import times
 
 SAME, SAME_ACCURACY = 0.02, 0.005
 FEW = ("fairmaxent, rows", "fairmaxent, weights", "raw", "Kamiran-Calders")  # relabelling takes long
@@ -85,7 +86,7 @@ def test_nothing_to_choose_by():
     assert verdict(nobody, asked()).method is None
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(times(300)))
 def test_the_rule_holds_for_any_numbers(seed):
     rng = np.random.default_rng(seed)
     names = ["a", "b", "c", "d", "raw"]
