@@ -122,8 +122,8 @@ class Tryout:
 
     def trial(
         self, lesson: Callable[[NDArray[np.bool_], int], Lesson], rounds: int = 1, progress: Progress = silent
+    ) -> Trial:
         """Let students decide about people they have not seen; a lesson depends on whom it may be about, and a seed."""
-        """Let students decide about people they have not seen; a lesson is made from who it may be about, and a seed."""
         people, runs, measure = self.people, [], self.fit.certificate.measure
         for number in range(rounds):
             fold = fold_of_each(people, FOLDS, seed=number)

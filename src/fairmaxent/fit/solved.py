@@ -68,7 +68,7 @@ class Solved:
 
     @property
     def contents(self) -> str:
-        """Which rows are in a saved model, as the end of a sentence that begins with "it holds": all models have some."""
+        """Which rows are in a saved model, as the end of a sentence that begins with "it holds"; all have some."""
         size, details = f"{self.table.size:,}", self.distribution.details
         if self.request.privacy is not None:
             return f"no row of the data, but {size} drawn from noisy counts; it is private with {self.request.privacy}"
