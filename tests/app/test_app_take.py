@@ -109,7 +109,7 @@ def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix
     for name in ("people-domain.toml",) if "people-domain.toml" in files else ():
         (tmp_path / name).write_bytes(files[name])
     # The reports differ in how they name options, and in nothing else.
-    monkeypatch.setattr("fairmaxent.cli.reading.as_typed", as_labelled)
+    monkeypatch.setattr("fairmaxent.cli.output.as_typed", as_labelled)
     with pytest.raises(SystemExit) as ended:
         commands.main(tokens[1:], "fairmaxent")
     assert ended.value.code == 0

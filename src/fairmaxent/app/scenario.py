@@ -16,7 +16,7 @@ from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.config import declared
 from fairmaxent.cli.debias import debias_command as debias
 from fairmaxent.cli.inspect import inspect_command as inspect
-from fairmaxent.cli.next_step import outputs
+from fairmaxent.cli.options import outputs
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
 from fairmaxent.cli.request import REQUEST_NAMES, AskedOptions, RoleOptions
@@ -199,7 +199,7 @@ class Scenario:
             wanted = options.record(OutputOptions)
             replace(wanted, report="report.html").check("-")  # there always is one
             asked.check(options.context, roles)
-        text = text if asked.private or asked.releases else None
+        text = text if asked.has("epsilon") or asked.has("release") else None
         declaration = declared(text, "The list of public values") if text else None
         source = table.file(options.drop, texts=declaration.texts if declaration else ())
         return cls(
@@ -224,9 +224,8 @@ class Scenario:
     @property
     def needs_rows_in_memory(self) -> bool:
         """Whether the rows of a Parquet file have to be read: relabelling writes each several times."""
-        return (self.asked.relabels and self.wanted.mode == "weights") or (
-            self.asked.releases and self.domain_text is None
-        )
+        asked, weighs = self.asked, self.wanted.mode == "weights"
+        return (weighs and asked.has("relabel")) or (self.domain_text is None and asked.has("release"))
 
     @property
     def file(self) -> TableFile:
