@@ -215,10 +215,7 @@ def _read_shares(data: CodedData, shares: Mapping[Any, float]) -> Reals:
     for group, share in shares.items():
         values = group if len(columns) > 1 else (group,)
         if not isinstance(values, tuple) or len(values) != len(columns):
-            names = ", ".join(column.name for column in columns)
-            raise TargetError(
-                f"shares has the group {group!r}; a group needs a value of each protected column: ({names})"
-            )
+            raise TargetError(f"shares has the group {group!r}; give a value of each protected column, as a tuple")
         levels = tuple(column.exact_level(value) for column, value in zip(columns, values, strict=True))
         wanted[levels] += checked_number(f"shares[{group!r}]", share, "be between 0 and 1", lambda part: 0 <= part <= 1)
     wanted = wanted.ravel()
