@@ -12,7 +12,7 @@ import numpy as np
 
 from fairmaxent.data.table import Codes, Mask, Reals, tally
 from fairmaxent.fairness.rates import smallest_over_largest
-from fairmaxent.metrics.group_calibration import quantile_bins
+from fairmaxent.metrics.group_rates import quantile_bins
 from fairmaxent.metrics.trial import predict_outcomes
 
 

@@ -7,6 +7,7 @@ Each message says what is wrong, where, and what to do next. An option that a me
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import get_args
 
 from fairmaxent.plain_text import visible
@@ -208,6 +209,13 @@ def check_choice(name: str, value: object, choices: object) -> None:
     known = get_args(choices)
     if value not in known:
         raise InputError(Option(name), f" is {value!r}; {did_you_mean(value, known)}")
+
+
+def checked_number(name: str, value: object, wanted: str, fits: Callable[[float], bool]) -> float:
+    """Refuse what is no number, or not one that fits; True and False are none."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not fits(float(value)):
+        raise InputError(Option(name), f" is {value!r}; it must {wanted}")
+    return float(value)
 
 
 def check_flag(name: str, value: object) -> None:

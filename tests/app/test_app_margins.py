@@ -7,7 +7,7 @@ import pytest
 import fairmaxent
 from appserver import downloaded, opened, people, staff
 from fairmaxent.cli.group import group as commands
-from fairmaxent.report.evaluated import evaluated
+from fairmaxent.report.refits import evaluated
 
 SEX = {"sex": {"f": 0.51, "m": 0.49}}
 REGION = {"region": {"n": 0.2, "s": 0.3, "w": 0.5}}

@@ -12,7 +12,7 @@ from fairmaxent.app.scenario import Scenario
 from fairmaxent.cli.debias import debias_command as debias
 from fairmaxent.cli.group import group as commands
 from fairmaxent.cli.request import REQUEST_NAMES, AskedOptions, RoleOptions
-from fairmaxent.report.browser import find_browser
+from fairmaxent.report.writer import find_browser
 
 DOMAIN = """levels.sex = ["f", "m"]
 levels.region = ["n", "s", "w"]

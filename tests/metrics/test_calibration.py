@@ -5,13 +5,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 
 from fairmaxent.metrics import calibration
 from judgement import judge
-from tables import times
 
 # Observed minus promised: F 0.5 − 0.4, M 0.75 − 0.85.
 COLUMNS = {
@@ -46,19 +43,15 @@ def test_what_happened_is_compared_with_what_was_promised(library):
     assert str(result).endswith(": sex, M against F for outcome yes; error 0.250 (0.195 by chance alone) in M")
 
 
-def test_bins_are_those_of_all_rows_together():
+def test_the_error_is_taken_over_bins_of_all_rows_together():
     result = calibration(pd.DataFrame(COLUMNS), "hired", "chance", "sex", favourable="yes", bins=2)
     women, men = result.groups
     # Half of all rows have at most 0.7: both women, and one man.
-    assert [(part.lowest, part.highest, part.count) for part in women.bins] == [(0.2, 0.6, 2)]
-    assert [(part.lowest, part.highest, part.count) for part in men.bins] == [(0.7, 0.7, 1), (0.9, 0.9, 3)]
-    assert [(part.predicted, part.observed) for part in men.bins] == [(0.7, 0.0), (pytest.approx(0.9), 1.0)]
     assert women.error == pytest.approx(0.1)
-    assert men.error == pytest.approx((0.7 + 3 * 0.1) / 4)
-    assert result.error == men.error
+    assert men.error == result.error == pytest.approx((0.7 + 3 * 0.1) / 4)
     by_chance = (np.sqrt(0.7 * 0.3) + np.sqrt(3 * 0.9 * 0.1)) * np.sqrt(2 / np.pi) / 4
     assert men.by_chance == pytest.approx(by_chance)
-    assert all(0 <= part.interval[0] <= part.observed <= part.interval[1] <= 1 for part in (*men.bins, women, men))
+    assert all(0 <= part.interval[0] <= part.observed <= part.interval[1] <= 1 for part in (women, men))
 
 
 def test_intersections_are_compared_and_groups_without_weight_are_not():
@@ -78,12 +71,10 @@ def test_intersections_are_compared_and_groups_without_weight_are_not():
 # ---------------------------------------------------------------- against others
 
 
-def test_the_curve_is_scikit_learns():
+def test_the_error_is_that_of_scikit_learns_curve():
     _, chance, happened = promised(np.random.default_rng(1), 1000)
     (everybody,) = calibration(pl.DataFrame({"g": ["all"] * 1000}), happened, chance, "g", favourable=True).groups
     share, mean = calibration_curve(happened, chance, n_bins=10, strategy="quantile")
-    np.testing.assert_allclose([part.observed for part in everybody.bins], share)
-    np.testing.assert_allclose([part.predicted for part in everybody.bins], mean)
     assert everybody.error == pytest.approx(np.abs(share - mean).mean())
 
 
@@ -98,41 +89,18 @@ def test_the_errors_are_those_of_the_judgement():
     assert (result.gap, result.error) == pytest.approx((judged.calibration_gap, judged.calibration_error))
 
 
-@given(
-    st.lists(st.tuples(st.sampled_from("abc"), st.booleans(), st.integers(0, 8)), min_size=2, max_size=30),
-    st.integers(1, 12),
-)
-@settings(max_examples=times(60), deadline=None)
-def test_bins_add_up_to_their_group(rows, bins):
-    group, happened, eighths = (list(part) for part in zip(*rows, strict=True))
-    happened[0] = True
-    frame = pl.DataFrame({"g": group, "y": happened, "p": [eighth / 8 for eighth in eighths]})
-    result = calibration(frame, "y", "p", "g", favourable=True, bins=bins)
-    for part in result.groups:
-        sizes = np.array([one.count for one in part.bins])
-        assert sizes.sum() == part.count
-        assert sizes @ [one.observed for one in part.bins] == pytest.approx(part.observed * part.count)
-        assert sizes @ [one.predicted for one in part.bins] == pytest.approx(part.predicted * part.count)
-        gaps = [abs(one.observed - one.predicted) for one in part.bins]
-        assert part.error == pytest.approx(sizes @ gaps / part.count)
-        assert part.error >= abs(part.surplus) - 1e-12
-    surpluses = [part.surplus for part in result.groups]
-    assert result.gap == pytest.approx(max(surpluses) - min(surpluses))
-    assert 0 <= result.interval[0] <= result.gap <= result.interval[1] <= 2
-
-
 # ---------------------------------------------------------------- by simulation
 
 
 def test_chance_alone_makes_the_error_that_is_stated():
     rng = np.random.default_rng(3)
     errors, stated = [], []
-    for _ in range(100):
+    for _ in range(40):
         group, chance, happened = promised(rng, 600)
         result = calibration(pl.DataFrame({"g": group}), happened, chance, "g", favourable=True)
         errors.append([part.error for part in result.groups])
         stated.append([part.by_chance for part in result.groups])
-    np.testing.assert_allclose(np.mean(errors, axis=0), np.mean(stated, axis=0), rtol=0.05)
+    np.testing.assert_allclose(np.mean(errors, axis=0), np.mean(stated, axis=0), rtol=0.08)
 
 
 @pytest.mark.parametrize("shift", [(0.0, 0.0, 0.0), (0.05, 0.0, -0.05)])

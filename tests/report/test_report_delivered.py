@@ -1,15 +1,22 @@
 """What was delivered is judged as well as the distribution: rows, weights and rows to add, against group-by."""
 
+import json
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 import fairmaxent
+from fairmaxent import Relabel, debias
 from fairmaxent.cli.result import measure
+from fairmaxent.document.words import percent
 from fairmaxent.report import Source, build_report
 from fairmaxent.report.delivered import absences, delivered_rates, rows_table
-from fairmaxent.report.writer import html_report, markdown_report
+from fairmaxent.report.report import COSTS_UNKNOWN
+from fairmaxent.report.writer import html_report, json_report, markdown_report
 from tables import as_table, random_frame, rates_of
 
 
@@ -60,7 +67,7 @@ def test_few_rows_by_quota_fall_short_and_that_is_said(fit):
     assert {report.state(rate)[0] for rate in report.rates} == {"short"}
     text = markdown_report(report)
     for rate in expected(sample).values():
-        assert f"met by the distribution, but these rows are short by {1 - rate:.4f}" in text
+        assert f"met by the distribution, but the drawn rows are short by {1 - rate:.4f}" in text
     assert "✓" not in text
 
 
@@ -74,7 +81,7 @@ def test_a_small_gap_that_whole_rows_do_not_explain_is_not_called_rounding(fit):
         assert not rate.rounded
         assert report.state(rate) == (
             "short",
-            f"met by the distribution, but these rows are short by {rate.gap:.4f}",
+            f"met by the distribution, but the drawn rows are short by {rate.gap:.4f}",
         )
     assert "cannot be split" not in report.verdict()
 
@@ -138,15 +145,6 @@ def test_rows_to_add_are_judged_together_with_the_old_ones(fit, frame):
     assert report.new_rows == report.copies.rows == len(added)
     assert f"{len(added):,} rows to be added to the 500" in report.summary()
     pd.testing.assert_frame_equal(run(report.call, frame)["added"], added)
-
-
-def test_a_fair_table_needs_no_row_added():
-    table = pd.DataFrame({"sex": ["f", "m"] * 40, "y": ["no", "no", "yes", "yes"] * 20})
-    fit = fairmaxent.debias(table, "y", "sex", representation_rate=1.0)
-    report = build_report(fit, mode="top-up", trade_off=False)
-    assert (report.new_rows, report.copies) == (0, None)
-    assert [rate.met for rate in report.rates] == [True, True]
-    assert "none had to be added" in markdown_report(report)
 
 
 @pytest.mark.parametrize(
@@ -216,33 +214,7 @@ def test_the_call_repeats_how_columns_were_read_and_rows_were_drawn(frame, libra
     assert again.equals(sample)
 
 
-def test_rows_of_an_unknown_seed_are_called_so(fit):
-    report = build_report(fit, delivered=fit.sample(10, random_state=77), trade_off=False)
-    assert report.seed is None
-    assert "# drawn with a seed that is not known here" in report.call
-
-
 # ---------------------------------------------------------------- words for readers
-
-
-def test_groups_say_how_many_rows_they_stand_on(fit, frame):
-    report = build_report(fit, trade_off=False)
-    counts = frame["z0"].value_counts()
-    assert {shift.label: shift.rows for shift in report.groupings[0].shifts} == counts.to_dict()
-    yes = frame[frame["y"] == "o1"]["z0"].value_counts()
-    assert {shift.label: shift.rows for shift in report.groupings[1].shifts} == yes.to_dict()
-    for text in (markdown_report(report), html_report(report)):
-        assert str(counts["g0"]) in text
-
-
-def test_a_rate_is_guaranteed_only_where_one_was_asked_for(frame):
-    asked, not_asked = (
-        build_report(fairmaxent.debias(frame, "y", "z0", statistical_rate=rate), trade_off=False)
-        for rate in (0.9, None)
-    )
-    assert "Guaranteed statistical rate" in markdown_report(asked)
-    assert "Guaranteed statistical rate" not in markdown_report(not_asked)
-    assert "ICML 2020" in markdown_report(asked)
 
 
 def test_missing_values_that_are_not_compared_do_not_lower_a_rate():
@@ -270,3 +242,168 @@ def test_missing_values_that_are_not_compared_do_not_lower_a_rate():
 
 def report_table(fit, sample):
     return rows_table(fit, fit.roles.blocks.pool(fit.domain.encode(sample)))
+
+
+# ---------------------------------------------------------------- costs: counted by pandas, and said first
+
+COLUMNS = ["z0", "z1", "y", "x0", "x1", "x2"]
+RELABEL = Relabel(labeller=GaussianNB())
+
+
+def frame_of(seed: int = 0, rows: int = 500) -> pd.DataFrame:
+    """Some rows are equal, so that they share their copies."""
+    frame = random_frame(np.random.default_rng(seed), (2, 3), 2, rows)
+    frame["x1"] = (frame["x1"] * 20).round()
+    return frame
+
+
+def fitted(frame: pd.DataFrame, **options):
+    return debias(frame, "y", ["z0", "z1"], favourable="o1", representation_rate=1.0, random_state=0, **options)
+
+
+def most_copies(real: pd.DataFrame, new: pd.DataFrame, columns, group: str) -> pd.Series:
+    """By group: how often a real row comes among the new ones, shared by the real rows that are equal."""
+    copies = (new.value_counts(columns) / real.value_counts(columns)).dropna()
+    return copies.groupby(group).max()
+
+
+# ---------------------------------------------------------------- what was delivered
+
+
+def test_copies_are_counted_in_the_delivered_rows():
+    frame = frame_of()
+    fit = fitted(frame)
+    sample = fit.sample(800)
+    costs = build_report(fit, data=frame, delivered=sample, trade_off=False).costs
+    assert costs.counted
+    for cost in costs.groups:
+        level = cost.name.split(" = ")[1]
+        assert cost.most_copies == pytest.approx(most_copies(frame, sample, COLUMNS, cost.grouping)[level])
+        assert cost.after == pytest.approx((sample[cost.grouping] == level).mean())
+        assert cost.before == pytest.approx((frame[cost.grouping] == level).mean())
+    (share,) = costs.outcomes
+    assert (share.before, share.after) == pytest.approx(((frame["y"] == "o1").mean(), (sample["y"] == "o1").mean()))
+    cell = dict(part.split(" = ") for part in costs.worst_cell.name.split(", "))
+    inside = [(table[list(cell)] == pd.Series(cell)).all(axis=1) for table in (frame, sample)]
+    worst = most_copies(frame[inside[0]], sample[inside[1]], COLUMNS, "y")
+    assert costs.worst_cell.most_copies == pytest.approx(worst[cell["y"]])
+    assert costs.worst_cell.after == pytest.approx(inside[1].mean())
+
+
+def test_a_relabelled_copy_may_have_any_outcome():
+    frame = frame_of(1)
+    fit = fitted(frame, relabel=RELABEL)
+    sample = fit.sample(len(frame))
+    profile = [column for column in COLUMNS if column != "y"]
+    costs = build_report(fit, data=frame, delivered=sample, trade_off=False).costs
+    for cost in costs.groups:
+        counted = most_copies(frame, sample, profile, cost.grouping)
+        assert cost.most_copies == pytest.approx(counted[cost.name.split(" = ")[1]])
+
+
+def test_old_rows_count_once_more():
+    frame = frame_of(2)
+    fit = fitted(frame)
+    added = fit.top_up()
+    costs = build_report(fit, data=frame, delivered=added, mode="top-up", trade_off=False).costs
+    together = pd.concat([frame, added])
+    for cost in costs.groups:
+        level = cost.name.split(" = ")[1]
+        counted = most_copies(frame, together[COLUMNS], COLUMNS, cost.grouping)
+        assert cost.most_copies == pytest.approx(counted[level])
+        assert cost.after == pytest.approx((together[cost.grouping] == level).mean())
+
+
+def test_without_the_data_copies_are_expected_for_as_many_rows_as_were_drawn():
+    fit = fitted(frame_of(3))
+    report = build_report(fit, delivered=fit.sample(1500), trade_off=False)
+    assert not report.costs.counted
+    for cost, expected in zip(report.costs.groups, fit.certificate.costs.groups, strict=True):
+        assert cost.most_copies == pytest.approx(3 * expected.most_copies)
+    assert "Expected copies" in markdown_report(report)
+
+
+def test_filled_cells_have_the_share_of_the_delivered_rows():
+    frame = frame_of(5)
+    frame = frame[~((frame["z0"] == "g1") & (frame["y"] == "o1"))]
+    fit = debias(frame, "y", "z0", representation_rate=1.0, random_state=0)
+    sample = fit.sample(333)
+    report = build_report(fit, data=frame, delivered=sample, trade_off=False)
+    share = ((sample["z0"] == "g1") & (sample["y"] == "o1")).mean()
+    assert report.costs.filled == pytest.approx(share)
+    assert f"{percent(share)} of the result has a combination" in markdown_report(report)
+
+
+# ---------------------------------------------------------------- what is said first
+
+
+def few_people(name: str = "Other") -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"race": rng.choice(["White", "Black", "Asian"], 3000), "age": rng.integers(18, 80, 3000)})
+    frame["y"] = np.where(rng.random(3000) < 0.3, "yes", "no")
+    frame.loc[:2, ["race", "y"]] = [[name, "yes"], [name, "no"], [name, "no"]]
+    return frame
+
+
+def visible(html: str) -> str:
+    return re.sub(r"<[^>]+>", " ", html[html.index("<body>") :])
+
+
+def test_a_warning_stands_above_everything_and_no_rate_is_met_without_it():
+    fit = debias(few_people(), "y", "race", favourable="yes", representation_rate=1.0, random_state=0)
+    report = build_report(fit, data=few_people(), delivered=fit.weights(), mode="weights", trade_off=False)
+    assert report.alerts[0].startswith("race = Other: 25.0% of the result rests on 3 rows (0.1% of the data)")
+    assert [rate.met for rate in report.rates] == [True, True]
+    assert [rate.costly for rate in report.rates] == [True, True]
+    assert report.verdict() == "Both rates asked for are met. The warning above names the cost."
+    for text in (visible(html_report(report)), markdown_report(report)):
+        places = [
+            text.index(part)
+            for part in ("this result rests on very few people", "race = Other", "What was asked", "are met")
+        ]
+        assert places == sorted(places)
+        assert not re.search(r"✓ met(?!, but see the warning)", text)
+    assert json.loads(json_report(report))["alerts"] == list(report.alerts)
+    assert not set(report.alerts) & set(report.warnings)
+
+
+def test_within_the_line_there_is_no_warning_but_the_costs_are_on_the_first_page():
+    frame = frame_of(6, rows=2000)
+    fit = debias(frame, "y", "z0", favourable="o1", representation_rate=1.0, random_state=0)
+    report = build_report(fit, delivered=fit.weights(), mode="weights", trade_off=False)
+    assert report.alerts == ()
+    assert [report.state(rate) for rate in report.rates] == [("good", "✓ met")] * 2
+    for text in (visible(html_report(report)), markdown_report(report)):
+        assert "this result rests on very few people" not in text
+        assert text.index("asked for are met") < text.index("Effective rows") < text.index("Appendix")
+
+
+def test_a_relabelled_report_says_on_its_first_page_whose_outcomes_were_changed():
+    frame = frame_of(7)
+    fit = fitted(frame, relabel=RELABEL)
+    report = build_report(fit, data=frame, delivered=fit.weights(), mode="weights", trade_off=False)
+    parts = fit.weights() / fit.weights().sum(axis=1, keepdims=True)
+    for group in ("g0", "g1"):
+        people = (frame["z0"] == group).to_numpy()
+        up = parts[people & (frame["y"] == "o0").to_numpy(), 1].sum()
+        down = parts[people & (frame["y"] == "o1").to_numpy(), 0].sum()
+        (line,) = (line for line in report.changed if line.startswith(f"z0 = {group}: "))
+        assert f"of {people.sum():,} people, " in line
+        assert f"{up:,.0f} from o0 to o1" in line
+        assert f"{down:,.0f} from o1 to o0" in line
+        for text in (visible(html_report(report)), markdown_report(report)):
+            assert text.index(f"Outcomes were changed for {line}") < text.index("Appendix")
+            assert text.index("Outcomes were changed.", text.index("Appendix")) < text.rindex(line)
+    plain = build_report(fitted(frame), trade_off=False)
+    assert plain.changed == ()
+    assert "Outcomes were changed" not in html_report(plain)
+
+
+def test_a_fit_whose_costs_are_not_known_says_so():
+    frame = frame_of(8)
+    fit = fairmaxent.paper.fit(frame[["z0", "y", "x0"]], outcome="y", protected="z0")
+    report = build_report(fit, delivered=fit.sample(100), trade_off=False)
+    assert (report.costs.groups, report.costs.worst_cell) == ((), None)
+    assert len(report.costs.outcomes) == 2
+    for text in (html_report(report), markdown_report(report)):
+        assert COSTS_UNKNOWN in text

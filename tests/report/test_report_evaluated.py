@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import fairmaxent
 from clifiles import biased_table
 from fairmaxent.cli.group import group
-from fairmaxent.report import build_report, evaluated
+from fairmaxent.report import build_report, refits
 from fairmaxent.report.writer import html_report, json_report, markdown_report
 
 TABLE = pl.concat([biased_table(seed) for seed in (1, 2)]).drop("weight")
@@ -27,7 +27,7 @@ def report():
 
 def test_a_fifth_is_set_aside_and_the_rest_judged(report):
     """The same by hand."""
-    order = np.random.default_rng(evaluated._STREAM).permutation(len(TABLE))
+    order = np.random.default_rng(refits._STREAM).permutation(len(TABLE))
     aside = len(TABLE) // 5
     real, control = TABLE[np.sort(order[aside:])], TABLE[np.sort(order[:aside])]
     new = fitted(real).sample(len(real))

@@ -84,34 +84,6 @@ def test_options_are_spelled_as_readers_know_them_and_not_otherwise(fit, table, 
     assert [name for name in FLAGS if name in text] == [] or door is TYPED
 
 
-def test_a_reason_why_another_fit_is_not_possible(monkeypatch, fit, table):
-    from fairmaxent.errors import InfeasibleError, Option
-    from fairmaxent.report import trade_off
-
-    def refused(fit, request):
-        raise InfeasibleError("raise ", Option("base_share"), " a little")
-
-    monkeypatch.setattr(trade_off, "refit", refused)
-    for door, spelled in ((IN_PYTHON, "base_share"), (TYPED, "--base-share"), (IN_APP, "“New combinations”")):
-        report = build_report(fit, source=Source(front_door=door))
-        assert {point.problem for point in report.trade_off.points} == {None, f"raise {spelled} a little"}
-
-
-def test_reports_of_commands(table, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    table.to_csv("data.csv", index=False)
-    roles = ["--outcome", "hired", "--protected", "sex,age", "--favourable", "yes", "--representation-rate", "1"]
-    made = ["debias", "data.csv", *roles, "-o", "fair.csv", "--model", "m.fme", "--report", "made.md"]
-    for command in ([*made, "--estimate", "none"], ["report", "m.fme", "-o", "later.md"]):
-        result = CliRunner().invoke(group, command)
-        assert result.exit_code == 0, result.output
-        text = (tmp_path / command[-1 if command[0] == "report" else command.index("--report") + 1]).read_text()
-        text = text.replace("\\_", "_").split("### How to repeat it")
-        assert "--representation-rate sex=none,age=1" in text[0]
-        assert [name for name in NAMES if name in text[0]] == []
-        assert "Options are named as on the command line." in text[1]
-
-
 def test_reports_of_raking_too(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     survey = pd.DataFrame({"sex": ["f"] * 3 + ["m"] * 97, "town": ["a", "b"] * 50})

@@ -15,7 +15,8 @@ import fairmaxent
 from clifiles import ROLES, biased_table
 from fairmaxent.cli.group import group
 from fairmaxent.errors import DependencyError, StorageError
-from fairmaxent.report import browser, write_report
+from fairmaxent.report import write_report
+from fairmaxent.report import writer as browser
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell scripts")]
 PDF = b"%PDF-1.4\nstand-in\n%%EOF\n"
@@ -24,7 +25,7 @@ PDF = b"%PDF-1.4\nstand-in\n%%EOF\n"
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """No browser at all, and a folder for temporary files that shows what is left behind."""
-    monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)
+    monkeypatch.setattr("fairmaxent.report.refits.LARGEST_TABLE", 0)
     monkeypatch.setattr(browser, "_PATHS", ())
     (tmp_path / "bin").mkdir()
     (tmp_path / "tmp").mkdir()

@@ -13,7 +13,7 @@ from fairmaxent import InputError, debias
 from fairmaxent.errors import ColumnError
 from fairmaxent.files import formats as files
 from fairmaxent.report.delivered import DrawnBatches, deliver
-from fairmaxent.report.facts import build_report
+from fairmaxent.report.report import build_report
 
 
 def table():
@@ -35,7 +35,7 @@ def table():
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("fairmaxent.report.trade_off.LARGEST_TABLE", 0)  # tested with the report
+    monkeypatch.setattr("fairmaxent.report.refits.LARGEST_TABLE", 0)  # tested with the report
     table().write_parquet("data.parquet")
     table().write_ipc("data.arrow")
     return tmp_path
@@ -113,7 +113,7 @@ def test_rows_in_batches_are_all_counted_and_the_first_are_looked_at():
     exec(report.call, space)
     assert next(space["batches"]).equals(made.frame)
     fairmaxent.report.write_report(fit, "report.md", delivered=made, trade_off=False)
-    assert "Of 700 rows, the first 300 were checked." in Path("report.md").read_text()
+    assert "of the first 300 new rows" in Path("report.md").read_text()
 
 
 def test_another_table_is_refused():

@@ -20,8 +20,7 @@ from fairmaxent.files.formats import COMPRESSED, SUFFIXES
 from fairmaxent.fit.pipeline import fit_rows, with_estimate
 from fairmaxent.plain_text import plain_json, visible
 from fairmaxent.progress import Progress
-from fairmaxent.report.evaluated import evaluated, evaluation_blocks
-from fairmaxent.report.trade_off import trade_off
+from fairmaxent.report.refits import evaluated, evaluation_blocks, trade_off
 
 Values = dict[str, Any]
 

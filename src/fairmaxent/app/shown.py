@@ -23,7 +23,6 @@ from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
 from fairmaxent.inspection.hints import NOTABLE
 from fairmaxent.metrics.group_rates import group_text
 from fairmaxent.plain_text import plain_json, visible
-from fairmaxent.report.delivered import data_table
 
 _LEVELS = 40  # of a column, shown
 _PROXIES = 12
@@ -220,7 +219,7 @@ def _estimate(fit: Fit) -> dict[str, Any] | None:
     estimate = fit.certificate.estimate
     if estimate is None:
         return None
-    outcomes = group_table(fit.certificate.measure.with_outcome(data_table(fit), ()), ())
+    outcomes = group_table(fit.certificate.measure.with_outcome(fit.problem.data_table, ()), ())
     return {
         "student": estimate.student,
         "output": estimate.output,

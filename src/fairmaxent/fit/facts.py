@@ -3,9 +3,9 @@
 The bounds at the end are what the paper proves of a fit before it is looked at.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,15 +13,15 @@ from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.data.table import Reals
 from fairmaxent.engines.rows import divergence, tilted_rows
 from fairmaxent.fairness.rates import ByGrouping, Measure, Rates, group_table, smallest_over_largest, worst_ratio
-from fairmaxent.fit.costs import Costs, measure_costs, row_counts
+from fairmaxent.fit.costs import Costs, measure_costs
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.estimate import Deferred, Estimated, ModelEstimate, NotEstimated
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.priors.mixture import Mixture
+from fairmaxent.metrics.trial import OVERALL
 from fairmaxent.privacy.budget import Ledger
 
 SMALL_GROUP = 30  # rows
@@ -55,6 +55,53 @@ class GroupMean:
     after: float
 
 
+# What helps if a model is not fair enough: relabelling, equal decisions too, weights instead of rows, or nothing.
+Remedy = Literal["relabel", "predictions", "weights", "none"]
+
+Range = tuple[float, float]
+Ranges = Mapping[str, Mapping[str, Range | None]]  # by quantity, and by grouping or OVERALL
+
+
+@dataclass(frozen=True)
+class ModelScores:
+    """How a model does on people it has not seen; comparisons are by grouping, None if there is nothing to compare."""
+
+    accuracy: float
+    auc: float
+    by_predictions: ByGrouping  # statistical rate of its decisions
+    by_probabilities: ByGrouping  # statistical rate of its mean probabilities
+    equal_opportunity: ByGrouping  # worst ratio of true positive rates
+    equalised_odds: ByGrouping  # worst ratio of true positive rates or of false positive rates
+    calibration_gap: ByGrouping  # largest difference between groups in observed minus predicted rate
+    decided: float | None = None  # share of people whom it decides for; of several favourable outcomes, for the rarest
+    ranges: Ranges = field(default_factory=dict)  # 95 % ranges, see `metrics.trial`; fits of before have none
+
+    def range_of(self, quantity: str, grouping: str = OVERALL) -> Range | None:
+        """The range in which a quantity will be measured on other people; None if it is not known."""
+        return self.ranges.get(quantity, {}).get(grouping)
+
+
+@dataclass(frozen=True)
+class ModelEstimate:
+    """What a student, a model trained on the result, is expected to do, beside one trained on the data as they are.
+
+    Estimated by cross-fitting: it decides about people whose rows neither it nor the fit has seen.
+    """
+
+    student: str
+    output: str  # what it learns from: "rows" or "weights"
+    folds: int
+    threshold: float  # the probability of the favourable outcome above which it decides for it
+    remedy: Remedy
+    before: ModelScores
+    after: ModelScores
+    blind: bool = False  # it does not see the protected columns
+    rounds: int = 1  # how many times people were split into folds
+    people: int = 0  # whom it decided about in each round; 0: not known
+    measured_on: int = 0  # the ranges are those of measurements on so many other people; 0: there are none
+    remedied: ByGrouping | None = None  # rate of its decisions with the remedy, where it helps; None: it was not tried
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Told:
     """Facts that do not follow from the rows and the fitted distribution."""
@@ -62,7 +109,7 @@ class Told:
     emptied_cells: tuple[str, ...] = ()  # combinations with rows that cannot count if the wishes are to be met
     left_out_columns: tuple[str, ...] = ()  # that look like identifiers, and that nobody asked to keep
     redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values
-    estimated: Estimated = None  # what a model trained on the result will do
+    estimate: ModelEstimate | None = None  # what a model trained on the result will do; None: nobody asked
     decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
     privacy: Ledger | None = None  # what the fit revealed at most; counts are noisy estimates then. None: no promise
 
@@ -108,27 +155,6 @@ class Facts(Told):
         groupings = {name for name, _ in self.measure.of_first_outcome}
         for kind, names in self.wanted.items():
             yield from ((kind, name) for name in names if kind == "statistical_rate" or name in groupings)
-
-    @property
-    def estimate(self) -> ModelEstimate | None:
-        """What a model trained on the result will do; None if it is not estimated.
-
-        Unless it was asked for, it is estimated here, when it is first needed.
-        """
-        estimate = self.estimated.result if isinstance(self.estimated, Deferred) else self.estimated
-        return estimate if isinstance(estimate, ModelEstimate) else None
-
-    @property
-    def estimate_so_far(self) -> ModelEstimate | None:
-        """The estimate, unless it still would have to be made."""
-        pending = isinstance(self.estimated, Deferred) and not self.estimated.is_done
-        return None if pending else self.estimate
-
-    @property
-    def not_estimated(self) -> NotEstimated | None:
-        """Why there is no estimate, if one was tried."""
-        estimate = self.estimated.result if isinstance(self.estimated, Deferred) else self.estimated
-        return estimate if isinstance(estimate, NotEstimated) else None
 
     @property
     def wanted_of_decisions(self) -> ByGrouping:
@@ -178,14 +204,10 @@ def facts_of(solved: Solved, told: Told) -> dict[str, Any]:
 
 def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
     """The wanted rates of the table; its statistical rates are free if they give way to those of decisions."""
-    names = problem.measure.names
-    free = decisions is not None and not decisions.keeps_means
-    shares = [
-        _target_rate(problem, grouping, rate)
-        for grouping, rate in zip(problem.measure.groupings, problem.representation, strict=True)
-    ]
+    names, free = problem.measure.names, decisions is not None and not decisions.keeps_means
+    shares = zip(names, problem.measure.groupings, problem.representation, strict=True)
     return {
-        "representation_rate": dict(zip(names, shares, strict=True)),
+        "representation_rate": {name: _target_rate(problem, grouping, rate) for name, grouping, rate in shares},
         "statistical_rate": dict.fromkeys(names) if free else dict(zip(names, problem.statistical, strict=True)),
     }
 
@@ -193,17 +215,15 @@ def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
 def _target_rate(problem: Problem, grouping: tuple[int, ...], rate: float | None) -> float | None:
     """ρ, or the rate of the shares that the user named; None if they are about a part of the grouping only."""
     named = [axis for axis in grouping if axis in problem.root_targets and axis not in problem.roles.strata_axes]
-    if not named:
-        return rate
-    if len(grouping) > 1:
-        return None
+    if not named or len(grouping) > 1:
+        return None if named else rate
     table = problem.measure.groups_compared(np.broadcast_to(1.0, problem.data_table.shape), grouping)
     shares = problem.root_targets[named[0]] * (group_table(table, grouping).sum(axis=0) > 0)
     return float(smallest_over_largest(shares[shares > 0]))
 
 
 def _small_groups(problem: Problem) -> dict[str, int]:
-    rows = row_counts(problem)
+    rows = problem.cells("rows")
     sizes = {axes: group_table(rows, axes).sum(axis=0) for _, axes in problem.measure.of_first_outcome}
     return {
         problem.roles.describe_group(axes, group): int(size[group])
@@ -327,21 +347,18 @@ def _rate_bound(solved: Solved, achieved: Reals) -> tuple[float, float]:
     base_table = base.tilt(np.where(dual.features.possible, 0.0, -np.inf)).levels[roots].reshape(achieved.shape)
     bounds = []
     for grouping in measure.groupings:
-        present = group_table(achieved, grouping)
-        outcomes = [level for level in measure.favourable_of(grouping) if present[level].any()]
+        tables = [group_table(table, grouping) for table in (achieved, prior, base_table)]
+        outcomes = [level for level in measure.favourable_of(grouping) if tables[0][level].any()]
         if not outcomes:  # a target removed every favourable outcome: there is nothing to compare
             continue
         seen = group_table(measure.groups_compared(achieved, grouping), grouping).sum(axis=0) > 0
-        sizes = group_table(achieved, grouping).sum(axis=0)[seen] if tau is None else 1.0
-        joint, reached, base_joint = (
-            group_table(table, grouping)[outcomes][:, seen] / sizes for table in (prior, achieved, base_table)
-        )
+        sizes = tables[0].sum(axis=0)[seen] if tau is None else 1.0
+        reached, joint, base_joint = (table[outcomes][:, seen] / sizes for table in tables)
         delta = float(np.max(np.abs(reached - joint)))
-        ratio = tau
-        if ratio is None:  # the smallest between seen groups of a stratum, for the worst outcome
-            spread = np.full((len(joint), *seen.shape), np.nan)
-            spread[:, seen] = joint
-            ratio = min(worst_ratio(row, measure.strata) for row in spread)
+        spread = np.full((len(joint), *seen.shape), np.nan)
+        spread[:, seen] = joint
+        # Unless τ is known: the smallest between seen groups of a stratum, for the worst outcome.
+        ratio = min(worst_ratio(row, measure.strata) for row in spread) if tau is None else tau
         bounds.append((theorem_4_5(ratio, base_mass=request.C * float(base_joint.min()), delta=delta), delta))
     return min(bounds, key=lambda bound: bound[0], default=(1.0, 0.0))
 

@@ -1,6 +1,6 @@
 """Groups before and after: their shares and rates as numbers, as a frame and as a picture."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.table import Reals, Summed
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import DependencyError, check_choice, cut
 from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_axis, outcome_rates
 from fairmaxent.fit.solved import Solved
@@ -47,35 +47,26 @@ def group_changes(fit: Solved, after: Reals | None = None, *, confidence: float 
     ``after`` is the table of outcome and protected columns that was delivered; by default the fair one.
     """
     check_confidence(confidence)
-    sums: tuple[Summed, ...] = ("counts", "squares", "rows")
-    blocks, measure = fit.roles.blocks, fit.problem.measure
-    tables = [fit.table.tables([(0,)], blocks.levels, of=of)[0].reshape(blocks.shape(0)) for of in sums]
-    result = fit.distribution.root_table if after is None else after
-    groupings = zip(measure.groupings, measure.names, strict=True)
-    return tuple(change for axes, name in groupings for change in _changes(fit, tables, result, axes, name, confidence))
-
-
-def _changes(
-    fit: Solved, tables: list[Reals], result: Reals, axes: Grouping, name: str, confidence: float
-) -> Iterator[GroupChange]:
-    """The groups of one grouping; ``tables`` have the weights, squared weights and numbers of rows in the data."""
-    measure, outcome, both = fit.problem.measure, fit.roles.attributes[outcome_axis(axes)], (tables[0], result)
-    before, after = (group_shares(table, axes) for table in both)
-    rates, new_rates = (outcome_rates(measure.with_outcome(table, axes), axes) for table in both)
-    having, now_having = (group_table(table / table.sum(), axes) for table in both)
-    people = group_table(tables[2], axes).sum(axis=0)
-    low, high = _intervals(fit, tables, axes, confidence)
-    seen = (people > 0) | (after > 0) | (group_shares(fit.distribution.root_table, axes) > 0)
-    for group in map(tuple, np.argwhere(seen).tolist()):
-        for level in measure.favourable_of(axes):
-            yield GroupChange(
+    measure, cells = fit.problem.measure, fit.problem.cells
+    tables = [cells(), cells("squares"), cells("rows")]
+    fair, changes = fit.distribution.root_table, []
+    both = tables[0], fair if after is None else after
+    for axes, name in zip(measure.groupings, measure.names, strict=True):
+        outcome, people = fit.roles.attributes[outcome_axis(axes)], group_table(tables[2], axes).sum(axis=0)
+        share, new_share = (group_shares(table, axes) for table in both)
+        rates, new_rates = (outcome_rates(measure.with_outcome(table, axes), axes) for table in both)
+        having, now_having = (group_table(table / table.sum(), axes) for table in both)
+        low, high = _intervals(fit, tables, axes, confidence)
+        seen = (people > 0) | (new_share > 0) | (group_shares(fair, axes) > 0)
+        changes += [
+            GroupChange(
                 column=name,
                 group=group_label(fit, axes, group),
                 outcome=outcome.labels[level],
                 rows=int(people[group]),
-                share_before=float(before[group]),
-                share_after=float(after[group]),
-                weight_factor=float(after[group] / before[group]) if before[group] > 0 else np.nan,
+                share_before=float(share[group]),
+                share_after=float(new_share[group]),
+                weight_factor=float(new_share[group] / share[group]) if share[group] > 0 else np.nan,
                 rate_before=float(rates[level][group]),
                 rate_before_low=float(low[level][group]),
                 rate_before_high=float(high[level][group]),
@@ -85,6 +76,10 @@ def _changes(
                 having_before=float(having[level][group]),
                 having_after=float(now_having[level][group]),
             )
+            for group in map(tuple, np.argwhere(seen).tolist())
+            for level in measure.favourable_of(axes)
+        ]
+    return tuple(changes)
 
 
 def _intervals(fit: Solved, tables: list[Reals], axes: Grouping, confidence: float) -> Reals:
@@ -144,7 +139,14 @@ def draw_groups(fit: Solved, changes: Sequence[GroupChange], what: Plotted, ax: 
     moved = np.nan_to_num(np.abs(numbers[:, 1] - numbers[:, 0]), nan=np.inf)
     shown = np.sort(np.argsort(-moved, kind="stable")[:MOST_LINES])
     heights, (before, after, *interval) = np.arange(len(shown)), numbers[shown].T
-    axes = _new_axes(len(shown)) if ax is None else ax
+    axes = ax
+    if ax is None:
+        try:
+            from matplotlib import pyplot
+        except ImportError as error:
+            wanted = "fit.plot() needs matplotlib, which is not installed; pip install matplotlib"
+            raise DependencyError(wanted) from error
+        axes = pyplot.subplots(figsize=(7.0, 1.5 + 0.4 * len(shown)), layout="constrained")[1]
     axes.plot(before, heights, "o", color=_BEFORE, markersize=7, zorder=3, label="before")
     axes.plot(after, heights, "D", color=_AFTER, markersize=7, zorder=4, label="after")
     if interval:
@@ -161,11 +163,3 @@ def draw_groups(fit: Solved, changes: Sequence[GroupChange], what: Plotted, ax: 
     title = visible(cut(title, _LONGEST[1])) + (f" ({more} groups with smaller changes are not shown)" if more else "")
     axes.set_title(title, fontsize="medium", **_PLAIN)
     return axes
-
-
-def _new_axes(lines: int) -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise DependencyError("fit.plot() needs matplotlib, which is not installed; pip install matplotlib") from error
-    return pyplot.subplots(figsize=(7.0, 1.5 + 0.4 * lines), layout="constrained")[1]

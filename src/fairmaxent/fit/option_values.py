@@ -18,6 +18,7 @@ from fairmaxent.errors import (
     TargetError,
     check_choice,
     check_flag,
+    checked_number,
     did_you_mean,
     shown,
 )
@@ -116,11 +117,9 @@ class Relabel:
 
     def __post_init__(self) -> None:
         check_choice("parity", self.parity, ParityOption)
-        if not is_number(self.threshold) or not 0 < self.threshold < 1:
-            raise InputError(
-                Option("threshold"), f" is {self.threshold!r}; it must be a probability between 0 and 1, such as 0.5"
-            )
-        object.__setattr__(self, "threshold", float(self.threshold))
+        wanted = "be a probability between 0 and 1, such as 0.5"
+        threshold = checked_number("threshold", self.threshold, wanted, lambda share: 0 < share < 1)
+        object.__setattr__(self, "threshold", threshold)
         check_model("labeller", self.labeller)
         check_model("student", self.student)
         check_flag("blind", self.blind)
@@ -142,7 +141,7 @@ class Estimate:
 
 
 RelabelOption = ParityOption | Relabel
-EstimateOption = Literal["auto"] | OutputOption | Estimate
+EstimateOption = OutputOption | Estimate
 
 
 @dataclass(frozen=True)
@@ -189,34 +188,20 @@ def checked_rates(name: str, option: RateOption) -> RateOption:
 
 def checked_largest(request: Any) -> float | None:
     """Refuse a largest weight below the average, and targets of other columns, which weigh rows beyond any limit."""
-    largest, target = request.largest_weight, request.target
-    if largest is None:
+    option, target = Option("largest_weight"), request.target
+    if request.largest_weight is None:
         return None
-    if not is_number(largest) or not 1 < largest < float("inf"):
-        raise InputError(
-            Option("largest_weight"),
-            f" is {largest!r}; it must be above 1, e.g. 5: no row may then count more than 5 times as much as before",
-        )
-    others = [name for name in target if name not in request.role_names] if isinstance(target, Mapping) else []
-    if others:
-        raise InputError(
-            Option("largest_weight"),
-            f" cannot be kept together with a target of {others[0]!r}, which is neither the outcome nor protected; "
-            "leave one of the two out",
-        )
-    return float(largest)
+    for name in target if isinstance(target, Mapping) else ():
+        if name not in request.role_names:
+            why = f" cannot be kept together with a target of {name!r}, which is neither the outcome nor protected"
+            raise InputError(option, f"{why}; leave one of the two out")
+    wanted = "be above 1, e.g. 5: no row may then count more than 5 times as much as before"
+    return checked_number(option.name, request.largest_weight, wanted, lambda weight: 1 < weight < float("inf"))
 
 
 def check_share(name: str, share: float) -> float:
     """Refuse a share of the base (C) outside [0, 1]."""
-    if not is_number(share) or not 0 <= share <= 1:
-        raise InputError(Option(name), f" is {share!r}; it must lie between 0 (rows only) and 1 (base only)")
-    return float(share)
-
-
-def is_number(value: object) -> bool:
-    """Whether it is a real number; True and False are none."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    return checked_number(name, share, "lie between 0 (rows only) and 1 (base only)", lambda part: 0 <= part <= 1)
 
 
 def check_forbid(forbid: object) -> None:

@@ -32,6 +32,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_key, value_text
 from fairmaxent.data.limits import masses, sound
 from fairmaxent.errors import StorageError, cut, first_line
+from fairmaxent.files.write import write_whole
 
 _PAIRS = ""  # the key of a mapping whose keys are not texts
 
@@ -83,11 +84,18 @@ def unpack(value: Any, hint: Any, arrays: Mapping[str, NDArray[Any]] | None = No
     hint = getattr(hint, "__value__", hint)  # newer versions of numpy name a type instead of writing it out
     origin, options, arrays = get_origin(hint), get_args(hint), arrays or {}
     if origin in (Union, UnionType):
-        return _unpack_one_of(value, options, arrays, path)
+        problems = []
+        for option in options:
+            try:
+                return unpack(value, option, arrays, path)
+            except (ValueError, TypeError) as problem:
+                problems.append(problem)
+        raise problems[0]
     if hint in (Any, object):
         return _unpack_anything(value)
+    within = f"{path}." if path else ""
     if is_dataclass(hint):
-        return _unpack_record(value, hint, arrays, path)
+        return _unpack_record(value, hint, arrays, within)
     if origin is np.ndarray:
         array, kind = arrays.get(path), get_args(options[1])[0]
         if array is None or (kind is not Any and not np.issubdtype(array.dtype, kind)):
@@ -97,7 +105,7 @@ def unpack(value: Any, hint: Any, arrays: Mapping[str, NDArray[Any]] | None = No
         record = dict(value)
         return from_storage(unpack(record.pop("name"), str), record, unnest(path, arrays))
     if origin is not None and origin is not Literal:
-        return _unpack_container(value, origin, options, arrays, f"{path}." if path else "")
+        return _unpack_container(value, origin, options, arrays, within)
     if origin is Literal:
         fits = any(type(value) is type(option) and value == option for option in options)
     elif hint in (float, int):  # a whole number is a float too, and a truth value is no number
@@ -111,27 +119,11 @@ def unpack(value: Any, hint: Any, arrays: Mapping[str, NDArray[Any]] | None = No
     return value
 
 
-def _unpack_one_of(value: Any, options: Sequence[Any], arrays: Mapping[str, NDArray[Any]], path: str) -> Any:
-    problems = []
-    for option in options:
-        try:
-            return unpack(value, option, arrays, path)
-        except (ValueError, TypeError) as problem:
-            problems.append(problem)
-    raise problems[0]
-
-
-def _unpack_record(value: Any, kind: Any, arrays: Mapping[str, NDArray[Any]], path: str) -> Any:
+def _unpack_record(value: Any, kind: Any, arrays: Mapping[str, NDArray[Any]], within: str) -> Any:
     hints = _hints(kind)
     if not isinstance(value, dict) or value.keys() != hints.keys():
         raise ValueError(f"the fields of {kind.__name__} are not those that it should have")
-    result = {}
-    for name, hint in hints.items():
-        try:
-            result[name] = unpack(value[name], hint, arrays, f"{path}.{name}" if path else name)
-        except (ValueError, TypeError) as problem:
-            raise ValueError(f"{name} of {kind.__name__} is not what it should be: {problem}") from problem
-    return kind(**result)
+    return kind(**{name: unpack(value[name], hint, arrays, within + name) for name, hint in hints.items()})
 
 
 def _unpack_container(
@@ -273,8 +265,8 @@ def damaged(path: object, problem: BaseException) -> StorageError:
     )
 
 
-def to_archive(record: Record, arrays: Arrays) -> bytes:
-    """Pack a record and arrays; equal ones give equal bytes."""
+def write_archive(path: str | PathLike[str], record: Record, arrays: Arrays, *, readable: bool) -> None:
+    """Write a record and arrays, whole or not at all; equal ones give equal bytes."""
     members = {_HEADER: json.dumps(record, indent=1).encode()}
     for name, array in arrays.items():
         content = io.BytesIO()
@@ -286,7 +278,7 @@ def to_archive(record: Record, arrays: Arrays) -> bytes:
             information = zipfile.ZipInfo(name, date_time=_LONG_AGO)
             information.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(information, member)
-    return buffer.getvalue()
+    write_whole(path_of(path), buffer.getvalue(), readable=readable)
 
 
 def _sums(members: Mapping[str, bytes | bytearray]) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
@@ -134,12 +134,11 @@ class Request:
         help="Wanted shares of a column; for a protected column they replace its representation rate: 'sex: "
         "Female=0.6, Male=0.4'. 'age: keep' keeps the shares that the data have, as the outcome does by default; "
         "'income: free' lets the outcome's shares change.",
-        doc='Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``. On a protected or outcome column they '
-        'shape the fair table; on a protected column they replace its representation rate (with ``groups="joint"`` '
-        'that rate then holds within each of its levels). ``{"age": None}`` keeps a column\'s shares as they are in '
-        "the data. Binned numbers are named by the labels of their bins, see :attr:`Fit.domain`. The outcome keeps "
-        'its shares by default; ``{"income": "free"}`` lets them move, which changes the rows less, but can make the '
-        "outcome rarer for everyone.",
+        doc='Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``; on a protected column they replace its '
+        'representation rate (with ``groups="joint"`` that rate then holds within each of its levels). ``{"age": '
+        "None}`` keeps a column's shares as they are in the data. Binned numbers are named by the labels of their "
+        'bins, see :attr:`Fit.domain`. The outcome keeps its shares by default; ``{"income": "free"}`` lets them '
+        "move, which changes the rows less, but can make the outcome rarer for everyone.",
     )
     missing: MissingOption = option(
         "ignore",
@@ -193,12 +192,10 @@ class Request:
         words=lambda request: values.relabel_words(request.relabelling),
     )
     estimate: EstimateOption | None = option(
-        "auto",
+        None,
         doc='Estimate, by cross-fitting, how a model trained on the fit\'s ``"rows"`` or ``"weights"`` will treat the '
-        "people in the table; the answer, with ranges, is in the certificate. :class:`Estimate` names the model. "
-        '``"auto"`` estimates for rows when the certificate is first printed, or asked for warnings or for the '
-        "estimate itself, and only if this is expected to take less than 10 seconds; on large tables a part of the "
-        "people is taken. None never estimates.",
+        "people in the table; the answer, with ranges, is in the certificate. :class:`Estimate` names the model. This "
+        "takes seconds to minutes; of more than 50,000 people, that many are taken.",
     )
     detail: DetailOption | None = option(
         None,
@@ -236,9 +233,9 @@ class Request:
         None,
         record=Privacy,
         doc=":class:`Privacy` with ε and δ: the result reveals at most that much about any one person. Everything is "
-        "then learned from noisy counts, which the certificate lists; the wanted rates still hold exactly. It needs a "
-        "``domain`` that was declared (:meth:`Domain.declare`), and the library opendp. Weights, rows to add and the "
-        "exact values of rows are not available. A second private fit of the same table reveals as much again.",
+        "then learned from noisy counts; the wanted rates still hold exactly. It needs a ``domain`` that was declared "
+        "(:meth:`Domain.declare`), and the library opendp. Weights, rows to add and exact values are not available. A "
+        "second private fit of the same table reveals as much again.",
         words=lambda request: f"The result is private with {request.privacy}: everything is learned from noisy counts.",
     )
     release: bool = option(
@@ -293,7 +290,7 @@ class Request:
         check_seed(self.random_state)
         self.kept_names  # noqa: B018 (which refuses what names no columns)
         values.check_plan("relabel", self.relabel, values.Relabel, values.ParityOption)
-        values.check_plan("estimate", self.estimate, values.Estimate, Literal["auto", "rows", "weights"])
+        values.check_plan("estimate", self.estimate, values.Estimate, values.OutputOption)
         plan = "relabel" if self.relabel is not None else "estimate" if self.estimating is not None else None
         if plan is not None and self.also_names:
             raise InputError(Option(plan), " is for a single outcome, but several are named; name one, or leave it out")
@@ -347,9 +344,7 @@ class Request:
 
     @property
     def estimating(self) -> values.Estimate | None:
-        """What is estimated of a model trained on the result when it is made; None: nothing, or only when needed."""
-        if self.estimate == "auto":
-            return None
+        """What is estimated of a model trained on the result; None: nothing."""
         return self.trial_of(self.estimate) if isinstance(self.estimate, str) else self.estimate
 
     def trial_of(self, output: values.OutputOption) -> values.Estimate:

@@ -1,5 +1,6 @@
 """What was seen in a table, as facts and as text: columns, groups, rates, proposals, hints, and what a fit takes."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,10 +48,7 @@ class Cost:
     def to_dict(self) -> dict[str, Any]:
         """As plain values; a size with dozens of digits is rounded, and one beyond all numbers of JSON is None."""
         size = self.domain_size
-        try:
-            rounded = size if size < _EXACT else float(size)
-        except OverflowError:
-            rounded = None
+        rounded = size if size < _EXACT else float(size) if size < sys.float_info.max else None
         return {**vars(self), "domain_size": rounded, "words": self.words}
 
 
@@ -95,15 +93,6 @@ class GroupingRates:
     representation: Rate
     statistical: Rate
 
-    @property
-    def bears_equal_groups(self) -> bool:
-        """Whether groups of equal size cost little: no group is tiny, and none counts many times over."""
-        equal = 1 / len(self.representation.groups)
-        return all(
-            group.rate > 0 and equal / group.rate <= _FEW_TIMES and (group.count or 0) >= TINY
-            for group in self.representation.groups
-        )
-
 
 @dataclass(frozen=True, repr=False)
 class Inspection:
@@ -133,7 +122,12 @@ class Inspection:
     @property
     def representation_rate(self) -> float | dict[str, float | None] | None:
         """The representation rate that does not ruin the data: 1, or None for groups that should keep their sizes."""
-        rates = {group.name: 1.0 if group.bears_equal_groups else None for group in self.groupings}
+        rates: dict[str, float | None] = {}
+        for grouping in self.groupings:
+            groups = grouping.representation.groups
+            least = 1 / (_FEW_TIMES * len(groups))
+            small = any((group.count or 0) < TINY or group.rate < least for group in groups)
+            rates[grouping.name] = None if small else 1.0
         different = set(rates.values())
         return rates if len(different) > 1 else different.pop() if different else None
 
@@ -205,8 +199,11 @@ def inspection_text(inspection: Inspection, spell: Spelling = str, *, notes: Seq
         *([_rates(grouping), *map(Paragraph, _headlines(grouping, inspection))] for grouping in inspection.groupings),
         [_proxies(inspection)] if inspection.groupings else [],
         [Note(f"Note: {line}") for line in _notes(inspection, spell, notes)],
-        map(Paragraph, _cost(inspection.cost)),
     ]
+    if (cost := inspection.cost) is not None:
+        size = f"{counted(cost.distinct_rows, 'distinct row')}, {cost.features:,} features"
+        words = f"Cost of a fit: {cost.words} ({size}, {count_text(cost.domain_size)} possible rows)."
+        sections.append([Paragraph(words)])
     return sections_text(sections)
 
 
@@ -312,11 +309,3 @@ def _notes(inspection: Inspection, spell: Spelling, reading: Sequence[str]) -> I
     if empty:
         more = f" and {len(empty) - _CELLS} more" if len(empty) > _CELLS else ""
         yield f"no row has {'; '.join(empty[:_CELLS])}{more}"
-
-
-def _cost(cost: Cost | None) -> Iterator[str]:
-    if cost is not None:
-        yield (
-            f"Cost of a fit: {cost.words} ({counted(cost.distinct_rows, 'distinct row')}, {cost.features:,} features, "
-            f"{count_text(cost.domain_size)} possible rows)."
-        )

@@ -59,24 +59,13 @@ def inspect(
     identifiers = set(domain.identifiers) - set(taken)
     hints = [*column_hints(opened, domain, taken, weight), *(role_hints(roles, codes, design) if roles else ())]
 
-    def rates(columns: list[str]) -> GroupingRates:
-        """Both rates of one grouping: of one column, or of the intersections of several."""
-        return GroupingRates(
-            " × ".join(columns),
-            representation_rate(frame, columns, groups="joint", weight=weight, domain=domain, confidence=confidence),
-            statistical_rate(
-                frame,
-                outcome,
-                columns,
-                favourable=good,
-                groups="joint",
-                weight=weight,
-                domain=domain,
-                confidence=confidence,
-            ),
-        )
-
-    compared = [[roles.names[axis] for axis in axes] for axes in roles.groupings(groups)] if roles else []
+    groupings = []
+    for axes in () if roles is None else roles.groupings(groups):
+        columns = [roles.names[axis] for axis in axes] if roles else []
+        how: Any = {"groups": "joint", "weight": weight, "domain": domain, "confidence": confidence}
+        shares = representation_rate(frame, columns, **how)
+        rates = statistical_rate(frame, outcome, columns, favourable=good, **how)
+        groupings.append(GroupingRates(" × ".join(columns), shares, rates))
     return Inspection(
         rows=len(opened),
         outcome=outcome,
@@ -97,7 +86,7 @@ def inspect(
         notes=domain.without(identifiers).notes,
         proposals=proposals,
         hints=tuple(hints),
-        groupings=tuple(map(rates, compared)),
+        groupings=tuple(groupings),
         proxies=tuple(proxies(roles, codes, design)) if roles else (),
         empty_cells=tuple(_empty_cells(roles, codes)) if roles else (),
         cost=cost(roles, codes) if roles else None,

@@ -28,14 +28,8 @@ _CANDIDATE, _CANDIDATES = 2.0, 4
 _FEW_LEVELS = 5
 _MOST_GROUPS, _MOST_PROTECTED = 10, 3
 _ROWS_IN_CELL = 20
-OPPOSITES: dict[Meaning, Meaning] = {
-    "good": "bad",
-    "bad": "good",
-    "yes": "no",
-    "no": "yes",
-    "high": "low",
-    "low": "high",
-}
+_PAIRS: tuple[tuple[Meaning, Meaning], ...] = (("good", "bad"), ("yes", "no"), ("high", "low"))
+OPPOSITES = {word: other for pair in _PAIRS for word, other in (pair, pair[::-1])}
 _LONG = 7  # letters of a word that may be part of a longer one: "ausfall" in "kreditausfall", "default" in "defaulted"
 _OUTCOMES = ("good_outcomes", "bad_outcomes", "neutral_outcomes")
 
@@ -61,9 +55,6 @@ class _Candidate:
 
     def proposed(self, confidence: Confidence) -> Proposal:
         return Proposal("outcome", self.name, ", ".join(self.reasons), confidence, self.edges)
-
-
-# ---------------------------------------------------------------- the outcome
 
 
 def propose_outcome(domain: Domain, others: Collection[str]) -> tuple[Proposal, ...]:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairmaxent.metrics.definitions import (
+        calibration,
         conditional_demographic_disparity,
         equal_opportunity,
         equalised_odds,
         representation_rate,
         statistical_rate,
     )
-    from fairmaxent.metrics.group_calibration import calibration
     from fairmaxent.metrics.scorer import fair_scorer
 
 __all__ = [
@@ -27,14 +27,13 @@ __all__ = [
     "statistical_rate",
 ]
 
-# Loaded when first asked for, so that importing the package costs nothing.
-_HOMES = {"calibration": "group_calibration", "fair_scorer": "scorer"}
-
 
 def __getattr__(name: str) -> Any:
+    """Load a metric when it is first asked for, so that importing the package costs nothing."""
     if name not in __all__:
         raise AttributeError(f"module 'fairmaxent.metrics' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"fairmaxent.metrics.{_HOMES.get(name, 'definitions')}"), name)
+    home = "scorer" if name == "fair_scorer" else "definitions"
+    return getattr(importlib.import_module(f"fairmaxent.metrics.{home}"), name)
 
 
 def __dir__() -> list[str]:

@@ -8,24 +8,21 @@ import numpy as np
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption, WithinOption
-from fairmaxent.data.table import Mask, tally
+from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, LevelError, did_you_mean_level
 from fairmaxent.fairness.rates import MissingOption
-from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, group_text, left_out_text, pair_text, worst_ratio
-from fairmaxent.metrics.groups import (
-    Comparison,
-    GroupedRows,
-    Label,
-    MeasuredRows,
-    StratumLevels,
-    code_of,
-    favourable_codes,
-    levels_of,
-    one_favourable,
-    outcome_column,
-    probabilities_of,
-    stratum_text,
+from fairmaxent.metrics.group_rates import (
+    Calibration,
+    GroupedTable,
+    Number,
+    Rate,
+    calibrate,
+    group_text,
+    left_out_text,
+    pair_text,
+    worst_ratio,
 )
+from fairmaxent.metrics.groups import Comparison, GroupedRows, Label, StratumLevels, favourable_codes, stratum_text
 from fairmaxent.metrics.intervals import Interval, interval_text
 
 
@@ -82,7 +79,7 @@ def statistical_rate(
     tables: list[GroupedTable] = []
     for rows in compared.grouped(data, by_levels=not as_probability):
         if as_probability:
-            chance = probabilities_of(outcome_column(rows.frame, outcome))
+            chance = rows.probabilities(outcome)
             tables += [GroupedTable.of_means(part, chance[part.rows], favourable) for part in rows.parts()]
             continue
         codes, outcomes = rows.levels
@@ -138,8 +135,7 @@ def equal_opportunity(
     such rate: it is not compared, and is listed in `left_out`. The other options are as in `representation_rate`.
     """
     compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
-    cut = _cut(threshold, as_probability=as_probability)
-    (true,) = _positives(compared, frame, predictions, cut, [True])
+    (true,) = _positives(compared, frame, predictions, [True], threshold, as_probability=as_probability)
     return worst_ratio(true, confidence)
 
 
@@ -165,35 +161,30 @@ def equalised_odds(
     as in `equal_opportunity`.
     """
     compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
-    cut = _cut(threshold, as_probability=as_probability)
-    true, false = _positives(compared, frame, predictions, cut, [True, False])
+    true, false = _positives(compared, frame, predictions, [True, False], threshold, as_probability=as_probability)
     worse = worst_ratio([*true, *false], confidence)
     return Odds(worse.value, worse.interval, worst_ratio(true, confidence), worst_ratio(false, confidence))
 
 
-def _cut(threshold: float, *, as_probability: bool) -> float | None:
-    """The probability above which an outcome is predicted; None: predictions are outcomes already."""
+def _positives(
+    compared: Comparison, frame: Any, predictions: Any, kinds: list[bool], threshold: float, *, as_probability: bool
+) -> Iterator[list[GroupedTable]]:
+    """True positives among the rows with an outcome, and false positives among the rows without it."""
     if not isinstance(threshold, int | float) or not 0 <= threshold < 1:
         raise InputError(f"threshold is {threshold!r}; it must be a probability, at least 0 and below 1, e.g. 0.5")
     if not as_probability and threshold != 0.5:
         raise InputError("threshold only applies to probabilities; pass as_probability=True, or leave threshold out")
-    return threshold if as_probability else None
-
-
-def _positives(
-    compared: Comparison, frame: Any, predictions: Any, cut: float | None, kinds: list[bool]
-) -> Iterator[list[GroupedTable]]:
-    """True positives among the rows with an outcome, and false positives among the rows without it."""
     opened = compared.open(frame)
-    predicted = _read_predictions(compared, opened, predictions, cut)
+    predicted = compared.predicted(opened, predictions, threshold if as_probability else None)
     codes, outcomes = opened.levels
     groupings = [compared.group(opened, columns) for columns in compared.groupings]
     for true in kinds:
-        tables = []
-        for rows in groupings:
-            for code, positive in predicted.items():
-                among = (codes == code) == true
-                tables.append(GroupedTable.of_positives(rows.only(among), positive[among], outcomes[code]))
+        among = {code: (codes == code) == true for code in predicted}
+        tables = [
+            GroupedTable.of_positives(rows.only(among[code]), positive[among[code]], outcomes[code])
+            for rows in groupings
+            for code, positive in predicted.items()
+        ]
         tables = [table for table in tables if table.compared]
         if not any(table.compared >= min(2, len(table.rows.labels)) for table in tables):
             kind, rows_with = ("true", "with") if true else ("false", "without")
@@ -204,24 +195,29 @@ def _positives(
         yield tables
 
 
-def _read_predictions(compared: Comparison, rows: MeasuredRows, predictions: Any, cut: float | None) -> dict[int, Mask]:
-    """The rows that are predicted to have each favourable outcome, by its code."""
-    outcomes = rows.levels[1]
-    column = outcome_column(rows.frame, predictions)
-    if cut is not None:
-        return {one_favourable(outcomes, compared.favourable): probabilities_of(column) > cut}
-    # Under the outcome's name, so that a domain reads predictions by the same levels.
-    name = outcome_column(rows.frame, compared.outcome).name
-    predicted, levels = levels_of(column.alias(name), compared.domain)
-    if all(code_of(outcomes, value) is None for value in levels):
-        some = [", ".join(map(repr, values[:3])) + " and others" * (len(values) > 3) for values in (levels, outcomes)]
-        raise LevelError(
-            f"no prediction is an outcome of the rows: the predictions are {some[0]}, and the outcomes are {some[1]}. "
-            "Spell predictions like the outcomes, or pass as_probability=True."
-        )
-    # An outcome that nobody is predicted to have has no code among the predictions.
-    codes = {code: code_of(levels, outcomes[code]) for code in favourable_codes(outcomes, compared.favourable)}
-    return {code: predicted == (-1 if among is None else among) for code, among in codes.items()}
+def calibration(
+    frame: Any,
+    outcome: Any,
+    probabilities: Any,
+    protected: str | Sequence[str],
+    *,
+    favourable: object,
+    bins: int = 10,
+    groups: GroupsOption = "each",
+    weight: Any = None,
+    missing: MissingOption = "ignore",
+    domain: Domain | None = None,
+    confidence: float = 0.95,
+) -> Calibration:
+    """Compare predictions with what happened, in each group: the mean probability with the observed share.
+
+    `outcome` is what happened, and `probabilities` are those of the outcome `favourable`, one level: each is a column
+    of the frame, or an array with one value per row. The result has the largest `gap` between two groups in observed
+    share minus mean probability, and for each group its calibration `error` over `bins` of equal weight, with the error
+    to expect by chance alone. The other options are as in `representation_rate`.
+    """
+    compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
+    return calibrate(compared, frame, probabilities, bins, confidence)
 
 
 @dataclass(frozen=True)
@@ -285,7 +281,7 @@ def conditional_demographic_disparity(
     compared = Comparison(
         protected, groups, weight, missing, domain, within=within, outcome=outcome, favourable=favourable
     )
-    found = [_disparities(rows, one_favourable(rows.levels[1], favourable)) for rows in compared.grouped(data)]
+    found = [_disparities(rows, rows.one_favourable(favourable)) for rows in compared.grouped(data)]
     disparities = tuple(group for groups, _ in found for group in groups)
     left_out = dict.fromkeys(stratum for _, strata in found for stratum in strata)
     return Disparity(max(group.value for group in disparities), disparities, tuple(left_out))

@@ -2,13 +2,8 @@
 
 The rate p of an outcome is W₁ / (W₁ + W₀), the weights of the rows with the outcome and of the others (Hájek). To first
 order, log(W₁ / W₀) has the variance 1/k + 1/m, with k = W₁² / Σw² over the rows with the outcome, m over the others. So
-the rows tell as much as k unweighted rows with the outcome and m without it, and
-
-    p / (1 − p) = r · k / m,    r = (W₁ / k) / (W₀ / m):
-
-intervals of unweighted counts hold for k and m, and r takes their ends to the rate; exactly, if weights depend on the
-outcome alone. How much weights vary where few rows have an outcome, and how large they are where none has it, is
-borrowed from other rows.
+they tell as much as k unweighted rows with the outcome and m without it, whose odds are p / (1 − p) = r · k / m for the
+weight ratio r = (W₁ / k) / (W₀ / m). What few rows do not show of their weights is borrowed from other rows.
 """
 
 from __future__ import annotations
@@ -26,10 +21,7 @@ _BORROWED_ROWS = 2.0
 
 @dataclass(frozen=True, eq=False)
 class EffectiveCounts:
-    """Unweighted rows with an outcome and without it that tell as much as the weighted rows of a group do.
-
-    The odds of a rate are `weight_ratio` times `positives` / `negatives`. Each is an array with the groups last.
-    """
+    """Unweighted rows with an outcome and without it that tell as much as weighted ones; groups come last."""
 
     positives: Reals
     negatives: Reals
@@ -70,10 +62,7 @@ class EffectiveCounts:
         return EffectiveCounts(self.positives * factor, self.negatives * factor, self.weight_ratio)
 
     def seen_from(self, rates: Reals) -> tuple[Reals, Reals]:
-        """Rates and sizes of unweighted rows that would tell the same about hypothesised rates near these.
-
-        They have the same score and the same information there; without weights they are the rates and sizes observed.
-        """
+        """Rates and sizes of unweighted rows with the same score and information at hypothesised rates near these."""
         sizes = (self.positives + self.negatives) * self.weight_ratio / (rates + self.weight_ratio * (1 - rates)) ** 2
         expected = (self.positives + self.negatives) * self._chances(rates)
         return rates + (self.positives - expected) / sizes, sizes
@@ -126,18 +115,12 @@ class WeightSums:
 
     def _others(self, axis: int) -> WeightSums:
         """For each cell, the sums of the other cells along an axis."""
-        rows = self.rows.sum(axis, keepdims=True) - self.rows
-        weight, squares = (
-            np.where(rows > 0, np.maximum(part.sum(axis, keepdims=True) - part, 0.0), 0.0)
-            for part in (self.weight, self.squares)
-        )
+        weight, squares, rows = (part.sum(axis, keepdims=True) - part for part in vars(self).values())
+        weight, squares = (np.where(rows > 0, np.maximum(part, 0.0), 0.0) for part in (weight, squares))
         return WeightSums(weight, squares, rows)
 
     def _against(self, others: WeightSums, spread: Reals) -> EffectiveCounts:
-        """Effective counts of the rows of each cell against other rows.
-
-        Weights of one effective row on each side make the ratio; without a row there, what the other groups suggest.
-        """
+        """Effective counts of the rows of each cell against others; where no row shows its weight, other groups do."""
         sides = (self.weight, self._effective_rows(spread)), (others.weight, others._effective_rows(spread))
         first, second = (_quotient(weight, rows) for weight, rows in sides)
         here, there = (
@@ -153,26 +136,22 @@ class WeightSums:
 
         A cell borrows from the same outcome in all groups, which borrows the spread given.
         """
-        deviations, freedom = self.deviations(), np.maximum(self.rows - 1, 0.0)
-        shared = _mixed(deviations.sum(axis=-1, keepdims=True), freedom.sum(axis=-1, keepdims=True), spread)
-        return np.asarray(self.rows / (1 + _mixed(deviations, freedom, shared)))
+        for deviations, freedom in (self.deviations(together=True), self.deviations()):
+            spread = (deviations + _BORROWED_ROWS * spread) / (freedom + _BORROWED_ROWS)
+        return np.asarray(self.rows / (1 + spread))
 
-    def deviations(self) -> Reals:
-        """Sum over a cell's rows of the squared relative deviation from their mean weight."""
-        relative = np.divide(
-            self.rows * self.squares, self.weight**2, out=np.ones_like(self.rows), where=self.weight > 0
-        )
-        return np.asarray(self.rows * np.maximum(relative - 1, 0.0))
-
-
-def _mixed(deviations: Reals, freedom: Reals, spread: Reals) -> Reals:
-    return np.asarray((deviations + _BORROWED_ROWS * spread) / (freedom + _BORROWED_ROWS))
+    def deviations(self, *, together: bool = False) -> tuple[Reals, Reals]:
+        """Of each cell, or of all groups together: squared relative deviations from the mean weight, and freedom."""
+        relative = _quotient(self.rows * self.squares, self.weight**2)
+        deviations, freedom = self.rows * np.fmax(relative - 1, 0.0), np.maximum(self.rows - 1, 0.0)
+        if together:
+            return deviations.sum(axis=-1, keepdims=True), freedom.sum(axis=-1, keepdims=True)
+        return deviations, freedom
 
 
 def _common_spread(*sides: WeightSums) -> Reals:
     """Squared coefficient of variation of the weights within cells, of all groups together."""
-    deviations = sum(side.deviations().sum(axis=-1, keepdims=True) for side in sides)
-    freedom = sum(np.maximum(side.rows - 1, 0.0).sum(axis=-1, keepdims=True) for side in sides)
+    deviations, freedom = (sum(part) for part in zip(*(side.deviations(together=True) for side in sides), strict=True))
     return np.asarray(deviations / np.maximum(freedom, 1.0))
 
 

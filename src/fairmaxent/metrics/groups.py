@@ -15,7 +15,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import check_weights, in_range, read_weights
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption, WithinOption, read_columns, read_within
-from fairmaxent.data.table import Codes, Reals, row_keys
+from fairmaxent.data.table import Codes, Mask, Reals, row_keys
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean_level
 from fairmaxent.fairness.rates import MissingOption
 
@@ -37,6 +37,23 @@ class MeasuredRows:
     weights: Reals  # 0: not compared
     levels: Levels  # of the outcome
     exact: bool  # the cells of a marginal: nothing is estimated from a sample
+
+    def one_favourable(self, level: object) -> int:
+        """Code of the one outcome that the probabilities refer to."""
+        if level is None or len(codes := favourable_codes(self.levels[1], level)) != 1:
+            raise InputError(
+                Option("favourable"), f" is {level!r}; name the one outcome that the probabilities refer to"
+            )
+        return codes[0]
+
+    def probabilities(self, values: Any, *, what: str = "predictions") -> Reals:
+        """Read probabilities: a column, or one per row."""
+        chance = frames.to_numbers(outcome_column(self.frame, values, what=what))
+        outside = ~((chance >= 0) & (chance <= 1))
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise InputError(f"row {row} has probability {chance[row]}; every probability must lie between 0 and 1")
+        return chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +175,26 @@ class Comparison:
             weights = np.where(named[group], weights, 0.0)
         return GroupedRows(rows.frame, weights, rows.levels, rows.exact, columns, labels, group, self._strata_of(rows))
 
+    def predicted(self, rows: MeasuredRows, predictions: Any, threshold: float | None) -> dict[int, Mask]:
+        """The rows that are predicted to have each favourable outcome, by its code; None: not by probabilities."""
+        outcomes = rows.levels[1]
+        if threshold is not None:
+            return {rows.one_favourable(self.favourable): rows.probabilities(predictions) > threshold}
+        # Under the outcome's name, so that a domain reads predictions by the same levels.
+        name = outcome_column(rows.frame, self.outcome).name
+        predicted, levels = levels_of(outcome_column(rows.frame, predictions).alias(name), self.domain)
+        if all(code_of(outcomes, value) is None for value in levels):
+            some = [
+                ", ".join(map(repr, values[:3])) + " and others" * (len(values) > 3) for values in (levels, outcomes)
+            ]
+            raise LevelError(
+                f"no prediction is an outcome of the rows: the predictions are {some[0]}, and the outcomes are "
+                f"{some[1]}. Spell predictions like the outcomes, or pass as_probability=True."
+            )
+        # An outcome that nobody is predicted to have has no code among the predictions.
+        codes = {code: code_of(levels, outcomes[code]) for code in favourable_codes(outcomes, self.favourable)}
+        return {code: predicted == (-1 if among is None else among) for code, among in codes.items()}
+
     def _strata_of(self, rows: MeasuredRows) -> list[Stratum]:
         """The strata that are compared; those of missing values are only if that is asked for."""
         named = read_within(self.within)
@@ -219,16 +256,6 @@ def outcome_column(frame: nw.DataFrame[Any], outcome: Any, *, what: str = "predi
     return column
 
 
-def probabilities_of(column: frames.Column) -> Reals:
-    """Read probabilities, one per row."""
-    chance = frames.to_numbers(column)
-    outside = ~((chance >= 0) & (chance <= 1))
-    if outside.any():
-        row = int(np.argmax(outside))
-        raise InputError(f"row {row} has probability {chance[row]}; every probability must lie between 0 and 1")
-    return chance
-
-
 def levels_of(series: frames.Column, domain: Domain | None) -> Levels:
     """Codes and labels of a column; missing values form the last level."""
     codes, values = factorize(series)
@@ -255,15 +282,6 @@ def favourable_codes(outcomes: list[object], favourable: object) -> list[int]:
         value = wanted[codes.index(None)]
         raise LevelError(f"no row has the outcome {value!r}; {did_you_mean_level(value, outcomes)}")
     return sorted({code for code in codes if code is not None})
-
-
-def one_favourable(outcomes: list[object], favourable: object) -> int:
-    """Code of the one outcome that the probabilities refer to."""
-    if favourable is None or len(codes := favourable_codes(outcomes, favourable)) != 1:
-        raise InputError(
-            Option("favourable"), f" is {favourable!r}; name the one outcome that the probabilities refer to"
-        )
-    return codes[0]
 
 
 def listed(values: object) -> list[object]:

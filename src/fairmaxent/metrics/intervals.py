@@ -1,14 +1,10 @@
 """Confidence intervals of shares, of ratios between groups, and of differences between groups.
 
-An interval holds every value that the rows do not contradict: it inverts a *score*, the standard errors by which an
-estimate lies above a hypothesis. The variance is the one that the hypothesis implies, with the other unknown rate at
-its likeliest value: Wilson's score for a share, Koopman's and Miettinen and Nurminen's for a ratio and a difference of
-two rates. With few rows the score exaggerates in one direction, and the root of the likelihood ratio does in the other,
-so the more cautious of the two counts.
-
-What is estimated is a distance γ = max |λ| ≥ 0 over pairs of groups, λ being log P(a) / P(b) or a difference. The rows
-contradict a γ if some pair lies too far beyond it, or every pair too far within it. Only the former needs an allowance
-for the number of pairs: of k groups, at most ⌊k² / 4⌋ pairs can reach γ together, and only if it is about 0.
+An interval holds every value that the rows do not contradict. It inverts a *score* (Wilson; Koopman; Miettinen and
+Nurminen), the standard errors by which an estimate lies above a hypothesis, or the root of the likelihood ratio if that
+is more cautious. What is estimated is γ = max |λ| over pairs of groups, λ being log P(a) / P(b) or a difference. The
+rows contradict a γ if some pair lies too far beyond it, or every pair too far within it. Only the former needs an
+allowance for the number of pairs: of k groups, at most ⌊k² / 4⌋ pairs can reach γ together, and only if it is about 0.
 """
 
 import math
@@ -38,15 +34,12 @@ _EXTREME_GROUPS = 24  # of each kind; of more groups the others cannot set an en
 class Compared:
     """Groups (last axis) that are compared with each other, by ratios of their rates or differences of their surpluses.
 
-    `are_shares`: they are shares of the same rows (multinomial), otherwise rates of separate rows (binomial).
-    `repeats`: they carry no new information, because they are those of the second of two outcomes.
-    `expected`: the rates they should have; a surplus is the rate minus this one, and `added` its variance beyond that
-    of the rate.
+    A surplus is a rate minus the `expected` one; `added` is its variance beyond that of the rate.
     """
 
     counts: EffectiveCounts
-    are_shares: bool = False
-    repeats: bool = False
+    are_shares: bool = False  # of the same rows (multinomial), otherwise rates of separate rows (binomial)
+    repeats: bool = False  # no new information: they are those of the second of two outcomes
     expected: Reals | None = None
     added: Reals | None = None
 
@@ -204,10 +197,7 @@ def _pairs(groups: Codes) -> tuple[Codes, Codes]:
 
 
 def _extreme_groups(counts: EffectiveCounts, expected: Reals, confidence: float) -> Codes:
-    """The groups whose rates may be lowest or highest; with few groups, all of them.
-
-    A pair's ends are set by the ends of its two groups, so only groups with a low or a high end matter.
-    """
+    """The groups whose rates may be lowest or highest: only they can set the end of a pair. With few groups, all."""
     count = counts.positives.shape[-1]
     if count <= 4 * _EXTREME_GROUPS or counts.positives.ndim > 1:
         return np.arange(count)
@@ -245,10 +235,7 @@ def ratio_score(first: EffectiveCounts, second: EffectiveCounts, ratio: Reals) -
 def difference_score(
     first: EffectiveCounts, second: EffectiveCounts, difference: Reals, added: Reals | float = 0.0
 ) -> Reals:
-    """Standard errors by which p₁ − p₂ lies above a difference δ; under the hypothesis p₁ = p₂ + δ.
-
-    `added` is variance that does not come from the two rates.
-    """
+    """Standard errors by which p₁ − p₂ lies above a difference δ; `added` is variance beyond that of the two rates."""
     delta = np.clip(difference, -1.0, 1.0)
 
     def likeliest(one: Working, other: Working) -> tuple[Reals, Reals]:

@@ -172,15 +172,11 @@ def _people(X: Any, protected: Any, sensitive_features: Any) -> Any:
             Option("protected"),
             f" is a {type(protected).__name__}; pass names or positions of columns of X, or a pandas series or table",
         )
-    if nw.dependencies.is_into_dataframe(X):
-        frame = frames.open_frame(X)
-        columns = [frame.columns[name] if isinstance(name, int | np.integer) else name for name in names]
-        return frames.build({name: frames.column(frame, name) for name in columns})
-    array = np.asarray(X)
-    wrong = [name for name in names if isinstance(name, str) or not -array.shape[1] <= name < array.shape[1]]
-    if wrong:
-        raise ColumnError(f"X is an array of {array.shape[1]} columns; name a position instead of {wrong[0]!r}")
-    return frames.load_library("pandas").DataFrame({f"x{name}": array[:, name] for name in names})
+    table = nw.dependencies.is_into_dataframe(X)
+    frame = frames.open_frame(X if table else frames.load_library("pandas").DataFrame(np.asarray(X)).add_prefix("x"))
+    count = len(frame.columns)
+    columns = [frame.columns[name] if not isinstance(name, str) and -count <= name < count else name for name in names]
+    return frames.build({name: frames.column(frame, name) for name in columns})
 
 
 def _as_table(columns: Any, X: Any) -> Any:

@@ -1,12 +1,9 @@
 """Scores of models on people they have not seen, each with the range in which it will be measured on other people.
 
-Each fold of the people is decided about by a model that learned from the others. Scores are taken from all decisions
-together: of few people, the smallest over the largest group's rate is too low on average. The range is a 95 %
-prediction interval for a model that is trained in the same way and measured on as many other people as one fold holds:
-
-- the people of the table are a sample themselves (each counts Poisson(1) times in a replicate of the table);
-- so are those it is measured on (each is met Poisson(share) times, if one fold is that share of the people);
-- what folds differ by beyond what these people explain is the model's, and is added as normal noise.
+Each fold of the people is decided about by a model that learned from the others, and scores are taken from all
+decisions together. The range is a 95 % prediction interval for a model that is measured on as many other people as one
+fold holds: the table's people are a sample (each counts Poisson(1) times in a replicate), so are those it is measured
+on (Poisson(share) times), and what folds differ by beyond that is the model's, which is added as normal noise.
 """
 
 from __future__ import annotations
@@ -73,24 +70,20 @@ class Trial:
         # A new model varies, and so does the mean over the models that were tried.
         noise = np.random.default_rng([_STREAM, 1]).normal(scale=np.sqrt(1 + 1 / self.models), size=replicates)
 
-        def expected(quantity: str, name: str, value: Reals) -> Score:
-            score = with_range(float(value[0]), drawn[quantity][name] + spread[quantity][name] * noise)
-            return Score(score.value, max(score.low, 0.0), min(score.high, 1.0))
-
-        return {
-            quantity: {name: expected(quantity, name, value) for name, value in by_name.items()}
-            for quantity, by_name in values.items()
-        }
+        found: ExpectedScores = {}
+        for quantity, by_name in values.items():
+            for name, value in by_name.items():
+                score = with_range(float(value[0]), drawn[quantity][name] + spread[quantity][name] * noise)
+                score = Score(score.value, max(score.low, 0.0), min(score.high, 1.0))
+                found.setdefault(quantity, {})[name] = score
+        return found
 
     def sums(self) -> Reals:
         """Sums over the people as they are (1, kinds, outcomes, groups)."""
         return self._total(self._mean_features, np.ones((1, len(self.truth))))
 
     def replicates(self, count: int, *, elsewhere: bool = True) -> Reals:
-        """Sums over people (replicates, kinds, outcomes, groups) in replicates of the table.
-
-        ``elsewhere``: over as many other people as a fold holds, otherwise over the people of the table.
-        """
+        """Sums in replicates of the table; ``elsewhere``: over as many other people as a fold holds."""
         rng, people = np.random.default_rng([_STREAM, 0]), len(self.truth)
         times = _multiplicities(1.0 / self.folds if elsewhere else None)
         step = max(1, _AT_ONCE // max(people, 1))
@@ -134,13 +127,13 @@ class Trial:
         for name, group_of in self.groupings.items():
             merge = np.eye(int(group_of.max()) + 2)[group_of][:, :-1]
             m, d, p, a, h = (self._by_stratum(part @ merge) for part in (mass, decided, chance, actual, hits))
-            opportunity = _worst_ratio(_over(h, a))
+            opportunity = _worst(_over(h, a))
             scores = {
-                "by_predictions": _worst_ratio(_over(d, m)),
-                "by_probabilities": _worst_ratio(_over(p, m)),
+                "by_predictions": _worst(_over(d, m)),
+                "by_probabilities": _worst(_over(p, m)),
                 "equal_opportunity": opportunity,
-                "equalised_odds": np.minimum(opportunity, _worst_ratio(_over(d - h, m - a))),
-                "calibration_gap": _worst_difference(_over(a - p, m)),
+                "equalised_odds": np.minimum(opportunity, _worst(_over(d - h, m - a))),
+                "calibration_gap": _worst(_over(a - p, m), by_ratio=False),
             }
             for quantity, score in scores.items():
                 result.setdefault(quantity, {})[name] = score
@@ -154,11 +147,7 @@ class Trial:
         return np.asarray(parts.reshape(samples, -1, parts.shape[-1]))
 
     def _between_models(self, drawn: Scores) -> dict[str, dict[str, float]]:
-        """Standard deviation of each score over models, beyond that over people.
-
-        The folds of a round are as many measurements of a fold's size, by different models; the mean of their variances
-        over the rounds minus the variance that people explain is the part of the models.
-        """
+        """Standard deviation of each score over models: of the folds of a round, beyond what their people explain."""
         members = [(run.fold == np.arange(self.folds)[:, None]).astype(np.float64) for run in self.runs]
         sums = [self._total(features, times) for features, times in zip(self._features, members, strict=True)]
         by_fold = self.scores(np.concatenate(sums))
@@ -219,10 +208,7 @@ class Trial:
 
 
 def predict_outcomes(chances: Reals, favourable: Sequence[int], threshold: float) -> Codes:
-    """Predict the likeliest outcome.
-
-    With two outcomes, one of them favourable, this one is predicted if its probability is above `threshold`.
-    """
+    """Predict the likeliest outcome; of two, a single favourable one if its probability is above `threshold`."""
     if chances.shape[1] == 2 and len(favourable) == 1:
         (wanted,) = favourable
         return np.where(chances[:, wanted] > threshold, wanted, 1 - wanted)
@@ -270,20 +256,15 @@ def _over(sums: Reals, mass: Reals) -> Reals:
     return np.asarray(np.divide(sums, mass, out=missing, where=mass > 1e-12))
 
 
-def _worst_ratio(rates: Reals) -> Reals:
-    """Smallest over the outcomes of the lowest group's rate over the highest's."""
-    return np.asarray(np.fmin.reduce(_if_comparable(smallest_over_largest(rates), rates), axis=-1))
+def _worst(rates: Reals, *, by_ratio: bool = True) -> Reals:
+    """Worst over the outcomes of the lowest group's rate over the highest's, or of the difference between them.
 
-
-def _worst_difference(rates: Reals) -> Reals:
-    """Largest over the outcomes of the highest group's rate minus the lowest's."""
+    NaN unless at least two groups, or the only one, have a rate.
+    """
     span = np.fmax.reduce(rates, axis=-1) - np.fmin.reduce(rates, axis=-1)
-    return np.asarray(np.fmax.reduce(_if_comparable(span, rates), axis=-1))
-
-
-def _if_comparable(values: Reals, rates: Reals) -> Reals:
-    """NaN unless at least two groups, or the only one, have a rate."""
-    return np.where((~np.isnan(rates)).sum(axis=-1) >= min(2, rates.shape[-1]), values, np.nan)
+    is_comparable = (~np.isnan(rates)).sum(axis=-1) >= min(2, rates.shape[-1])
+    values = np.where(is_comparable, smallest_over_largest(rates) if by_ratio else span, np.nan)
+    return np.asarray((np.fmin if by_ratio else np.fmax).reduce(values, axis=-1))
 
 
 def with_range(value: float, replicates: Reals, confidence: float = CONFIDENCE) -> Score:

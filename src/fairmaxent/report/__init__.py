@@ -3,7 +3,7 @@
 `facts` collects the numbers, which the files beside it compute; `first_page` and `sections` make a document of them.
 """
 
-from fairmaxent.report.facts import Report, ReportRequest, build_report
+from fairmaxent.report.report import Report, ReportRequest, build_report
 from fairmaxent.report.source import Source
 from fairmaxent.report.writer import write_raking_report, write_report
 

@@ -6,17 +6,15 @@ from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
-from fairmaxent.data.domain import Domain
+from fairmaxent.data.domain import Domain, shareable
 from fairmaxent.data.levels import value_key
-from fairmaxent.data.table import Codes, Mask, Reals, Summed, highest, match_rows, ravel, row_keys, tally
+from fairmaxent.data.table import Codes, Reals, highest, match_rows, ravel, row_keys, tally
 from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, fresh_name, open_lazy
-from fairmaxent.errors import InputError, check_choice
+from fairmaxent.errors import InputError, LevelError, check_choice
 from fairmaxent.fairness.rates import (
-    Grouping,
     Rates,
     by_stratum,
     group_shares,
@@ -28,6 +26,7 @@ from fairmaxent.fairness.rates import (
 from fairmaxent.fit.costs import GroupCost
 from fairmaxent.fit.facts import OutcomeShare
 from fairmaxent.fit.fit import Fit
+from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.relabelling.people import root_shape
 
 Mode = Literal["rows", "weights", "top-up"]
@@ -110,21 +109,12 @@ def _encoded(fit: Fit, frame: Any) -> Codes:
 # ---------------------------------------------------------------- tables of outcome and protected columns
 
 
-def root_sums(fit: Fit, of: Summed = "counts") -> Reals:
-    """The weights, or the numbers of rows, of the data in each cell of outcome and protected columns."""
-    return fit.table.tables([(0,)], fit.roles.blocks.levels, of=of)[0].reshape(fit.roles.blocks.shape(0))
-
-
-def data_table(fit: Fit) -> Reals:
-    """The table of the rows that the fit was made from."""
-    return _shaped(fit, root_sums(fit))
-
-
 def rows_table(fit: Fit, codes: Codes, *, added: bool = False) -> Reals:
     """The table of rows given as block codes, with ``added`` of the fitted rows and these together."""
     cells = tally(codes[:, 0], None, fit.roles.blocks.levels[0])
-    # An added row has the weight 1, beside the raw design weights of the others.
-    return _shaped(fit, cells + root_sums(fit).ravel() * fit.weight_scale.mean if added else cells)
+    if added:  # a new row has the weight 1, beside the raw design weights of the others
+        cells = cells + fit.problem.cells().ravel() * fit.weight_scale
+    return _shaped(fit, cells)
 
 
 def weighted_table(fit: Fit, weights: Reals) -> Reals:
@@ -173,26 +163,19 @@ def delivered_rates(fit: Fit, table: Reals) -> Rates:
     return rates
 
 
-def known_groups(fit: Fit, axes: Grouping) -> Mask:
-    """Which groups of a grouping the fitted distribution has."""
-    return np.asarray(group_shares(fit.distribution.root_table, axes) > 0)
-
-
 def absences(fit: Fit, table: Reals) -> Iterator[str]:
     """Name the groups and favourable outcomes of the fit that no delivered row has."""
-    measure, outcome = fit.certificate.measure, fit.roles.attributes[0]
+    measure, outcome, fair = fit.certificate.measure, fit.roles.attributes[0], fit.distribution.root_table
     for _, axes in measure.of_first_outcome:
-        for group in np.argwhere(known_groups(fit, axes) & (group_shares(table, axes) == 0)):
+        for group in np.argwhere((group_shares(fair, axes) > 0) & (group_shares(table, axes) == 0)):
             yield f"no row has {fit.roles.describe_group(axes, group.tolist())}: its share is 0, and it has no rate"
-    possible, seen = (group_table(cells, ()) > 0 for cells in (fit.distribution.root_table, table))
+    possible, seen = (group_table(cells, ()) > 0 for cells in (fair, table))
     for level in measure.favourable:
         if possible[level] and not seen[level]:
             yield f"no row has {outcome.name} = {outcome.labels[level]}, so groups cannot be compared by it"
 
 
 # ---------------------------------------------------------------- copies of real rows
-
-Numbers = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -219,9 +202,8 @@ def copies(fit: Fit, delivered: Delivered, data: Any) -> Copies | None:
     if lazy is not None:
         equal = _lazy_copies(fit, lazy, delivered.frame)
     elif data is not None:
-        real, new = row_values(data, delivered.frame, fit.domain.names)
-        count = tally(real, None, int(max(real.max(), new.max())) + 1)
-        equal, twins = count[new], float((count[real] > 1).mean())
+        real, new, people = _numbered(data, delivered.frame, fit.domain.names)
+        equal, twins = people[new], float((people[real] > 1).mean())
     return Copies(
         rows=len(drawn),
         same_levels=float(is_seen.mean()),
@@ -237,11 +219,22 @@ def seen_mass(fit: Fit) -> float:
     return float(np.exp(fit.distribution.density.log_probability(fit.distinct_rows.codes)).sum())
 
 
-def check_data(fit: Fit, data: Any) -> None:
-    """Refuse a table that the fit was not made from; if an engine holds it, only the rows are counted."""
+def checked_data(fit: Fit, data: Any) -> Any:
+    """The table as the fit saw it; one that it was not made from is refused, of an engine only if rows are missing."""
+    if data is None:
+        return None
+    if fit.certificate.privacy is not None:
+        raise no_rows("a comparison with the data", private=True)
     lazy, codes = open_lazy(data), None
     if lazy is None:
-        codes = fit.roles.blocks.pool(fit.domain.encode(data))
+        try:
+            encoded = fit.domain.encode(data)
+        except LevelError:
+            if not fit.request.release:
+                raise
+            data = shareable(frames.open_frame(data), fit.roles.names, (), fit.request.weight)[0].to_native()
+            encoded = fit.domain.encode(data)
+        codes = fit.roles.blocks.pool(encoded)
         rows = len(codes)
     else:
         for name in fit.columns:
@@ -257,23 +250,22 @@ def check_data(fit: Fit, data: Any) -> None:
             f"row {other[0]} of data is not the row that the fit was made from (rows that differ: {len(other):,}); "
             "pass the table that it was made from, in the same order"
         )
+    return data
 
 
-def row_values(data: Any, sample: Any, names: Sequence[str]) -> tuple[Numbers, Numbers]:
-    """Number the rows of both tables by their raw values in some columns: equal rows have the same number."""
+def _numbered(data: Any, sample: Any, names: Sequence[str]) -> tuple[Codes, Codes, Reals]:
+    """Number the rows of both tables by their raw values in some columns, and count the real rows of each number."""
     real, new = frames.open_frame(data), frames.open_frame(sample)
-    codes = np.column_stack([_common_codes(real, new, name) for name in names])
-    keys, _ = row_keys(codes, [int(column.max()) + 1 for column in codes.T])
-    _, numbers = np.unique(keys, return_inverse=True)
-    return numbers[: len(real)], numbers[len(real) :]
-
-
-def _common_codes(real: nw.DataFrame[Any], new: nw.DataFrame[Any], name: str) -> Numbers:
-    """Number the values of a column in the same way in both frames, one below the other; 0 is missing."""
-    (old_codes, old_values), (codes, values) = (factorize(frames.column(frame, name)) for frame in (real, new))
-    numbers = {value_key(value): number for number, value in enumerate(old_values.to_list(), start=1)}
-    new_numbers = [numbers.setdefault(value_key(value), len(numbers) + 1) for value in values.to_list()]
-    return np.concatenate([old_codes + 1, np.array([0, *new_numbers], dtype=np.intp)[codes + 1]])
+    columns = []
+    for name in names:
+        (old_codes, old_values), (codes, values) = (factorize(frames.column(frame, name)) for frame in (real, new))
+        numbers = {value_key(value): number for number, value in enumerate(old_values.to_list(), start=1)}
+        new_numbers = [numbers.setdefault(value_key(value), len(numbers) + 1) for value in values.to_list()]
+        columns.append(np.concatenate([old_codes + 1, np.array([0, *new_numbers], dtype=np.intp)[codes + 1]]))
+    keys, _ = row_keys(np.column_stack(columns), [int(column.max()) + 1 for column in columns])
+    distinct, row_numbers = np.unique(keys, return_inverse=True)
+    old = row_numbers[: len(real)]
+    return old, row_numbers[len(real) :], tally(old, None, len(distinct))
 
 
 def _lazy_copies(fit: Fit, data: Lazy, sample: Any) -> Reals:
@@ -300,33 +292,32 @@ def _lazy_copies(fit: Fit, data: Lazy, sample: Any) -> Reals:
 
 @dataclass(frozen=True)
 class DeliveredCosts:
-    """Shares after are those of what was delivered, and `most_copies` of a group is about its rows.
-
-    If the data are in memory, it is how often a real row's values come, divided by how many real rows have them; old
-    rows that stay count once more. Otherwise copies are expected.
-    """
+    """What was delivered, by outcome and by group; old rows that stay count as one copy more."""
 
     outcomes: tuple[OutcomeShare, ...]  # those that are compared
     groups: tuple[GroupCost, ...]  # none: not known for this fit
     worst_cell: GroupCost | None
     filled: float  # share of combinations of outcome and groups that nobody in the data has
-    counted: bool
+    counted: bool  # how often a real row's values come, shared by the rows that have them; otherwise expected
 
 
 def costs_of(fit: Fit, delivered: Delivered | None, data: Any) -> DeliveredCosts:
     """Take the costs of what was delivered; None: nothing was, so they are those of the fitted distribution."""
     table = fit.distribution.root_table if delivered is None else delivered.table
-    names, costs = set(fit.certificate.filled_cells), fit.certificate.costs
+    names, costs, measure = set(fit.certificate.filled_cells), fit.certificate.costs, fit.certificate.measure
     cells = np.ndindex(table.shape) if names else ()
     filled = float(sum(table[cell] for cell in cells if fit.roles.describe_cell(cell) in names))
-    outcomes = _outcomes(fit, table)
-    if costs is None:
-        return DeliveredCosts(outcomes, (), None, filled, counted=False)
-    if delivered is None:
-        return DeliveredCosts(outcomes, costs.groups, costs.worst_cell, filled, counted=False)
+    levels = [(axis, level) for axis, favourable in ((0, measure.favourable), *measure.others) for level in favourable]
+    outcomes = tuple(
+        replace(share, after=float(group_table(np.swapaxes(table, 0, axis), ())[level]))
+        for (axis, level), share in zip(levels, fit.certificate.compared_outcomes, strict=False)
+    )
+    if costs is None or delivered is None:
+        groups, worst = ((), None) if costs is None else (costs.groups, costs.worst_cell)
+        return DeliveredCosts(outcomes, groups, worst, filled, counted=False)
     most, found = _most_copies(fit, delivered, data), {}
     every = tuple(range(table.ndim))
-    for axes in (every, *(axes for _, axes in fit.certificate.measure.of_first_outcome)):
+    for axes in (every, *(axes for _, axes in measure.of_first_outcome)):
         shares = table if axes is every else group_shares(table, axes)
         others = tuple(axis - 1 for axis in every[1:] if axis not in axes)
         by_group = None if most is None else most[0] if axes is every else np.asarray(most[1].max(axis=others))
@@ -344,15 +335,6 @@ def costs_of(fit: Fit, delivered: Delivered | None, data: Any) -> DeliveredCosts
     return DeliveredCosts(outcomes, groups, worst, filled, counted=most is not None)
 
 
-def _outcomes(fit: Fit, table: Reals) -> tuple[OutcomeShare, ...]:
-    measure = fit.certificate.measure
-    levels = [(axis, level) for axis, favourable in ((0, measure.favourable), *measure.others) for level in favourable]
-    return tuple(
-        replace(share, after=float(group_table(np.swapaxes(table, 0, axis), ())[level]))
-        for (axis, level), share in zip(levels, fit.certificate.compared_outcomes, strict=False)
-    )
-
-
 def _most_copies(fit: Fit, delivered: Delivered, data: Any) -> tuple[Reals, Reals] | None:
     """The most copies of one person in each cell (y, z) and each group z; None: not counted."""
     codes = delivered.codes
@@ -364,10 +346,9 @@ def _most_copies(fit: Fit, delivered: Delivered, data: Any) -> tuple[Reals, Real
         return np.full(shape, once), np.full(shape[1:], once)
     # A relabelled copy may have any outcome.
     names = [name for name in fit.domain.names if fit.soft is None or name != fit.roles.names[0]]
-    real, new = row_values(data, delivered.frame, names)
-    people = tally(real, None, int(max(real.max(), new.max())) + 1)
+    _, new, people = _numbered(data, delivered.frame, names)
 
-    def most(cells: Numbers, shape: tuple[int, ...]) -> Reals:
+    def most(cells: Codes, shape: tuple[int, ...]) -> Reals:
         """How often equal values come in each cell, shared by the people who have them."""
         pairs, counts = np.unique(cells * len(people) + new, return_counts=True)
         sharing = people[pairs % len(people)]

@@ -4,15 +4,15 @@ It must fit on one sheet of paper, so each answer shows a few lines; the appendi
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TypeVar
 
-from fairmaxent.document import Listing, Paragraph, Section, Table
+from fairmaxent.document import Document, Listing, Note, Paragraph, Section, Table
 from fairmaxent.document.words import counted, percent, rounded, short_name, shortened, times
 from fairmaxent.errors import cut
 from fairmaxent.fit.statements import expected_lines, rate_text
-from fairmaxent.report.facts import COSTS_UNKNOWN, FILLED, Report
 from fairmaxent.report.rates import Reached
+from fairmaxent.report.report import COSTS_UNKNOWN, FILLED, Report
 
 _EFFECTIVE = (
     "Effective rows: how many equally weighted rows would say as much about a group as its real rows do with their "
@@ -22,77 +22,49 @@ _RANGE = " In brackets: where the rate among all such people lies, with 95% conf
 _NOISE = " These rates and counts are noisy, because the fit is private."
 _ALERTS, _WISHES, _RATES, _GROUPS, _CHANGES, _GROUPINGS = 3, 5, 4, 5, 4, 2  # lines shown of each
 _HEAD, _NAME, _TITLE, _LINE, _ALERT = 24, 40, 100, 170, 440  # characters of a head, a name, … and a warning
-_MOST = 3200  # characters in all that fit on a sheet in normal print
+_MOST = 3225  # characters in all that fit on a sheet in normal print
 
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True)
-class Answer:
-    """The answer to one question: sentences, and a table if numbers say it better."""
-
-    key: str
-    question: str
-    lines: tuple[str, ...]
-    table: Table | None = None
-    notes: tuple[str, ...] = ()  # what is said below the table
-
-
-@dataclass(frozen=True)
-class FirstPage:
-    """What the report is filed under, the warnings, the answers, and what identifies the result."""
-
-    title: str
-    author: str
-    date: str
-    purpose: str
-    summary: str
-    alerts: tuple[str, ...]  # costs beyond the line
-    answers: tuple[Answer, ...]
-    record: tuple[tuple[str, str], ...]  # files with their digests, and versions
-
-    @property
-    def sections(self) -> Iterator[Section]:
-        """The answers: one sentence as it is, several as a list; then a table and notes. Then the record."""
-        for answer in self.answers:
-            lines = Listing(answer.lines) if len(answer.lines) > 1 else Paragraph("".join(answer.lines))
-            table = [] if answer.table is None else [answer.table]
-            blocks = (lines, *table, *map(Paragraph, answer.notes))
-            yield Section(answer.key, answer.question, answer.question, blocks)
-        record = Listing(tuple(f"{name}: {value}" for name, value in self.record))
-        yield Section("record", "Files and versions", "Files", (record,))
-
-    @property
-    def is_long(self) -> bool:
-        """Whether its text needs smaller print to fit on a sheet."""
-        texts = [self.title, self.author, self.purpose, self.summary, *self.alerts]
-        for answer in self.answers:
-            texts += [*answer.lines, *answer.notes]
-            texts += [] if answer.table is None else [cell for row in answer.table.rows for cell in row]
-        return sum(map(len, texts)) > _MOST
-
-
-def first_page(report: Report) -> FirstPage:
-    """Take the answers from the report."""
-    alerts, wishes = _all(report.alerts, _ALERTS, "warning"), _all(report.wishes, _WISHES, "point")
-    named = report.filing.title or f"{report.favourable}, by {', '.join(report.protected)}"
-    return FirstPage(
-        title=cut(named, _TITLE),
-        author=cut(report.filing.author or "not stated", _TITLE),
-        date=report.filing.date,
-        purpose=shortened(report.filing.purpose or "not stated", _ALERT),
-        summary=report.summary(),
-        alerts=tuple(shortened(alert, _ALERT) for alert in alerts),
-        answers=(
-            Answer("asked", "What was asked", tuple(shortened(wish, _LINE) for wish in wishes)),
-            _reached(report),
-            _costs(report),
-            _model(report),
-            Answer("copies", "Copies of real people", tuple(_copies(report))),
-            Answer("not-for", "Do not use this", tuple(_prohibitions(report))),
-        ),
-        record=tuple(_record(report)),
+def first_page(report: Report) -> Document:
+    """The report without its appendix: what it is filed under, the warnings, the answers, and what identifies it."""
+    alerts = tuple(shortened(alert, _ALERT) for alert in _all(report.alerts, _ALERTS, "warning"))
+    wishes = [shortened(wish, _LINE) for wish in _all(report.wishes, _WISHES, "point")]
+    answers = (
+        _answer("asked", "What was asked", wishes),
+        _reached(report),
+        _costs(report),
+        _model(report),
+        _answer("copies", "Copies of real people", [*_copies(report)]),
+        _answer("not-for", "Do not use this", [*_prohibitions(report)]),
     )
+    page = Document(
+        kind="Fairness report",
+        title=cut(report.filing.title or f"{report.favourable}, by {', '.join(report.protected)}", _TITLE),
+        filing=report.filing.pairs,
+        summary=report.summary(),
+        warning=Note("Warning: this result rests on very few people", alerts) if alerts else None,
+        first_page=(*answers, report.source.section(report.versions)),
+        appendix=(),
+        footer=(
+            f"{report.rows:,} rows, {report.distinct_rows:,} of them distinct as combinations of levels, "
+            f"{report.columns} columns, {report.points:.3g} possible combinations. Written by fairmaxent."
+        ),
+    )
+    texts = [page.title, page.summary, *alerts, *(value for _, value in page.filing)]
+    for block in (block for answer in answers for block in answer.blocks):
+        texts += [cell for row in block.rows for cell in row] if isinstance(block, Table) else []
+        texts += getattr(block, "items", [getattr(block, "text", "")])
+    return replace(page, is_long=sum(map(len, texts)) > _MOST)
+
+
+def _answer(
+    key: str, question: str, lines: Sequence[str], table: Table | None = None, notes: Sequence[str] = ()
+) -> Section:
+    """One sentence as it is, several as a list; then a table, if numbers say it better, and what is said below it."""
+    said = Listing(tuple(lines)) if len(lines) > 1 else Paragraph("".join(lines))
+    return Section(key, question, question, (said, *([] if table is None else [table]), *map(Paragraph, notes)))
 
 
 def _first(items: Sequence[Item], room: int, what: str) -> tuple[Sequence[Item], tuple[str, ...]]:
@@ -107,7 +79,7 @@ def _all(lines: Sequence[str], room: int, what: str) -> tuple[str, ...]:
     return (*kept, *more)
 
 
-def _reached(report: Report) -> Answer:
+def _reached(report: Report) -> Section:
     """The rates asked for, those that are not met first; all of them if none was asked for."""
     asked = [rate for rate in report.rates if rate.wanted is not None]
     rates, more = _first(sorted(asked or report.rates, key=lambda rate: bool(rate.met)), _RATES, "rate")
@@ -119,7 +91,7 @@ def _reached(report: Report) -> Answer:
     heads = ("1 means equal", "Wanted", "Data", report.delivered_name, "State")
     table = Table("Rates that were reached", heads, rows, state=4, states=tuple(kind for kind, _ in states))
     lines = (report.verdict(), *(shortened(line, _LINE) for line in report.means))
-    return Answer("reached", "What was reached", lines, table, more)
+    return _answer("reached", "What was reached", lines, table, more)
 
 
 def _meaning(rate: Reached) -> str:
@@ -130,16 +102,13 @@ def _meaning(rate: Reached) -> str:
     return f"How equal in size the groups of {grouping} are (representation rate)"
 
 
-# ---------------------------------------------------------------- what it cost, and whom
-
-
-def _costs(report: Report) -> Answer:
+def _costs(report: Report) -> Section:
     groups = sorted(report.costs.groups, key=lambda group: group.effective_rows)
     chosen, more = _first(groups, _GROUPS, "group")
     brackets = _NOISE if report.promise else _RANGE if report.counting.outcomes else ""
     notes = (f"{_EFFECTIVE}{brackets}", *more) if chosen else more
     lines, table = tuple(_cost_lines(report)), _group_table(report, [group.name for group in chosen])
-    return Answer("costs", "What it cost, and whom", lines, table, notes)
+    return _answer("costs", "What it cost, and whom", lines, table, notes)
 
 
 def _cost_lines(report: Report) -> Iterator[str]:
@@ -191,10 +160,7 @@ def _group_table(report: Report, names: Sequence[str]) -> Table | None:
     return Table("What it cost each group", (*heads, report.last_cost.capitalize()), rows) if rows else None
 
 
-# ---------------------------------------------------------------- what a model will do
-
-
-def _model(report: Report) -> Answer:
+def _model(report: Report) -> Section:
     estimate, decisions = report.certificate.estimate, report.certificate.decisions
     question, outcome = "What a model trained on this will do", short_name(report.favourable, _NAME)
     if estimate is None and decisions is not None:
@@ -203,10 +169,9 @@ def _model(report: Report) -> Answer:
             f"for {short_name(rate.grouping, _NAME)} ({outcome}) was {rate_text(rate.rate, 3)}."
             for rate in decisions.rates[:_GROUPINGS]
         )
-        return Answer("model", question, lines)
+        return _answer("model", question, lines)
     if estimate is None:
-        why = "" if report.not_estimated is None else f" The reason: {report.not_estimated}."
-        return Answer("model", question, (f"{report.how_to_estimate()}{why}",))
+        return _answer("model", question, (report.how_to_estimate(),))
     trained = "new rows" if estimate.output == "rows" else "weighted rows"
     compared, more = _first(list(expected_lines(estimate, ["by_predictions"])), _GROUPINGS, "rate")
     rows = tuple(
@@ -225,16 +190,13 @@ def _model(report: Report) -> Answer:
     head = f"An estimate for {estimate.student}, on people that it has not seen:"
     advice = [] if report.advice is None else [shortened(report.advice, _ALERT)]
     table = Table("What a model is expected to do", heads, rows)
-    return Answer("model", question, (head,), table, (*advice, *more))
-
-
-# ---------------------------------------------------------------- copies, and what it must not be used for
+    return _answer("model", question, (head,), table, (*advice, *more))
 
 
 def _copies(report: Report) -> Iterator[str]:
     copies = report.copies
     if copies is None:
-        yield report.copies_note()
+        yield report.without_copies()
         return
     new = "added" if report.mode == "top-up" else "new"
     rows = f"{'the first ' if copies.rows < report.new_rows else ''}{copies.rows:,} {new} rows"
@@ -260,16 +222,16 @@ def _prohibitions(report: Report) -> Iterator[str]:
         yield "together with another private fit of the same table without adding up what both reveal (ε and δ)."
     else:
         why = "every row is a real one"
-        if copies is not None and copies.same_values is not None:
-            why = f"{percent(copies.same_values)} of the rows are copies of real ones"
-        elif copies is not None:
-            why = f"{percent(copies.same_levels)} of the rows are like real ones in every column"
+        if copies is not None:
+            alike = "copies of real ones" if copies.same_values is not None else "like real ones in every column"
+            share = copies.same_levels if copies.same_values is None else copies.same_values
+            why = f"{percent(share)} of the rows are {alike}"
         yield f"as anonymous data, and do not share it more widely than the data: {why}."
     what = "outcomes were changed" if report.relabelled else "shares and rates were changed"
     yield f"for statistics about the real world, or to judge a person: {what} on purpose."
     tiny = [short_name(group.name, _NAME) for group in report.costs.groups if group.beyond_line]
     if tiny:
-        others = f" and {len(tiny) - 1} more groups" if len(tiny) > 2 else f" and {tiny[1]}" if len(tiny) == 2 else ""
+        others = f" and {counted(len(tiny) - 1, 'more group')}" if len(tiny) > 1 else ""
         yield f"to say anything about {tiny[0]}{others}: too much rests on too few people."
     expected = {} if estimate is None else estimate.after.by_predictions
     rates = [(rate, short_name(name, _NAME)) for name, rate in expected.items() if rate is not None]
@@ -283,21 +245,3 @@ def _prohibitions(report: Report) -> Iterator[str]:
         f"to claim fairness in general: only the groups of {columns} were compared, and only by how often they have "
         "the outcome."
     )
-
-
-# ---------------------------------------------------------------- what identifies the result
-
-
-def _record(report: Report) -> Iterator[tuple[str, str]]:
-    source = report.source
-    if source.file is not None:
-        digest = "" if source.sha256 is None else f", SHA-256 {source.sha256}"
-        yield "Data", f"{short_name(source.file, _NAME)}{digest}"
-    if source.reading:
-        yield "Read as", shortened("; ".join(source.reading), _ALERT)
-    for file in source.written:
-        yield file.what, f"{short_name(file.name, _NAME)}, SHA-256 {file.sha256}"
-    if source.file is None and not source.written:
-        yield "Files", "none: the table was passed in Python"
-    listed = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    yield "Made with", f"{listed}; {source.front_door.note}"

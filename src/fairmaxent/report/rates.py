@@ -11,7 +11,7 @@ from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes, group_label
 from fairmaxent.fit.option_values import read_target
 from fairmaxent.fit.statements import REACHED
-from fairmaxent.report.delivered import Delivered, data_table, delivered_rates, unless_nan
+from fairmaxent.report.delivered import Delivered, delivered_rates, unless_nan
 
 _EACH = ("each level of ", "each of ")  # how the words for several outcomes begin
 _OUTCOMES = 3  # outcome levels named before the rest is counted
@@ -37,15 +37,17 @@ def _levels_compared(fit: Fit, axes: tuple[int, ...]) -> str:
 
 def wishes(fit: Fit) -> Iterator[str]:
     """What was asked for, one sentence each."""
-    wanted, measure = fit.certificate.wanted, fit.certificate.measure
-    for (name, rate), axes in zip(wanted["representation_rate"].items(), measure.groupings, strict=True):
-        if rate is not None and not _is_targeted(fit, axes) and not outcome_axis(axes):
-            groups = measure.groups_of(name)
+    certificate, measure = fit.certificate, fit.certificate.measure
+    axes_of = dict(zip(measure.names, measure.groupings, strict=True))
+    for kind, name in certificate.rates_shown:
+        rate, axes, groups = certificate.wanted[kind][name], axes_of[name], measure.groups_of(name)
+        if rate is None or (kind == "representation_rate" and _target_shares(fit, axes) is not None):
+            continue
+        if kind == "representation_rate":
             least = f"The smallest group of {groups} is at least {rate:.3g} times as large as the largest."
             yield f"All groups of {groups} have the same size." if rate == 1 else least
-    for (name, rate), axes in zip(wanted["statistical_rate"].items(), measure.groupings, strict=True):
-        if rate is not None:
-            outcomes, groups = _levels_compared(fit, axes), measure.groups_of(name)
+        else:
+            outcomes = _levels_compared(fit, axes)
             # A sentence begins with a capital letter, but the name of a column stays as it is.
             outcomes = f"E{outcomes[1:]}" if outcomes.startswith(_EACH) else outcomes
             least = f"is at least {rate:.3g} times as common in each group of {groups} as in any other."
@@ -90,7 +92,7 @@ def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
     certificate, measure = fit.certificate, fit.certificate.measure
     rates = delivered_rates(fit, delivered.table)
     intervals = certificate.interval(delivered.rows, iid=True) if delivered.mode == "rows" else None
-    before = data_table(fit)
+    before = fit.problem.data_table
     groups = () if certificate.costs is None else certificate.costs.groups
     costly = {group.grouping for group in groups if group.beyond_line}
     # Whether every combination of outcome and groups has its fair number of rows, up to one.
@@ -100,7 +102,7 @@ def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
     for kind, name in certificate.rates_shown:
         axes, wanted, rate = axes_of[name], certificate.wanted[kind][name], rates[kind][name]
         achieved = certificate.achieved[kind][name] or 0.0  # only wanted rates may be None
-        shares = _target_shares(fit, axes, before) if kind == "representation_rate" else None
+        shares = _target_shares(fit, axes) if kind == "representation_rate" else None
         if shares is None:
             met = [wanted is not None and value is not None and value >= wanted - REACHED for value in (achieved, rate)]
             gap = None if wanted is None or rate is None else wanted - rate
@@ -128,18 +130,13 @@ def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
         )
 
 
-def _is_targeted(fit: Fit, axes: tuple[int, ...]) -> bool:
-    """Whether the user named the shares of a grouping's only column."""
-    return len(axes) == 1 and fit.roles.names[axes[0]] in (fit.request.target or {})
-
-
-def _target_shares(fit: Fit, axes: tuple[int, ...], before: Reals) -> Reals | None:
-    """The shares that the user named for a grouping; a column kept as it is has those of the data."""
-    if not _is_targeted(fit, axes):
+def _target_shares(fit: Fit, axes: tuple[int, ...]) -> Reals | None:
+    """The shares that the user named for a grouping's only column, if any; one kept as it is has those of the data."""
+    name, targets = fit.roles.names[axes[0]], fit.request.target or {}
+    if len(axes) > 1 or name not in targets:
         return None
-    name, index = fit.roles.names[axes[0]], fit.roles.root[axes[0]]
-    named = read_target(fit.roles, {name: (fit.request.target or {})[name]})[index]
-    return group_shares(before, axes) if named is None else named
+    named = read_target(fit.roles, {name: targets[name]})[fit.roles.root[axes[0]]]
+    return group_shares(fit.problem.data_table, axes) if named is None else named
 
 
 def _worst(fit: Fit, kind: str, axes: tuple[int, ...], table: Reals) -> str:
@@ -184,7 +181,7 @@ class Counting:
 
 def counting(fit: Fit, table: Reals) -> Counting:
     """Compare the data with the table of what was delivered."""
-    before = data_table(fit)
+    before = fit.problem.data_table
     cells = [cell for cell in np.ndindex(before.shape) if before[cell] > 0]
     # Rounded, so that ties stay in the order of the cells whatever the last bit says.
     counted = [CellCount(fit.roles.describe_cell(cell), round(float(table[cell] / before[cell]), 12)) for cell in cells]

@@ -4,56 +4,39 @@ A new section is a function here, and its line in `_SECTIONS`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from fairmaxent.document import Block, Code, Document, Listing, Note, Paragraph, Section, Table
-from fairmaxent.document.words import percent
+from fairmaxent.document.words import counted, percent
 from fairmaxent.errors import BASE_SHARE
-from fairmaxent.fit.estimate import ModelEstimate
+from fairmaxent.fit.facts import ModelEstimate
 from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.statements import cost_blocks, decisions_table, expected_lines, rate_text
-from fairmaxent.report.evaluated import evaluation_blocks
-from fairmaxent.report.facts import COSTS_UNKNOWN, FILLED, Report
 from fairmaxent.report.first_page import first_page
+from fairmaxent.report.refits import evaluation_blocks, trade_off_blocks
+from fairmaxent.report.report import COSTS_UNKNOWN, FILLED, Report
 from fairmaxent.report.shares import column_blocks, group_blocks, move_blocks, pair_blocks
-from fairmaxent.report.trade_off import trade_off_blocks
-
-_WARNINGS = 30  # that a page has room for
 
 Blocks = Iterator[Block]
 
 
 def report_document(report: Report) -> Document:
     """The report as a document."""
-    page = first_page(report)
     sections = [Section(key, title, short, tuple(make(report))) for key, title, short, make in _SECTIONS]
-    return Document(
-        kind="Fairness report",
-        title=page.title,
-        filing=(("Author", page.author), ("Written", page.date), ("Purpose", page.purpose)),
-        summary=page.summary,
-        warning=Note("Warning: this result rests on very few people", page.alerts) if page.alerts else None,
-        first_page=tuple(page.sections),
-        appendix=tuple(section for section in sections if section.blocks),
-        footer=(
-            f"{report.rows:,} rows, {report.distinct_rows:,} of them distinct as combinations of levels, "
-            f"{report.columns} columns, {report.points:.3g} possible combinations. Written by fairmaxent."
-        ),
-        is_long=page.is_long,
-    )
+    return replace(first_page(report), appendix=tuple(section for section in sections if section.blocks))
 
 
 def _rates(report: Report) -> Blocks:
     drawn, measured = report.mode == "rows", report.delivered_name
-    note = (
-        "The representation rate is the size of the smallest group divided by that of the largest. The statistical "
-        "rate is the lowest rate of an outcome in any group divided by the highest. A rate of 1 means that all groups "
-        "are equal. Achieved rates are exact: they are computed from the fitted distribution, not estimated. The next "
-        f"column is counted in the {measured.lower()}"
-    )
     interval = "; the same number of independent draws would fall into the interval 95% of the time" if drawn else ""
     short = any(rate.met_exactly and not rate.met for rate in report.rates)
     why = " A row cannot be split, and independent draws vary, so a rate of rows can be below the exact one."
-    yield Paragraph(f"{note}{interval}.{why if short else ''}")
+    yield Paragraph(
+        "The representation rate is the size of the smallest group divided by that of the largest. The statistical "
+        "rate is the lowest rate of an outcome in any group divided by the highest. A rate of 1 means that all groups "
+        "are equal. Achieved rates are exact: they are computed from the fitted distribution, not estimated. The next "
+        f"column is counted in the {measured.lower()}{interval}.{why if short else ''}"
+    )
     heads = ("Rate", "Wanted", "Before", "Achieved", measured, "State", *(["Independent draws"] if drawn else []))
     states = [report.state(rate) for rate in report.rates]
     rows = tuple(
@@ -71,13 +54,8 @@ def _rates(report: Report) -> Blocks:
     )
     yield Table("Rates", (*heads, "Worst before"), rows, state=5, states=tuple(kind for kind, _ in states))
     if report.warnings:
-        shown = report.warnings[:_WARNINGS]
-        left = len(report.warnings) - len(shown)
-        rest = (f"and {left} more; the JSON report lists all of them",) if left else ()
-        yield Note("What you should know about these data and this fit:", (*shown, *rest))
+        yield Note("What you should know about these data and this fit:", report.warnings)
 
-
-# ---------------------------------------------------------------- costs
 
 _LAST = {
     "largest weight": "The largest weight is that of one person; all weights are 1 on average.",
@@ -88,7 +66,8 @@ _LAST = {
 
 
 def _costs(report: Report) -> Blocks:
-    if first_page(report).alerts != report.alerts:  # the first page has no room for all that they say
+    warning = first_page(report).warning
+    if warning is not None and warning.items != report.alerts:  # the first page has no room for all that they say
         yield Listing(report.alerts)
     costs = report.costs
     shares = [f"{share.outcome}: {percent(share.before)} → {percent(share.after)}" for share in costs.outcomes]
@@ -112,9 +91,6 @@ def _costs(report: Report) -> Blocks:
     )
     blocks = cost_blocks(costs.groups, costs.worst_cell, [last], " in the JSON report")
     yield from (block.titled() if isinstance(block, Table) else block for block in blocks)
-
-
-# ---------------------------------------------------------------- a model trained on the result
 
 
 def _model(report: Report) -> Blocks:
@@ -148,24 +124,22 @@ def _model(report: Report) -> Blocks:
 def _how_it_decided(decisions: Decisions) -> str:
     """Say which model was tried out, how, and what became of the table's own rate."""
     seeing = ", which does not see the protected columns," if decisions.blind else ""
-    rounds = f"; that was done in {decisions.rounds} rounds, and the best one was kept" if decisions.rounds > 1 else ""
     means = "For this, the outcomes in the table itself had to stay less equal than the decisions are."
     if decisions.keeps_means:
         means = "The outcomes in the table are equally common in all groups as well, as far as was asked."
     return (
         f"The outcomes were changed for a model of this kind: {decisions.student}{seeing} with decisions at a "
         f"probability of {decisions.threshold:g} or more. It was trained on changed outcomes, each time without one of "
-        f"{decisions.folds} folds, and decided about the people of that fold{rounds}. {means} Another kind of model "
-        "may decide differently."
+        f"{decisions.folds} folds, and decided about the people of that fold; the best of "
+        f"{counted(decisions.rounds, 'round')} was kept. {means} Another kind of model may decide differently."
     )
 
 
 def _how_it_was_estimated(report: Report, estimate: ModelEstimate) -> str:
     """Say which model it is, and how this can be known before anybody trains it."""
-    private = report.promise is not None
-    people = "rows drawn from the private model, in place of people" if private else "people in the original data"
-    original = "such rows before they were made fair" if private else "the original data"
-    trained = "the drawn rows" if estimate.output == "rows" else "the weighted rows"
+    people, original = "people in the original data", "the original data"
+    if report.promise is not None:
+        people, original = "rows drawn from the private model", "such rows before they were made fair"
     blind = ", without the protected columns" if estimate.blind else ""
     again = f", {estimate.rounds} times over" if estimate.rounds > 1 else ""
     decision = "the likeliest outcome"  # another threshold than a half is for one of two outcomes
@@ -173,14 +147,12 @@ def _how_it_was_estimated(report: Report, estimate: ModelEstimate) -> str:
         decision = f"{report.favourable} if its probability is above {estimate.threshold:g}"
     ranges = f"In brackets is the range that holds 95 of 100 measurements of such a model on {estimate.measured_on:,}"
     return (
-        f"Before: {estimate.student} trained on {original}{blind}. After: the same model trained on {trained}. "
-        f"Both decide about {people}: they predict {decision}. This is an estimate: people were split into "
-        f"{estimate.folds} folds{again}, and each fold was judged by models that had not seen it. "
+        f"Before: {estimate.student} trained on {original}{blind}. After: the same model trained on the "
+        f"{'drawn' if estimate.output == 'rows' else 'weighted'} rows. Both decide about {people}: they "
+        f"predict {decision}. This is an estimate: people were split into {estimate.folds} folds{again}, and each fold "
+        "was judged by models that had not seen it. "
         f"{f'{ranges} other people. ' if estimate.measured_on else ''}Another kind of model may behave differently."
     )
-
-
-# ---------------------------------------------------------------- privacy, copies, what rows give away
 
 
 def _privacy(report: Report) -> Blocks:
@@ -203,9 +175,9 @@ def _privacy(report: Report) -> Blocks:
 
 
 def _copies(report: Report) -> Blocks:
-    yield Paragraph(report.copies_note())
     copies, new = report.copies, "added" if report.mode == "top-up" else "drawn"
     if copies is None:
+        yield Paragraph(report.without_copies())
         return
     exact = f"of the {new} rows have exactly the values of a real row"
     lines = [
@@ -225,9 +197,6 @@ def _copies(report: Report) -> Blocks:
         "person.",
     )
     yield Paragraph(report.source.front_door.said(parts))
-
-
-# ---------------------------------------------------------------- certificate, limits, how to repeat it
 
 
 def _certificate(report: Report) -> Blocks:

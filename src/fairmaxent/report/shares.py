@@ -13,7 +13,7 @@ from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fairness.rates import group_shares, group_table, outcome_axis, outcome_rates
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_label
-from fairmaxent.report.delivered import data_table, root_sums, unless_nan
+from fairmaxent.report.delivered import unless_nan
 from fairmaxent.report.source import FrontDoor
 
 _MOVES = 12
@@ -80,7 +80,7 @@ def marginals(fit: Fit) -> tuple[Marginal, ...]:
 def groupings(fit: Fit) -> tuple[Grouping, ...]:
     """For each grouping the shares of its groups, then the rate of each favourable outcome in them."""
     measure = fit.certificate.measure
-    before, after, counts = data_table(fit), fit.distribution.root_table, root_sums(fit, "rows")
+    before, after, counts = fit.problem.data_table, fit.distribution.root_table, fit.problem.cells("rows")
     shown = []
     for name, axes in zip(map(measure.groups_of, measure.names), measure.groupings, strict=True):
         rows, outcome = group_table(counts, axes), fit.roles.attributes[outcome_axis(axes)]
@@ -97,11 +97,8 @@ def groupings(fit: Fit) -> tuple[Grouping, ...]:
 
 def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
     """Return the levels whose share changed most, among all columns; none that seems not to have changed."""
-    moves = [
-        Move(column.name, shift.label, shift.before or 0.0, shift.after or 0.0)
-        for column in columns
-        for shift in column.shifts
-    ]
+    shifts = [(column.name, shift) for column in columns for shift in column.shifts]
+    moves = [Move(name, shift.label, shift.before or 0.0, shift.after or 0.0) for name, shift in shifts]
     moved = [move for move in moves if abs(move.after - move.before) >= _NOTABLE]
     # Rounded, so that ties stay in the order of the columns whatever the last bit says.
     moved.sort(key=lambda move: -round(abs(move.after - move.before), 12))
@@ -126,11 +123,7 @@ _Joint = Callable[[int, int], Reals]
 
 @dataclass(frozen=True)
 class AssociationShift:
-    """Cramér's V of two columns, before and after, and what chance alone makes of unrelated columns like these.
-
-    Where many levels share few rows, or few rows count often, two columns look related though they are not: without a
-    relation, χ² is (r − 1)(c − 1) on average, so V is about √((max(r, c) − 1) / n) for n effective rows.
-    """
+    """Cramér's V of two columns, before and after, and what chance alone makes of unrelated columns like these."""
 
     first: str
     second: str
@@ -212,16 +205,16 @@ def _chosen(fit: Fit, in_data: _Joint) -> list[int]:
 
 
 def _chance(fit: Fit, chosen: Sequence[int], in_data: _Joint) -> Reals:
-    """What chance makes of V for each pair, in the data or in p*, of which only the rows are subject to chance."""
+    """What chance makes of V for each pair, in the data or in p*, of which only the rows are subject to chance.
+
+    Without a relation, χ² is (r − 1)(c − 1) on average, so V is about √((max(r, c) − 1) / n) for n effective rows.
+    """
     levels = np.array([np.count_nonzero(in_data(index, chosen[0]).sum(axis=1)) for index in chosen])
     degrees = np.maximum(np.maximum.outer(levels, levels) - 1, 0)
     copied = fit.certificate.copied_share
     share = 1.0 if copied is None or fit.certificate.privacy is not None else copied
     before, after = (np.sqrt(degrees / rows) for rows in (fit.table.worth, fit.certificate.effective_rows))
     return np.asarray(np.minimum(np.maximum(before, share * after), 1.0))
-
-
-# ---------------------------------------------------------------- what is said about them
 
 
 def group_blocks(shown: Sequence[Grouping]) -> Iterator[Block]:

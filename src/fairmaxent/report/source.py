@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from fairmaxent.errors import InputError, Option, spelled
+from fairmaxent.document import Listing, Section
+from fairmaxent.document.words import short_name, shortened
+from fairmaxent.errors import InputError, Option, cut, spelled
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.request import Request
 from fairmaxent.options import python_lines
@@ -32,7 +34,7 @@ class FrontDoor:
 
 
 IN_PYTHON = FrontDoor("in Python", str)
-
+_NAME, _LINE, _LONGEST = 40, 100, 440  # characters of a name, of a line, and of what may take several
 
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -58,6 +60,12 @@ class Filing:
         """
         time = datetime.fromisoformat(self.written)
         return f"{time.day} {_MONTHS[time.month - 1]} {time.year}, {time:%H:%M} UTC"
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """What it is filed under, as readers see it."""
+        author, purpose = cut(self.author or "not stated", _LINE), shortened(self.purpose or "not stated", _LONGEST)
+        return ("Author", author), ("Written", self.date), ("Purpose", purpose)
 
 
 def filed(
@@ -107,6 +115,19 @@ class Source:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
         return asdict(self) | {"front_door": self.front_door.where}
+
+    def section(self, versions: Mapping[str, str]) -> Section:
+        """What identifies the result: files with their digests, and versions."""
+        lines = [f"{file.what}: {short_name(file.name, _NAME)}, SHA-256 {file.sha256}" for file in self.written]
+        if self.reading:
+            lines.insert(0, shortened(f"Read as: {'; '.join(self.reading)}", _LONGEST))
+        if self.file is not None:
+            digest = "" if self.sha256 is None else f", SHA-256 {self.sha256}"
+            lines.insert(0, f"Data: {short_name(self.file, _NAME)}{digest}")
+        listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+        lines = lines or ["Files: none: the table was passed in Python"]
+        record = Listing((*lines, f"Made with: {listed}; {self.front_door.note}"))
+        return Section("record", "Files and versions", "Files", (record,))
 
 
 def written_file(what: str, path: str | os.PathLike[str], *, name: str | os.PathLike[str] | None = None) -> WrittenFile:

@@ -1,27 +1,123 @@
-"""Writing a report on a fit or on a raking to a file; the suffix says in which form."""
+"""Writing a report on a fit or on a raking to a file; the suffix says in which form.
 
+A PDF is printed by a Chromium on this computer: alone, offline, and with nothing left behind.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from fairmaxent.document import Document, Listing, Note, Section, Table
+from fairmaxent.document import Code, Document, Listing, Note, Section, Table
 from fairmaxent.document.html import to_page
 from fairmaxent.document.text import to_markdown
-from fairmaxent.errors import StorageError
+from fairmaxent.errors import DependencyError, StorageError, cut
 from fairmaxent.files.write import write_whole
 from fairmaxent.fit.fit import Fit
 from fairmaxent.plain_text import json_text
 from fairmaxent.raking.certificate import MarginResult, RakingCertificate, few_rows_warnings
 from fairmaxent.raking.raking import Raking
-from fairmaxent.report.browser import find_browser, print_pdf
-from fairmaxent.report.facts import Report, build_report
 from fairmaxent.report.first_page import first_page
+from fairmaxent.report.report import Report, build_report
 from fairmaxent.report.sections import report_document
 from fairmaxent.report.source import Filing, Source, filed
+
+# Those that are packaged as snaps, which cannot read temporary files, come last.
+_NAMES = (
+    *("google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "microsoft-edge-stable", "msedge"),
+    *("chromium", "chromium-browser"),
+)
+# Where browsers are on systems that do not put them on the path.
+_PATHS = (
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+    r"C:\Program Files\Google\Chrome\Application\chrome.exe",
+    r"C:\Program Files (x86)\Google\Chrome\Application\chrome.exe",
+    r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
+    r"C:\Program Files\Microsoft\Edge\Application\msedge.exe",
+)
+_OPTIONS = (
+    *("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--no-default-browser-check"),
+    *("--no-pdf-header-footer", "--generate-pdf-document-outline"),
+    # The page asks for nothing; neither may the browser, e.g. for updates.
+    *("--host-resolver-rules=MAP * ~NOTFOUND", "--disable-background-networking", "--disable-component-update"),
+    *("--disable-default-apps", "--disable-extensions", "--disable-sync", "--disable-breakpad"),
+    "--disable-crash-reporter",
+)
+_LONGEST_FOLDER = 50  # characters of a folder in which a browser can still make a socket, whose path may have 104
+_INSTEAD = "write an .html report and print it from any browser"
+
+
+def find_browser() -> str:
+    """Return the path of a Chromium, or refuse with what to do."""
+    found = [*filter(None, map(shutil.which, _NAMES)), *(path for path in _PATHS if os.access(path, os.X_OK))]
+    if not found:
+        raise DependencyError(
+            "a PDF is printed by Chromium, Chrome or Edge, and none of them is on the PATH; install one, e.g. with "
+            f"'apt install chromium', or {_INSTEAD}"
+        )
+    return found[0]
+
+
+def print_pdf(page: str, *, seconds: float = 120.0) -> bytes:  # a report takes one to three
+    """Print a page to a PDF; the browser sees only temporary files, whose names we choose."""
+    browser = find_browser()
+    with tempfile.TemporaryDirectory(prefix="fairmaxent-", ignore_cleanup_errors=True) as name:
+        folder = Path(name).resolve()
+        source, target = folder / "report.html", folder / "report.pdf"
+        source.write_text(page, encoding="utf-8")
+        # It refuses to run as root otherwise; the page has no script.
+        as_root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        options = [*_OPTIONS, f"--user-data-dir={folder / 'profile'}", *as_root, f"--print-to-pdf={target}"]
+        reason = _run([browser, *options, source.as_uri()], folder, seconds)
+        content = target.read_bytes() if target.is_file() else b""
+    if not content.startswith(b"%PDF-") or b"%%EOF" not in content[-64:]:
+        because = f" ({cut(reason, 200)})" if reason else ""
+        raise StorageError(f"{browser} did not print a PDF{because}; {_INSTEAD}")
+    return content
+
+
+def _run(command: list[str], folder: Path, seconds: float) -> str:
+    """Run a browser until it is done or time is up, and return the last line of what it said if it failed.
+
+    None of its processes stays. What it says goes to a file: a child that outlives it would keep a pipe open.
+    """
+    kept = {"XDG_CONFIG_HOME": str(folder / "config"), "XDG_CACHE_HOME": str(folder / "cache")}
+    if len(str(folder)) <= _LONGEST_FOLDER:
+        kept["TMPDIR"] = str(folder)  # so that nothing stays if it has to be ended
+    with open(folder / "output", "w+b") as output:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, **kept},
+                cwd=folder,
+                start_new_session=True,  # so that Ctrl-C reaches us alone, and its children end with it
+            )
+        except OSError as problem:
+            raise StorageError(f"{command[0]} cannot be run: {problem.strerror}; {_INSTEAD}") from problem
+        try:
+            process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired as problem:
+            raise StorageError(f"{command[0]} did not print within {seconds:g} seconds; {_INSTEAD}") from problem
+        finally:
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+            process.wait()
+        output.seek(0)
+        lines = output.read().decode("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines and process.returncode else ""
 
 
 @dataclass(frozen=True)
@@ -84,22 +180,15 @@ def write_report(fit: Fit, path: str | PathLike[str], **options: Any) -> None:
 
 
 def write_raking_report(
-    raking: Raking,
-    path: str | PathLike[str],
-    *,
-    source: Source | None = None,
-    title: str | None = None,
-    author: str | None = None,
-    purpose: str | None = None,
-    date: datetime | None = None,
+    raking: Raking, path: str | PathLike[str], *, source: Source | None = None, **filing: Any
 ) -> None:
     """Write a report on a raking, which :func:`fairmaxent.rake` returned, for readers who did not run it.
 
-    The path and the options mean the same as those of a report on a fit, see :class:`fairmaxent.report.ReportRequest`.
+    The path, the source, and title, author, purpose and date mean the same as in a report on a fit, see
+    :class:`fairmaxent.report.ReportRequest`.
     """
     check_path(path)
-    filing = filed(title=title, author=author, purpose=purpose, date=date)
-    save_report(RakingReport(raking.certificate, filing, Source() if source is None else source), path)
+    save_report(RakingReport(raking.certificate, filed(**filing), Source() if source is None else source), path)
 
 
 def save_report(report: Report | RakingReport, path: str | PathLike[str]) -> None:
@@ -119,38 +208,28 @@ def check_path(path: str | PathLike[str]) -> None:
         find_browser()
 
 
-# ---------------------------------------------------------------- raking
-
-
 def _document(report: Report | RakingReport) -> Document:
     if isinstance(report, Report):
         return report_document(report)
-    filing, certificate, source = report.filing, report.certificate, report.source
+    certificate, source = report.certificate, report.source
     notes = (*report.warnings, *certificate.notes)
-    origin = [("File", source.file), ("SHA-256 of the file", source.sha256)]
-    origin += [(written.what, f"{written.name}, SHA-256 {written.sha256}") for written in source.written]
-    origin += [("How it was read", note) for note in source.reading] + [("Command", source.command)]
-    origin.append(("Made by", f"fairmaxent {version('fairmaxent')}; {source.front_door.note}"))
     costs = Listing(tuple(f"{line[:1].upper()}{line[1:]}." for line in certificate.summary()))
-    comes_from = Table("Where this comes from", ("Quantity", "Value"), _given(origin))
+    record = source.section({"fairmaxent": version("fairmaxent")})
+    command = [] if source.command is None else [Code(source.command)]
     return Document(
         kind="Raking report",
         title=report.title,
-        filing=_given([("Author", filing.author), ("Purpose", filing.purpose), ("Date", filing.date)]),
+        filing=report.filing.pairs,
         summary=_summary(certificate),
         warning=Note("What you should know about these weights:", notes) if notes else None,
         first_page=(
             Section("costs", "What the weights cost", "Costs", (costs,)),
             *(_margin(number, margin) for number, margin in enumerate(certificate.margins)),
-            Section("origin", "Where this comes from", "Origin", (comes_from,)),
+            replace(record, blocks=(*record.blocks, *command)),
         ),
         appendix=(),
         footer="Written by fairmaxent.",
     )
-
-
-def _given(pairs: list[tuple[str, str | None]]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value) for name, value in pairs if value is not None)
 
 
 def _summary(certificate: RakingCertificate) -> str:
@@ -169,16 +248,11 @@ def _summary(certificate: RakingCertificate) -> str:
 
 
 def _margin(number: int, margin: MarginResult) -> Section:
-    rows = tuple(
-        (
-            level.level,
-            f"{level.rows:,}",
-            *(f"{100 * share:.2f}%" for share in (level.before, level.wanted, level.achieved)),
-            f"{level.effective_rows:,.0f}",
-        )
-        for level in margin.levels
-    )
+    rows, shares = [], []
+    for level in margin.levels:
+        percents = (f"{100 * share:.2f}%" for share in (level.before, level.wanted, level.achieved))
+        rows.append((level.level, f"{level.rows:,}", *percents, f"{level.effective_rows:,.0f}"))
+        shares.append((level.before, level.achieved))
     heads = ("Level", "Rows", "Before", "Wanted", "After", "Effective rows")
-    shares = tuple((level.before, level.achieved) for level in margin.levels)
-    table = Table(margin.name, heads, rows, shares=shares, about="share of the total")
+    table = Table(margin.name, heads, tuple(rows), shares=tuple(shares), about="share of the total")
     return Section(f"margin-{number}", margin.name, margin.name, (table,))

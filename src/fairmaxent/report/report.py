@@ -6,21 +6,17 @@ from datetime import datetime
 from importlib.metadata import version
 from typing import Any
 
-from fairmaxent.data.domain import shareable
-from fairmaxent.data.frames import open_frame
-from fairmaxent.errors import InputError, LevelError, Option
+from fairmaxent.errors import InputError, Option
 from fairmaxent.fit.certificate import Certificate, cost_remarks, less_fair, other_remarks, remedy_remark
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.statements import changed_lines, copies_of, mean_lines, promise
 from fairmaxent.options import with_options_of
 from fairmaxent.plain_text import plain_json
-from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.report import shares
-from fairmaxent.report.delivered import Copies, DeliveredCosts, Mode, absences, check_data, copies, costs_of, deliver
-from fairmaxent.report.evaluated import Evaluated, evaluated
+from fairmaxent.report.delivered import Copies, DeliveredCosts, Mode, absences, checked_data, copies, costs_of, deliver
 from fairmaxent.report.rates import Counting, Reached, counting, outcomes_compared, reached, wishes
+from fairmaxent.report.refits import Evaluated, TradeOff, evaluated, trade_off
 from fairmaxent.report.source import Filing, FrontDoor, Source, call, filed
-from fairmaxent.report.trade_off import TradeOff, trade_off
 
 FILLED = "{} of the result has a combination of outcome and groups that nobody in the data has."
 COSTS_UNKNOWN = "What the result costs each group is not known for this fit."
@@ -107,7 +103,6 @@ class Report:
     seed: int | None  # of the new rows; None: not known, or nothing is random
     source: Source
     advice: str | None  # what to try if a model's decisions are expected to stay less fair than wanted
-    not_estimated: str | None  # why it is not known how a model will decide; None: it is known, or nobody asked
     promise: str | None  # of a private fit; None: there is no such promise
     call: str
     versions: dict[str, str]
@@ -128,12 +123,12 @@ class Report:
         """Say what was done, what was delivered, and what sharing it means."""
         about, how = "" if self.promise is None else "about ", "independently" if self.iid else "by quota"
         each = " and each of its outcomes" if self.relabelled else ""
+        drawn = "For this report, {:,} rows were drawn from it {}."
+        drawn = drawn if self.for_report else "Delivered: {:,} new rows, drawn {}."
         delivery = {
             "weights": f"Delivered: a weight for each of the {self.rows:,} rows{each}; no row is new.",
             "top-up": f"Delivered: {self.new_rows:,} rows to be added to the {self.rows:,}.",
-            "rows": f"For this report, {self.new_rows:,} rows were drawn from it {how}."
-            if self.for_report
-            else f"Delivered: {self.new_rows:,} new rows, drawn {how}.",
+            "rows": drawn.format(self.new_rows, how),
         }[self.mode]
         share, sharing = self.certificate.copied_share, ""
         if self.promise is not None:
@@ -147,25 +142,21 @@ class Report:
     def verdict(self) -> str:
         """Say what was reached; a rate that stands on too few people is not met without a reminder of that."""
         asked = [rate for rate in self.rates if rate.met is not None]
-        met, exactly = (sum(getattr(rate, kind) is True for rate in asked) for kind in ("met", "met_exactly"))
-        if not asked:
-            return "No rate was asked for."
-        all_of = {1: "The rate asked for is", 2: "Both rates asked for are"}
-        which, rows = all_of.get(len(asked), f"All {len(asked)} rates are"), self.delivered_name.lower()
-        reminder = ", but at the cost named in the warning above" if self.alerts else ""
-        if met == len(asked):
-            return f"{which} met{reminder}."
-        if exactly < len(asked):
-            by = f"met by the distribution, {met} by the {rows}"
-            return f"{exactly} of {len(asked)} rates asked for are {by}{reminder}."
         short = [rate for rate in asked if not rate.met]
-        gap = f"{max(rate.gap or 0.0 for rate in short):.4f}"
-        why = ", because a row cannot be split" if short[0].rounded else ""
-        if all(rate.nearly_met for rate in short):
-            return f"{which} met: exactly by the distribution, and to within {gap} by the {rows}{why}{reminder}."
-        is_one_number = not any(rate.from_target or rate.gap is None for rate in short)
-        fall = f"fall short by up to {gap}{why}" if is_one_number else f"meet {met or 'none'} of {len(asked)}"
-        return f"{which} met by the distribution, but the {rows} {fall}{reminder}."
+        exactly, rows = sum(rate.met_exactly is True for rate in asked), self.delivered_name.lower()
+        all_of = {0: "No rate was asked for", 1: "The rate asked for is met", 2: "Both rates asked for are met"}
+        found = all_of.get(len(asked), f"All {len(asked)} rates are met")
+        met, gap = len(asked) - len(short), f"{max((rate.gap or 0.0 for rate in short), default=0.0):.4f}"
+        why = ", because a row cannot be split" if short and short[0].rounded else ""
+        if exactly < len(asked):
+            found = f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}"
+        elif any(rate.from_target or rate.gap is None for rate in short if not rate.nearly_met):
+            found += f" by the distribution, but the {rows} meet {met or 'none'} of {len(asked)}"
+        elif not all(rate.nearly_met for rate in short):
+            found += f" by the distribution, but the {rows} fall short by up to {gap}{why}"
+        elif short:
+            found += f": exactly by the distribution, and to within {gap} by the {rows}{why}"
+        return f"{found}.{' The warning above names the cost.' if self.alerts and asked else ''}"
 
     def state(self, rate: Reached) -> tuple[str, str]:
         """Whether a rate was met, as a class of the page and in words; a tick only if the delivered rows meet it."""
@@ -176,10 +167,9 @@ class Report:
             return ("short", f"{met}, but see the warning") if rate.costly else ("good", met)
         if not rate.met_exactly:
             return "bad", "✗ not met"
-        what = {"rows": "these rows", "weights": "the weights", "top-up": "old and added rows"}[self.mode]
         off = "off" if rate.from_target else "short"
         by = "cannot be compared" if rate.gap is None else f"are {off} by {rate.gap:.4f}"
-        return "short", f"met by the distribution, but {what} {by}"
+        return "short", f"met by the distribution, but the {self.delivered_name.lower()} {by}"
 
     @property
     def last_cost(self) -> str:
@@ -187,26 +177,16 @@ class Report:
         copies = "most copies" if self.costs.counted else "expected copies"
         return "largest weight" if self.mode == "weights" else copies
 
-    def copies_note(self) -> str:
-        """Say which rows were counted, and what could not be."""
+    def without_copies(self) -> str:
+        """Say why no copies were counted."""
         if self.promise is not None:
             return (
                 "No row of the data was used to draw the new rows, only noisy counts. A new row that equals a real one "
                 "does so by chance, and that cannot be told without the data."
             )
-        if self.copies is None:
-            weighted = "each appears once per outcome, with a weight" if self.relabelled else "only weights were added"
-            reason = weighted if self.mode == "weights" else "none had to be added"
-            return f"All rows are real: {reason}. Sharing them means sharing the data."
-        seed = "" if self.seed is None else f", with seed {self.seed}"
-        note = f"The rows were drawn for this report{seed}." if self.for_report else "Counted in the delivered rows."
-        if self.mode == "rows" and self.copies.rows < self.new_rows:
-            note += f" Of {self.new_rows:,} rows, the first {self.copies.rows:,} were checked."
-        if self.copies.same_values is None:
-            note += (
-                " Raw values were not compared, because the table itself was not available; a fit keeps only levels."
-            )
-        return note
+        weighted = "each appears once per outcome, with a weight" if self.relabelled else "only weights were added"
+        reason = weighted if self.mode == "weights" else "none had to be added"
+        return f"All rows are real: {reason}. Sharing them means sharing the data."
 
     def how_to_estimate(self) -> str:
         """Say how to learn what a model will do."""
@@ -222,10 +202,10 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         raise InputError(f"a report is about a fit, not a {type(fit).__name__}; pass what debias() or load() returned")
     filing = filed(title=request.title, author=request.author, purpose=request.purpose, date=request.date)
     mode, iid, certificate = request.mode, request.iid, fit.certificate
-    data = _checked_data(fit, request.data)
+    data = checked_data(fit, request.data)
     delivered = deliver(fit, request.delivered, mode=mode, iid=iid, seed=request.seed)
     source = Source() if request.source is None else request.source
-    door, columns, missing = source.front_door, shares.marginals(fit), certificate.not_estimated
+    door, columns = source.front_door, shares.marginals(fit)
     libraries = sorted({"fairmaxent", "numpy", "narwhals", "scipy", fit.domain.library})
     return Report(
         filing=filing,
@@ -260,27 +240,10 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         seed=delivered.seed,
         source=source,
         advice=_advice(certificate, door),
-        not_estimated=None if missing is None or not missing.why else door.said(missing.why),
         promise=None if certificate.privacy is None else promise(certificate.privacy),
         call=call(fit, delivered, source),
         versions={"python": platform.python_version()} | {name: version(name) for name in libraries},
     )
-
-
-def _checked_data(fit: Fit, data: Any) -> Any:
-    """The table that the fit was made from, checked, in the form in which the fit saw it."""
-    if data is None:
-        return None
-    if fit.certificate.privacy is not None:
-        raise no_rows("a comparison with the data", private=True)
-    try:
-        check_data(fit, data)
-    except LevelError:
-        if not fit.request.release:
-            raise
-        data = shareable(open_frame(data), fit.roles.names, (), fit.request.weight)[0].to_native()
-        check_data(fit, data)
-    return data
 
 
 def _advice(certificate: Certificate, door: FrontDoor) -> str | None:
