@@ -80,16 +80,13 @@ def debias_command(
             with bar("writing") as progress:
                 result = make_result(fit, source, wanted, staging, progress)
         with bar("writing"):
-            if on_cluster:
-                _ = result.before  # it asks the rows, which are out of reach once the client is closed
             make_report(result, wanted, staging, origin)
             if wanted.output == STANDARD and result.frame is not None:  # last, because stdout cannot be taken back
                 wanted.write(result.frame, source, staging)
-    if wanted.as_json:
-        echo(json_record(result_record(result, wanted)))
-    else:
+        # Here, because it asks for rows, which are out of reach once the client of a cluster is closed.
         following = ctx.meta.get(NEXT) or after_debias(data, wanted, repeat, result)
-        echo(result_text(result, wanted, following), err=wanted.output == STANDARD)
+        text = json_record(result_record(result, wanted)) if wanted.as_json else result_text(result, wanted, following)
+    echo(text, err=wanted.output == STANDARD)
 
 
 def _opened(
