@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from fairmaxent.report.source import Source
 
 EstimateChoice = Literal["rows", "weights", "none"]
-WEIGHT_NAME = "fair_weight"
 Mode = Literal["rows", "weights", "top-up"]
 
 # ---------------------------------------------------------------- what several commands have
@@ -232,7 +231,7 @@ class OutputOptions(FileOptions):
         page_help="Their rates then vary by chance.",
     )
     weight_name: str = option(
-        WEIGHT_NAME,
+        "fair_weight",
         label="Name of the weights",
         only_if={"mode": ("weights",)},
         help="Name of the column that --mode weights adds; it includes the design weights of --weight.",

@@ -187,6 +187,9 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         for change in changes
         if about == (change.column, change.about)
     ]
+    can_be_estimated = wanted.scheduler is None and not result.fit.roles.others
+    how = Option("estimate", "weights" if wanted.mode == "weights" else "rows")
+    estimate = ("How a model trained on this will treat people was not estimated; to estimate it, use ", how)
     sections: list[Sequence[Block]] = [
         _paragraphs("", _sharing(result)),
         _paragraphs("Warning: ", result.alerts),
@@ -197,7 +200,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         [Table("Groups", ("group", "", "before", "after"), tuple(groups))],
         statements.decision_blocks(certificate.decisions),
         statements.estimate_blocks(certificate.estimate, decided),
-        _paragraphs("", _how_to_estimate(result, wanted)),
+        _paragraphs("", [spelled(estimate, as_typed)] if wanted.estimate is None and can_be_estimated else ()),
         _paragraphs("About your file, not private, so do not pass it on: ", on_file if result.private else ()),
         _paragraphs("Note: ", notes),
         _paragraphs("", wanted.written(result.rows, result.fit.contents)),
@@ -207,14 +210,6 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
 
 def _paragraphs(lead: str, lines: Iterable[str]) -> list[Block]:
     return [Paragraph(f"{lead}{line}") for line in lines]
-
-
-def _how_to_estimate(result: Result, wanted: OutputOptions) -> Iterator[str]:
-    """Say how to learn what a model will do, where nobody has said that they do not want to know."""
-    if wanted.estimate is None and wanted.scheduler is None and not result.fit.roles.others:
-        how = Option("estimate", "weights" if wanted.mode == "weights" else "rows")
-        parts = ("How a model trained on this will treat people was not estimated; to estimate it, use ", how)
-        yield spelled(parts, as_typed)
 
 
 def _rate_lines(result: Result) -> Iterator[statements.RateLine]:
