@@ -51,6 +51,7 @@ READABLE: dict[str, Any] = {
 }
 FORCE: dict[str, Any] = {"text": "flag", "in_files": False, "help": "Replace existing files."}
 JSON: dict[str, Any] = {"text": "flag", "in_files": False, "flags": ("--json",), "help": "Print JSON, for programs."}
+_REPORT = "The report"
 SEED: dict[str, Any] = {"text": "whole", "flags": ("--seed", "--random-state"), "label": "Seed"}
 
 
@@ -59,10 +60,10 @@ class FilingOptions:
     """What a report is filed under, and its PDF."""
 
     title: str | None = option(
-        None, label="Title", help="Title of the report; by default it says what the report is about."
+        None, label="Title", heading=_REPORT, help="Title of the report; by default it says what the report is about."
     )
-    author: str | None = option(None, label="Author", help="Who answers for the report.")
-    purpose: str | None = option(None, label="Purpose", help="What the result is for.")
+    author: str | None = option(None, label="Author", heading=_REPORT, help="Who answers for the report.")
+    purpose: str | None = option(None, label="Purpose", heading=_REPORT, help="What the result is for.")
     pdf: str | None = option(
         None,
         text="file",
