@@ -11,7 +11,6 @@ from fairmaxent.document import Document, Listing, Note, Paragraph, Section, Tab
 from fairmaxent.document.words import counted, percent, rounded, short_name, shortened, times
 from fairmaxent.errors import cut
 from fairmaxent.fit.statements import expected_lines, rate_text
-from fairmaxent.report.rates import Reached
 from fairmaxent.report.report import COSTS_UNKNOWN, FILLED, Report
 
 _EFFECTIVE = (
@@ -83,23 +82,19 @@ def _reached(report: Report) -> Section:
     """The rates asked for, those that are not met first; all of them if none was asked for."""
     asked = [rate for rate in report.rates if rate.wanted is not None]
     rates, more = _first(sorted(asked or report.rates, key=lambda rate: bool(rate.met)), _RATES, "rate")
-    states = [report.state(rate) for rate in rates]
-    rows = tuple(
-        (_meaning(rate), rate.wanted_text, f"{rate.before:.4f}", rate_text(rate.delivered), words)
-        for rate, (_, words) in zip(rates, states, strict=True)
-    )
+    rows, states = [], []
+    for rate in rates:
+        grouping, (state, words) = short_name(rate.grouping, _NAME), report.state(rate)
+        name = f"How equal in size the groups of {grouping} are (representation rate)"
+        if rate.outcome is not None:
+            outcome = short_name(rate.outcome, _NAME)
+            name = f"How equally common {outcome} is in the groups of {grouping} (statistical rate)"
+        rows.append((name, rate.wanted_text, f"{rate.before:.4f}", rate_text(rate.delivered), words))
+        states.append(state)
     heads = ("1 means equal", "Wanted", "Data", report.delivered_name, "State")
-    table = Table("Rates that were reached", heads, rows, state=4, states=tuple(kind for kind, _ in states))
+    table = Table("Rates that were reached", heads, tuple(rows), state=4, states=tuple(states))
     lines = (report.verdict(), *(shortened(line, _LINE) for line in report.means))
     return _answer("reached", "What was reached", lines, table, more)
-
-
-def _meaning(rate: Reached) -> str:
-    """What a rate compares, in plain words, with its name."""
-    grouping = short_name(rate.grouping, _NAME)
-    if rate.outcome is not None:
-        return f"How equally common {short_name(rate.outcome, _NAME)} is in the groups of {grouping} (statistical rate)"
-    return f"How equal in size the groups of {grouping} are (representation rate)"
 
 
 def _costs(report: Report) -> Section:
