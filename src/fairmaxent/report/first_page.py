@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from fairmaxent.document import Document, Listing, Note, Paragraph, Section, Table
 from fairmaxent.document.words import counted, percent, rounded, short_name, shortened, times
-from fairmaxent.errors import cut
+from fairmaxent.errors import Option, cut
 from fairmaxent.fit.statements import expected_lines, rate_text
-from fairmaxent.report.report import COSTS_UNKNOWN, FILLED, Report
+from fairmaxent.report.report import Report
 
 _EFFECTIVE = (
     "Effective rows: how many equally weighted rows would say as much about a group as its real rows do with their "
@@ -124,9 +124,10 @@ def _cost_lines(report: Report) -> Iterator[str]:
             f"{names[1]} count least: {_factor(least.times)} times."
         )
     if report.costs.filled:
-        yield FILLED.format(percent(report.costs.filled))
+        share = percent(report.costs.filled)
+        yield f"{share} of the result has a combination of outcome and groups that nobody in the data has."
     if not report.costs.groups:
-        yield COSTS_UNKNOWN
+        yield "What the result costs each group is not known for this fit."
 
 
 def _factor(multiple: float) -> str:
@@ -167,7 +168,9 @@ def _model(report: Report) -> Section:
         return _answer("model", question, lines)
     if estimate is None:
         why = "" if report.not_estimated is None else f" The reason: {report.not_estimated}."
-        return _answer("model", question, (f"{report.how_to_estimate()}{why}",))
+        asked = Option("estimate", "weights" if report.mode == "weights" else "rows")
+        parts = ("This was not estimated for this fit. To estimate it, fit again with ", asked, f".{why}")
+        return _answer("model", question, (report.source.front_door.said(parts),))
     trained = "new rows" if estimate.output == "rows" else "weighted rows"
     compared, more = _first(list(expected_lines(estimate, ["by_predictions"])), _GROUPINGS, "rate")
     rows = tuple(
@@ -191,8 +194,16 @@ def _model(report: Report) -> Section:
 
 def _copies(report: Report) -> Iterator[str]:
     copies = report.copies
+    if report.promise is not None:
+        yield (
+            "No row of the data was used to draw the new rows, only noisy counts. A new row that equals a real one "
+            "does so by chance, and that cannot be told without the data."
+        )
+    elif copies is None:
+        weighted = "each appears once per outcome, with a weight" if report.relabelled else "only weights were added"
+        reason = weighted if report.mode == "weights" else "none had to be added"
+        yield f"All rows are real: {reason}. Sharing them means sharing the data."
     if copies is None:
-        yield report.without_copies()
         return
     new = "added" if report.mode == "top-up" else "new"
     rows = f"{'the first ' if copies.rows < report.new_rows else ''}{copies.rows:,} {new} rows"
