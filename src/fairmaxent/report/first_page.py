@@ -124,8 +124,8 @@ def _cost_lines(report: Report) -> Iterator[str]:
             f"{names[1]} count least: {_factor(least.times)} times."
         )
     if report.costs.filled:
-        share = percent(report.costs.filled)
-        yield f"{share} of the result has a combination of outcome and groups that nobody in the data has."
+        filled = percent(report.costs.filled)
+        yield f"{filled} of the result has a combination of outcome and groups that nobody in the data has."
     if not report.costs.groups:
         yield "What the result costs each group is not known for this fit."
 
