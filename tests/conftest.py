@@ -12,8 +12,7 @@ import pytest
 
 import tables
 from fairmaxent.errors import DependencyError
-from fairmaxent.fit import certificate, estimating, pipeline
-from fairmaxent.fit.estimate import NotEstimated
+from fairmaxent.fit import certificate, estimate
 from mixed import TABLES
 
 # So that reports are the same whenever they are written; set here, so that subprocesses have it, too.
@@ -26,13 +25,7 @@ STARTING = {"chromium", "cluster", "spark", "site"}
 TRYING = {"app", "cli", "evaluation", "fit", "fuzz", "relabelling", "report", "tests"}
 EXACT = {"test_docs.py", "test_version_2.py"}
 
-REMEDY = estimating._remedy
-ESTIMATED_BY_DEFAULT = pipeline.estimated_by_default
-
-
-def not_estimated(*_, **__):
-    """Stand in for the estimate that nobody asked for; it has a name because fits are pickled."""
-    return NotEstimated(())
+REMEDY = estimate._remedy
 
 
 def pytest_configure(config):
@@ -66,14 +59,6 @@ def table(request):
     return TABLES[request.param]()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _no_estimates_unasked():
-    """An estimate that nobody asked for takes seconds: only tests about it make one."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "estimated_by_default", not_estimated)
-        yield
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _quick_models(request):
     """Models that are tried out are small, and what might help them is not tried out, where no test is about it.
@@ -84,7 +69,7 @@ def _quick_models(request):
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(estimating, "_remedy", lambda *_: ("none", None))
+        patch.setattr(estimate, "_remedy", lambda *_: ("none", None))
         if importlib.util.find_spec("sklearn") is not None:
             from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -118,13 +103,7 @@ def _app_in_this_process(request, monkeypatch):
 @pytest.fixture
 def remedies(monkeypatch):
     """What might help a model is tried out, as everywhere but in tests."""
-    monkeypatch.setattr(estimating, "_remedy", REMEDY)
-
-
-@pytest.fixture
-def estimates_unasked(monkeypatch):
-    """Estimates are made by default, as everywhere but in tests."""
-    monkeypatch.setattr(pipeline, "estimated_by_default", ESTIMATED_BY_DEFAULT)
+    monkeypatch.setattr(estimate, "_remedy", REMEDY)
 
 
 @pytest.fixture

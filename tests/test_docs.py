@@ -39,7 +39,6 @@ NOT_RUN = "(not run here)"  # at the end of the title of code that needs what is
 LONG = ("choosing.md", "questions/private.md", "questions/unfair-classifier.md")
 
 
-@pytest.mark.usefixtures("estimates_unasked")
 @pytest.mark.parametrize(
     "page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in pages.PAGES]
 )
@@ -242,7 +241,6 @@ def test_notebooks_are_pages_with_their_outputs(site, built):
 # ---------------------------------------------------------------- notebooks
 
 
-@pytest.mark.usefixtures("estimates_unasked")
 @pytest.mark.parametrize("path", sorted(pages.DOCS.glob("notebooks/*.ipynb")), ids=lambda path: path.stem)
 def test_every_cell_of_a_notebook_runs(path, tmp_path, monkeypatch):
     for need in {need.distribution for need in pages.needs_of(pages.notebook_text(path))}:

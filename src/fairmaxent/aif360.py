@@ -113,7 +113,7 @@ class FairMaxEntPreprocessing:
         if not all(map(np.array_equal, self._seen, _contents(dataset))):
             raise InputError("this is not the data set that was fitted; call fit_transform with it")
         result, members = dataset.copy(deepcopy=True), self._members
-        average = self.fit_.weight_scale.mean
+        average = self.fit_.weight_scale
         if self.output == "weights":
             result.instance_weights[members] = average * self.fit_.weights()
             return result

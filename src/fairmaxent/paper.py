@@ -90,8 +90,10 @@ def fit(
             f"Algorithm 1 needs rows in every cell, and {cell} has none. Merge levels, or use fairmaxent.debias."
         )
     fair = algorithm_1(problem.empirical, tau)
-    levels = _expectation(theta, problem, reweigh(table, fair.ravel()))
-    weighted = problem.paper_weights(request)
+    weighted = reweigh(table, fair.ravel())
+    levels = _expectation(theta, problem, weighted)
+    if prior == "d":
+        weighted = table.reweighed(np.full(blocks.levels[0], 1 / table.total))
     base = build_base("uniform", blocks, table, weighted, root=fair.ravel())
     optimum = maximise_entropy(
         Mixture.of((share, 1 - share), (base, Rows.of(blocks, weighted.collect()))),

@@ -66,10 +66,9 @@ def test_columns_left_out_of_the_fit_stay_beside_relabelled_rows(folder):
 # ---------------------------------------------------------------- what a model will do
 
 
-@pytest.mark.usefixtures("estimates_unasked")
-def test_it_is_estimated_unasked_for_what_is_written(folder):
+def test_it_is_estimated_for_what_is_written(folder):
     mode = "weights"
-    shown = run("data.csv", *FAVOURED, "--mode", mode, "-o", "fair.csv", "--seed", 1)
+    shown = run("data.csv", *FAVOURED, "--mode", mode, "--estimate", mode, "-o", "fair.csv", "--seed", 1)
     known = fit_of(estimate=mode).certificate.estimate
     assert f"gradient boosting trained on the {mode}" in shown
     assert f"95 % of measurements on {round(ROWS / 3)} other people" in shown
@@ -86,34 +85,17 @@ def test_it_is_estimated_unasked_for_what_is_written(folder):
 def test_a_warning_names_the_option_that_helps(folder, monkeypatch):
     tried = ("relabel", {"sex": 0.97})
     monkeypatch.setattr("fairmaxent.fit.certificate.SLACK", -1.0)  # whatever is expected is too little
-    monkeypatch.setattr("fairmaxent.fit.estimating._remedy", lambda *_: tried)
+    monkeypatch.setattr("fairmaxent.fit.estimate._remedy", lambda *_: tried)
     shown = run("data.csv", *FAVOURED, "--estimate", "weights")
     assert "A quick trial gave 0.97 with --relabel predictions" in shown
 
 
-@pytest.mark.usefixtures("estimates_unasked")
-@pytest.mark.parametrize("typed", [QUIET, ["--statistical-rate", "none"]], ids=" ".join)
-def test_nothing_is_estimated_where_it_is_not_wanted(typed, folder):
-    shown = run("data.csv", *FAVOURED, *typed)
-    assert "trained on" not in shown
-    assert "was not estimated" not in shown
-
-
-@pytest.mark.usefixtures("estimates_unasked")
-@pytest.mark.parametrize(
-    ("case", "said"),
-    [
-        ("long", f", because that takes long for {ROWS} rows; to do it anyway, use --estimate rows"),
-        ("top-up", "to estimate it, use --estimate rows or weights"),
-    ],
-)
-def test_where_it_is_not_estimated_one_line_says_how_to_ask(case, said, folder, monkeypatch):
-    if case == "long":
-        monkeypatch.setattr("fairmaxent.fit.estimate.SECONDS", 0.1)
-    shown = run("data.csv", *FAVOURED, *(["--mode", "top-up"] if case == "top-up" else []))
-    notes = [line for line in shown.splitlines() if "was not estimated" in line]
-    assert len(notes) == 1
-    assert said in notes[0]
+@pytest.mark.parametrize(("mode", "output"), [("rows", "rows"), ("weights", "weights"), ("top-up", "rows")])
+def test_where_it_is_not_estimated_one_line_says_how_to_ask(mode, output, folder):
+    shown = run("data.csv", *FAVOURED, "--mode", mode)
+    (line,) = [line for line in shown.splitlines() if "was not estimated" in line]
+    assert line.endswith(f"to estimate it, use --estimate {output}")
+    assert "was not estimated" not in run("data.csv", *FAVOURED, *QUIET)
 
 
 def test_rates_and_shares_of_decisions_are_shown(folder, monkeypatch):

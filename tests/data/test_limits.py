@@ -16,7 +16,7 @@ from fairmaxent.engines.lazy_frame import MOST_VALUES
 from fairmaxent.errors import LimitError
 from fairmaxent.fairness.rates import LEAST_RATE
 from fairmaxent.fit.option_values import LEAST_SHARE
-from fairmaxent.fit.weighing import LARGEST_TOP_UP
+from fairmaxent.fit.solved import LARGEST_TOP_UP
 from fairmaxent.maxent.features import attribute_features, cell_features
 from fairmaxent.maxent.solvers import Newton
 

@@ -12,7 +12,6 @@ import pytest
 import fairmaxent
 from fairmaxent import report
 from fairmaxent.fit import groups as group_plot
-from fairmaxent.fit import pipeline
 from fairmaxent.fit.pipeline import debias
 from tables import random_frame
 
@@ -129,17 +128,6 @@ def test_names_from_data_are_never_markup(frame):
     axes = fit.plot()
     axes.figure.draw_without_rendering()  # a formula that is none would raise here
     assert "$\\frac{$" in axes.get_title()
-
-
-def test_nothing_is_trained_just_to_show_a_fit(frame, monkeypatch):
-    def refuse(*_, **__):
-        raise AssertionError("an estimate was made")
-
-    monkeypatch.setattr(pipeline, "estimated_by_default", refuse)
-    fit = debias(frame, "y", "z0")
-    assert "estimated" not in repr(fit) + fit._repr_html_()
-    with pytest.raises(AssertionError, match="an estimate was made"):
-        str(fit.certificate)
 
 
 # ---------------------------------------------------------------- plot

@@ -7,8 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, roc_auc_score
 
 from fairmaxent import Estimate, debias
-from fairmaxent.fit import estimate as effort
-from fairmaxent.fit.estimating import FOLDS, fold_of_each
+from fairmaxent.fit.estimate import FOLDS, Tryout, fold_of_each
 from fairmaxent.relabelling.people import People
 
 ROWS = 600
@@ -68,7 +67,7 @@ def ratio(values, frame, weight):
 
 
 def test_the_estimate_is_weighted_cross_validation(monkeypatch):
-    monkeypatch.setattr(effort, "_ROUNDS", 1)
+    monkeypatch.setattr(Tryout, "rounds", 1)
     frame = survey()
     fit = estimated(frame, "weight")
     people = People.of(fit.roles, fit.table, fit.table.counts, positions=None, design=None)

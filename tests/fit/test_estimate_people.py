@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from fairmaxent import Estimate, InputError, debias
-from fairmaxent.fit.estimating import fold_of_each, represented
+from fairmaxent.fit.estimate import fold_of_each, represented
 from fairmaxent.fit.pipeline import _reading
 from fairmaxent.relabelling.people import People
 

@@ -1,6 +1,5 @@
 """The estimate against plain cross-validation, and that nothing leaks into it."""
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -12,23 +11,23 @@ from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
 from fairmaxent import Estimate, InputError, Relabel, debias, load
-from fairmaxent.errors import DependencyError, InfeasibleError, spelled
-from fairmaxent.fit import estimate as effort
-from fairmaxent.fit import pipeline
-from fairmaxent.fit.estimating import FOLDS, _candidates, estimate_model, fold_of_each
-from fairmaxent.fit.pipeline import with_estimate
+from fairmaxent.errors import DependencyError, InfeasibleError
+from fairmaxent.fit.estimate import FOLDS, Tryout, _candidates, fold_of_each
+from fairmaxent.fit.pipeline import _reading, with_estimate
+from fairmaxent.fit.request import Request
 from fairmaxent.relabelling import closed_loop, labellers
 from fairmaxent.relabelling.people import People
 
 STUDENT = LogisticRegression(solver="newton-cholesky")
 PLAIN = {"favourable": "p", "base_share": 0.0, "representation_rate": None}
+ROUNDS = Tryout.rounds
 QUICK = {**PLAIN, "estimate": Estimate(output="weights", student=STUDENT)}
 
 
 @pytest.fixture(autouse=True)
 def _one_round(monkeypatch):
-    """Small tables are split into folds more than once, which takes time; one test is about it."""
-    monkeypatch.setattr(effort, "_ROUNDS", 1)
+    """Small tables are split into folds more than once, which takes time; two tests are about it."""
+    monkeypatch.setattr(Tryout, "rounds", 1)
     monkeypatch.setattr(closed_loop, "MORE_FOLDS", closed_loop.FOLDS)
 
 
@@ -70,7 +69,7 @@ def ratio(values, groups):
 
 @pytest.mark.parametrize("relabel", [None, Relabel(labeller=STUDENT)], ids=["reweigh", "relabel"])
 def test_the_estimate_is_plain_cross_validation(relabel, monkeypatch):
-    monkeypatch.setattr(effort, "_ROUNDS", 2)
+    monkeypatch.setattr(Tryout, "rounds", 2)
     frame = hiring(rows=600)
     fit = debias(frame, "y", "z", relabel=relabel, **QUICK)
     found = fit.certificate.estimate
@@ -177,14 +176,16 @@ def test_where_nothing_surely_helps_no_remedy_is_named():
 
 
 def test_what_is_tried_goes_on_to_the_next_thing():
-    request = debias(hiring(3, rows=100), "y", "z", **PLAIN).request
-    assert list(_candidates(request, "weights")) == ["relabel"]
-    assert list(_candidates(request, "rows")) == ["relabel", "weights"]
-    assert list(_candidates(replace(request, relabel="probabilities"), "weights")) == ["predictions"]
-    assert list(_candidates(replace(request, relabel="predictions"), "rows")) == ["weights"]
-    assert not _candidates(replace(request, relabel="predictions"), "weights")
-    tried, _ = _candidates(replace(request, relabel=Relabel(threshold=0.3)), "weights")["predictions"]
-    assert (tried.relabelling.parity, tried.relabelling.threshold) == ("predictions", 0.3)
+    def tried(output, relabel=None):
+        return [name for name, *_ in _candidates(Request("y", "z", relabel=relabel), output)]
+
+    assert tried("weights") == ["relabel"]
+    assert tried("rows") == ["relabel", "weights"]
+    assert tried("weights", "probabilities") == ["predictions"]
+    assert tried("rows", "predictions") == ["weights"]
+    assert not tried("weights", "predictions")
+    ((_, request, _),) = _candidates(Request("y", "z", relabel=Relabel(threshold=0.3)), "weights")
+    assert (request.relabelling.parity, request.relabelling.threshold) == ("predictions", 0.3)
 
 
 @pytest.fixture(scope="module")
@@ -213,69 +214,42 @@ def test_every_remedy_is_said_where_the_decisions_are_unfair(remedy, rate, words
         remedy=remedy,
         remedied={None: None, "elsewhere": {}}.get(rate, {"z": rate}),
     )
-    (warning,) = warnings_of(replace(certificate, estimated=known))
+    (warning,) = warnings_of(replace(certificate, estimate=known))
     assert warning.endswith(words)
 
 
 def test_a_model_that_decides_for_nobody_is_not_called_fair(certificate):
     known = certificate.estimate
     nobody = replace(known, after=replace(known.after, decided=0.0, by_predictions={"z": 1.0}))
-    (said,) = [line for line in replace(certificate, estimated=nobody).warnings if "nobody" in line]
+    (said,) = [line for line in replace(certificate, estimate=nobody).warnings if "nobody" in line]
     assert "so equal rates of its decisions mean nothing" in said
 
 
-# ---------------------------------------------------------------- unasked
+# ---------------------------------------------------------------- nothing unasked, and how often
 
 
-@pytest.fixture
-def no_sklearn(monkeypatch):
-    """Without scikit-learn the rooted tree is the student, which learns in no time."""
-    for module in (labellers, effort):
-        monkeypatch.setattr(module, "has_library", lambda _: False)
+def test_nothing_is_estimated_unless_somebody_asks(monkeypatch):
+    monkeypatch.setattr(Tryout, "trial", None)  # it would raise
+    fit = debias(hiring(3, rows=240), "y", "z", favourable="p")
+    assert fit.certificate.estimate is None
+    assert fit.certificate.to_dict()["estimate"] is None
+    assert "expected of" not in str(fit.certificate) + repr(fit)
 
 
-def test_by_default_it_is_estimated_when_it_is_needed(estimates_unasked, no_sklearn, tmp_path, monkeypatch):
-    frame = hiring(3, rows=240)
-    made = []
-    monkeypatch.setattr(pipeline, "estimate_model", lambda *args: made.append(1) or estimate_model(*args))
-    fit = debias(frame, "y", "z", favourable="p")
-    fit.sample(10)
-    fit.weights()
-    fit.save(tmp_path / "early.fme")
-    assert not made
-    assert load(tmp_path / "early.fme").certificate.estimate is None
-    assert "expected of rooted tree trained on the rows" in str(fit.certificate)
-    assert fit.certificate.estimate == debias(frame, "y", "z", favourable="p", estimate="rows").certificate.estimate
-    assert fit.certificate.to_dict()["estimate"]["after"]["auc"] == fit.certificate.estimate.after.auc
-    assert len(made) == 2  # once for each fit
-    fit.save(tmp_path / "late.fme")
-    assert load(tmp_path / "late.fme").certificate.estimate == fit.certificate.estimate
-
-
-def test_by_default_it_is_not_estimated_where_nobody_asked_how_outcomes_are_given(estimates_unasked):
-    certificate = debias(hiring(3, rows=240), "y", "z", statistical_rate=None).certificate
-    assert certificate.estimate is None
-    assert certificate.not_estimated.why == ()
-
-
-def test_by_default_a_table_too_small_for_it_says_why(estimates_unasked):
-    frame = pd.DataFrame({"z": ["a", "a", "b", "b"], "y": ["p", "n", "p", "n"], "x": ["u", "v", "u", "v"]})
-    certificate = debias(frame, "y", "z").certificate
-    assert certificate.estimate is None
-    assert "rows are too few to learn from in 3 folds" in spelled(certificate.not_estimated.why, str)
-
-
-def test_by_default_a_long_estimate_is_left_out(estimates_unasked, monkeypatch):
-    monkeypatch.setattr(effort, "SECONDS", 0.1)
-    certificate = debias(hiring(3, rows=240), "y", "z").certificate
-    assert certificate.estimate is None
-    said = spelled(certificate.not_estimated.why, str)
-    assert said == "that takes long for 240 rows; to do it anyway, use estimate='rows'"
-
-
-def test_a_fit_with_an_estimate_to_come_can_be_pickled(estimates_unasked, no_sklearn):
-    fit = pickle.loads(pickle.dumps(debias(hiring(3, rows=240), "y", "z", estimate="auto")))
-    assert fit.certificate.estimate.people == 240
+@pytest.mark.parametrize(
+    ("rows", "student", "relabel", "rounds"),
+    [
+        (300, None, None, 2),
+        (300, "tree", None, 3),
+        (300, "tree", Relabel(labeller="tree"), 3),
+        (300, "logistic", "predictions", 1),
+        (6_000, "tree", None, 1),
+    ],
+)
+def test_people_are_split_more_than_once_where_that_is_quick(rows, student, relabel, rounds):
+    plan, request = Estimate(student=student), Request("y", "z", relabel=relabel)
+    data = _reading(debias(hiring(3, rows=rows), "y", "z"))
+    assert ROUNDS.fget(Tryout(None, data, request, None, plan)) == rounds
 
 
 # ---------------------------------------------------------------- other shapes
@@ -324,8 +298,8 @@ def test_a_cell_that_a_fold_loses():
     [
         (lambda: STUDENT, r"estimate is LogisticRegression\(.*; pass one of the choices, Estimate\(…\), or None"),
         (lambda: True, r"estimate is True; pass one of the choices, Estimate\(…\), or None"),
-        (lambda: "labels", "estimate is 'labels'; known: 'auto', 'rows', 'weights'"),
-        (lambda: "none", "estimate is 'none'; known: 'auto', 'rows', 'weights'"),
+        (lambda: "labels", "estimate is 'labels'; known: 'rows', 'weights'"),
+        (lambda: "none", "estimate is 'none'; known: 'rows', 'weights'"),
         (lambda: Estimate(output="labels"), "output is 'labels'; known: 'rows', 'weights'"),
         (lambda: Estimate(output="rows", student="forest"), "student is .*cannot be fitted"),
     ],
@@ -342,13 +316,14 @@ def test_a_model_by_its_name_is_that_model():
     assert named == given
 
 
-def test_the_model_that_labels_were_made_for_is_the_one_that_is_tried_out(estimates_unasked):
+def test_the_model_that_labels_were_made_for_is_the_one_that_is_tried_out():
     relabel = Relabel(labeller="tree", student="logistic", blind=True)
-    known = debias(hiring(8, rows=120), "y", "z", relabel=relabel).certificate.estimate
+    known = debias(hiring(8, rows=120), "y", "z", relabel=relabel, estimate="rows").certificate.estimate
     assert (known.student, known.blind) == ("LogisticRegression", True)
 
 
-def test_a_named_model_needs_its_library(no_sklearn):
+def test_a_named_model_needs_its_library(monkeypatch):
+    monkeypatch.setattr(labellers, "has_library", lambda _: False)
     with pytest.raises(DependencyError, match="'logistic' needs scikit-learn"):
         debias(hiring(8, rows=300), "y", "z", estimate=Estimate(student="logistic"))
 
@@ -395,15 +370,3 @@ def test_students_see_raw_numbers():
         assert min(known.before.accuracy, known.after.accuracy) > 0.75
         binned = debias(frame, "y", "z", estimate=estimate, detail="bins", **PLAIN).certificate.estimate
         assert max(binned.before.accuracy, binned.after.accuracy) < 0.65
-
-
-def test_one_fold_can_stand_for_all(monkeypatch):
-    """As little as time allows: one fold is decided about, and the ranges are wider."""
-    frame = hiring(9, rows=600)
-    whole = debias(frame, "y", "z", **QUICK).certificate.estimate
-    monkeypatch.setattr(effort.Work, "effort_asked_for", lambda _: effort.Effort(450, judged=1))
-    part = debias(frame, "y", "z", **QUICK).certificate.estimate
-    assert (whole.people, part.people, part.measured_on) == (600, 150, 150)
-    widths = [high - low for low, high in (own.after.range_of("accuracy") for own in (whole, part))]
-    assert widths[0] < widths[1]
-    assert part.after.accuracy == pytest.approx(whole.after.accuracy, abs=0.1)

@@ -12,7 +12,7 @@ import realdata
 from fairmaxent.data.domain import Domain
 from fairmaxent.errors import EvidenceError, LevelError
 from fairmaxent.fit.pipeline import debias
-from fairmaxent.fit.weighing import fair_counts
+from fairmaxent.fit.solved import fair_counts
 from tables import as_table, random_frame, rates_of
 
 

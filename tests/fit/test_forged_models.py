@@ -186,7 +186,6 @@ HEADERS = {
     "an option lost": lambda header: header["request"].pop("groups"),
     "an option that nobody has": lambda header: header["request"].update(luck=1),
     "an option that makes no sense": lambda header: header["request"].update(relabel="luck"),
-    "a reason for no estimate": restate("estimated", value={"why": ["none was needed"]}),
     "a rule on a column that is not there": lambda header: header["request"].update(forbid=[{"nowhere": "x"}]),
     "a callback": lambda header: header["request"].update(progress="x"),
     "people": lambda header: header.update(people=["Ann", "Ben"]),

@@ -37,8 +37,13 @@ FITS = {
         target={"sex": {"F": 0.4, "M": 0.6}, "member": {True: 0.5, False: 0.3, None: 0.2}, "rank": None},
         forbid=[{"rank": "low", "member": True}],
     ),
-    "paper": lambda frame: paper.fit(frame, outcome="hired", protected="sex", C=0.3, theta="b", tau=0.9),
 }
+
+
+def test_the_papers_own_configurations_are_not_saved(tmp_path):
+    with pytest.raises(StorageError, match="cannot be saved"):
+        paper.fit(pandas_frame(), outcome="hired", protected="sex").save(tmp_path / "fit")
+    assert not list(tmp_path.iterdir())
 
 
 def picture(frame):

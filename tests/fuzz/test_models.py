@@ -30,7 +30,6 @@ KINDS = {
     "pyarrow": {"table": "pyarrow", "base": "product", "target": {"sex": {"f": 0.5, "m": 0.5}}},
     "lazy": {"table": "lazy"},
     "relabelled": {"relabel": Relabel(labeller="tree"), "estimate": Estimate(student="tree"), "favourable": "yes"},
-    "paper": {},
     "within": {"within": {"job": ["a", "b"]}, "favourable": "yes"},
     "several": {"outcome": ["hired", "town"], "favourable": {"hired": "yes"}, "groups": "joint"},
     "means": {"outcome": "age", "means": "equal", "within": "town"},
@@ -47,10 +46,7 @@ def original(name, folder):
     rows = {"pandas": rows.to_pandas, "pyarrow": rows.to_arrow, "lazy": rows.lazy}.get(library, lambda: rows)()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "OpenDP", lambda: Seeded(0))  # so that the mutants are the same each time
-        if name == "paper":
-            fit = fairmaxent.paper.fit(rows, outcome="hired", protected="sex", C=0.3, theta="b", tau=0.9)
-        else:
-            fit = debias(rows, **options)
+        fit = debias(rows, **options)
     fit.save(folder / "original")
     return (folder / "original").read_bytes()
 

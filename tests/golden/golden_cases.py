@@ -103,10 +103,6 @@ def same(recorded, current):
 
 
 if __name__ == "__main__":
-    from conftest import not_estimated
-    from fairmaxent.fit import pipeline
-
-    pipeline.estimated_by_default = not_estimated  # as in all tests that are not about it
     recorded = {name: {key: record(result) for key, result in case().items()} for name, case in CASES.items()}
     GOLDEN.write_text(as_json(recorded), encoding="utf-8")
     print(f"{len(recorded)} cases written to {GOLDEN}")

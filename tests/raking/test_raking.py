@@ -238,7 +238,7 @@ def test_rows_of_weight_zero_stay_at_zero():
     assert raking.weights().mean() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e300])
+@pytest.mark.parametrize("scale", [1e-90, 1e90])
 def test_the_scale_of_design_weights_does_not_matter(scale):
     scaled = FRAME.with_columns(pl.col("design") * scale)
     usual = fairmaxent.rake(FRAME, MARGINS, weight="design").weights()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairmaxent import Estimate, InputError, Relabel, debias
-from fairmaxent.fit.estimate import Remedy
+from fairmaxent.fit.facts import Remedy
 from fairmaxent.report import build_report
 from fairmaxent.report.delivered import weighted_table
 from fairmaxent.report.refits import trade_off
@@ -50,7 +50,7 @@ def with_warning(fit, rate):
 
 
 def estimating(fit, estimate):
-    return replace(fit, certificate=replace(fit.certificate, estimated=estimate))
+    return replace(fit, certificate=replace(fit.certificate, estimate=estimate))
 
 
 # ---------------------------------------------------------------- a model trained on this

@@ -18,7 +18,7 @@ from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.write import Staging, write_table
-from fairmaxent.options import as_python, python_lines
+from fairmaxent.options import python_lines
 from fairmaxent.plain_text import plain_json
 from fairmaxent.progress import Progress
 from fairmaxent.raking.certificate import few_rows_warnings
@@ -43,7 +43,7 @@ def named(fitted: Fitted) -> OutputOptions:
         scenario.wanted,
         output=_WHATS[scenario.wanted.mode][1].join(table.rsplit("-fair", 1)),
         like_input=like_input and not scenario.asked.private,
-        estimate=fitted.estimated or "none",
+        estimate=fitted.estimated,
         model=model,
         report=report,
         pdf=f"{os.path.splitext(report)[0]}.pdf" if scenario.pdf else None,
@@ -79,12 +79,10 @@ def python_text(fitted: Fitted) -> str:
     is_lazy = scenario.table.is_lazy and not scenario.needs_rows_in_memory
     in_pieces = is_lazy and wanted.mode == "rows"
     narrowed = list(_narrowing(fitted, is_lazy=is_lazy))
-    options = [line for line in python_lines(fit.request) if not line.strip().startswith("estimate=")]
+    options = python_lines(fit.request)
     options += ["    domain=domain,"] if any(line.startswith("domain =") for line in narrowed) else []
-    plan = None if fitted.estimated is None else scenario.asked.trial_of(fitted.estimated)
     lines = [*_reading(fitted, is_lazy=is_lazy), *(["frame = table", *narrowed] if narrowed else [])]
-    lines += ["fit = fairmaxent.debias(", f"    {'frame' if narrowed else 'table'},", *options]
-    lines += [f"    estimate={as_python(plan)},", ")"]
+    lines += ["fit = fairmaxent.debias(", f"    {'frame' if narrowed else 'table'},", *options, ")"]
     rows, iid = fit.table.size if wanted.rows is None else wanted.rows, ", iid=True" if wanted.iid else ""
     if in_pieces:
         lines += ["from fairmaxent.cli.output import write_drawn", "from fairmaxent.files.write import Staging"]

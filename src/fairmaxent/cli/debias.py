@@ -16,9 +16,8 @@ from fairmaxent.cli.output import FilingOptions, OutputOptions, filing_options, 
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, source_of, table_command, unchanged
 from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.terminal import as_json, bar, echo
-from fairmaxent.cli.values import as_typed
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import InputError, StorageError, first_line, spelled
+from fairmaxent.errors import InputError, StorageError, first_line
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
 from fairmaxent.progress import Progress, silent
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from fairmaxent.fit.fit import Fit
     from fairmaxent.report import Source
 
-_NOT_ESTIMATED = "how a model trained on the result will behave was not estimated"
 _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
 
 
@@ -77,10 +75,12 @@ def debias_command(
             roles, wanted = roles.checked(source, data), wanted.in_form(source)
             with bar(f"fitting {data}") as progress:
                 domain = columns_as.declaration or columns_as.domain(source.frame, roles.weight)
-                fit = fit_frame(source.frame, asked.request(roles, domain, progress))
-                fit, unknown = (fit, None) if on_cluster else _with_estimate(fit, asked, wanted, progress)
+                request = asked.request(roles, domain, progress)
+                if wanted.estimate is not None and wanted.estimate != "none":
+                    request = replace(request, estimate=asked.trial_of(wanted.estimate))
+                fit = fit_frame(source.frame, request)
             with bar("writing") as progress:
-                result = replace(make_result(fit, source, wanted, staging, progress), not_estimated=unknown)
+                result = make_result(fit, source, wanted, staging, progress)
         with bar("writing"):
             if on_cluster:
                 _ = result.before  # it asks the rows, which are out of reach once the client is closed
@@ -139,23 +139,6 @@ def _opened(
         return scanned, True
     with about_exact_rows() if asked.private else contextlib.nullcontext():
         return reading.read(data, texts=columns_as.texts), False
-
-
-def _with_estimate(fit: Fit, asked: AskedOptions, wanted: OutputOptions, progress: Progress) -> tuple[Fit, str | None]:
-    """Return the fit with the estimate in its certificate, or the fit as it is and why it has none."""
-    from fairmaxent.fit.pipeline import with_default_estimate, with_estimate
-
-    if wanted.estimate == "none":
-        return fit, None
-    if wanted.estimate != "auto":
-        return with_estimate(fit, asked.trial_of(wanted.estimate), progress=progress), None
-    if wanted.mode == "top-up":
-        return fit, f"{_NOT_ESTIMATED}; to estimate it, use --estimate rows or weights"
-    fit = with_default_estimate(fit, asked.trial_of(wanted.mode), progress=progress)
-    missing = fit.certificate.not_estimated
-    if missing is None or not missing.why:
-        return fit, None
-    return fit, f"{_NOT_ESTIMATED}, because {spelled(missing.why, as_typed)}"
 
 
 def make_result(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fairmaxent.fit.fit import Fit
     from fairmaxent.report.delivered import DrawnBatches, Mode
 
-EstimateChoice = Literal["auto", "rows", "weights", "none"]
+EstimateChoice = Literal["rows", "weights", "none"]
 WEIGHT_NAME = "fair_weight"
 MODES = ("rows", "weights", "top-up")
 
@@ -215,12 +215,11 @@ class OutputOptions(FileOptions):
         help="Name of the column that --mode weights adds; it includes the design weights of --weight.",
         page_help="The name of the column of weights in the file.",
     )
-    estimate: EstimateChoice = option(
-        "auto",
+    estimate: EstimateChoice | None = option(
+        None,
         choices=get_args(EstimateChoice),
         label="Estimate what a model will do",
-        help="Estimate how a model trained on the rows or weights will treat people; auto: on what is written, if that "
-        "is quick.",
+        help="Estimate how a model trained on the rows or weights will treat people, which takes seconds to minutes.",
     )
     model: str | None = option(
         None,

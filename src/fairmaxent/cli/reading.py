@@ -144,7 +144,7 @@ class DomainOptions:
         """Learn the domain as asked, or take it from the file that declares it."""
         from fairmaxent.data.domain import Domain, bound
         from fairmaxent.data.frames import open_frame, read_weights
-        from fairmaxent.engines.lazy_counts import lazy_weight_scale, with_shifted_weights
+        from fairmaxent.engines.lazy_counts import average_weight
         from fairmaxent.engines.lazy_frame import collect, learn_domain, open_lazy
 
         declaration = self.declaration
@@ -156,7 +156,7 @@ class DomainOptions:
             return bound(declaration, first if weight is None else first.drop(weight))
         if lazy is not None:
             if weight is not None:
-                lazy = with_shifted_weights(lazy, weight, lazy_weight_scale(lazy, weight))
+                average_weight(lazy, weight)  # which refuses what are no weights
             return learn_domain(lazy, weight=weight, **self.given)
         table = frame if weight is None else frame.drop(weight)
         return Domain.infer(table, weight=read_weights(open_frame(frame), weight), **self.given)

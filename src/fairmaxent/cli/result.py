@@ -88,7 +88,6 @@ class Result:
     rows: int | None = None  # of the table that is written
     frame: Any = None  # that table; None: it was written as it was drawn, or there is none
     delivered: Delivered | None = None  # the new rows or weights in it; None: nothing was written
-    not_estimated: str | None = None  # why there is no estimate of a model trained on it
     written_notes: tuple[str, ...] = ()  # what to know about the file
 
     @cached_property
@@ -123,7 +122,7 @@ class Result:
         missing = absences(self.fit, self.table)
         typed = [spelled(remark, as_typed) for remark in other_remarks(self.fit.certificate)]
         exact = () if self.private else (*self.source.notes_spelled(as_typed), *self._leaks())
-        return (*good, *missing, *exact, *typed, *filter(None, [self.not_estimated]), *self.written_notes)
+        return (*good, *missing, *exact, *typed, *self.written_notes)
 
     @property
     def notes_on_file(self) -> tuple[str, ...]:
@@ -168,6 +167,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         [Table("Groups", ("group", "", "before", "after"), tuple(groups))],
         statements.decision_blocks(certificate.decisions),
         statements.estimate_blocks(certificate.estimate, decided),
+        _paragraphs("", _how_to_estimate(result, wanted)),
         _paragraphs("About your file, not private, so do not pass it on: ", result.notes_on_file),
         _paragraphs("Note: ", notes),
         _paragraphs("", _written(result, wanted)),
@@ -177,6 +177,14 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
 
 def _paragraphs(lead: str, lines: Iterable[str]) -> list[Block]:
     return [Paragraph(f"{lead}{line}") for line in lines]
+
+
+def _how_to_estimate(result: Result, wanted: OutputOptions) -> Iterator[str]:
+    """Say how to learn what a model will do, where nobody has said that they do not want to know."""
+    if wanted.estimate is None and wanted.scheduler is None and not result.fit.roles.others:
+        how = Option("estimate", "weights" if wanted.mode == "weights" else "rows")
+        parts = ("How a model trained on this will treat people was not estimated; to estimate it, use ", how)
+        yield spelled(parts, as_typed)
 
 
 def _rate_lines(result: Result) -> Iterator[statements.RateLine]:

@@ -12,7 +12,6 @@ import importlib.util
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -242,49 +241,13 @@ def column_errors(series: Any) -> Iterator[None]:
         yield
 
 
-@dataclass(frozen=True)
-class WeightScale:
-    """What brings design weights to an average of 1, which is done before anything is computed from them.
-
-    A power of two comes first, because raw weights may be as large or as small as float64 allows, and their sum is not.
-    It rounds nothing, so sums of whole weights are exact, and the same in every engine, until they are divided.
-    """
-
-    exponent: int = 0  # the largest weight times 2^-exponent is from 1 to 2
-    average: float = 1.0  # of the weights times 2^-exponent
-
-    @classmethod
-    def of(cls, weights: NDArray[np.float64]) -> WeightScale:
-        """Find the scale of weights that are not all zero."""
-        scale = cls.of_largest(float(weights.max()))
-        return replace(scale, average=float(scale.shifted(weights).mean()))
-
-    @classmethod
-    def of_largest(cls, largest: float) -> WeightScale:
-        """Find the power of two alone."""
-        return cls(math.frexp(largest)[1] - 1)
-
-    @property
-    def mean(self) -> float:
-        """The average of the raw weights."""
-        return math.ldexp(self.average, self.exponent)
-
-    def shifted(self, weights: Any) -> Any:
-        """Multiply raw weights, an array or an expression of an engine, by the power of two."""
-        half = self.exponent // 2  # in two steps, because 2^1074 is beyond float64
-        return weights * 2.0**-half * 2.0 ** (half - self.exponent)
-
-    def scaled(self, weights: Any) -> Any:
-        """Bring raw weights, an array or an expression of an engine, to an average of 1."""
-        return self.shifted(weights) / self.average
-
-
-UNSCALED = WeightScale()
+# Other weights than zero are within these, so that sums of them and of their squares are within float64.
+WEIGHT_RANGE = 1e-100, 1e100
 
 
 def in_range(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Multiply weights, of which only ratios matter, by a power of two, so that sums of squares are within float64."""
-    return np.asarray(WeightScale.of_largest(float(weights.max())).shifted(weights))
+    """Multiply weights by a power of two, so that the largest is from 1 to 2, for what depends on ratios alone."""
+    return np.ldexp(weights, 1 - math.frexp(weights.max())[1])
 
 
 def check_weights(weights: Any, rows: int, *, what: str = "weight") -> NDArray[np.float64]:
@@ -295,11 +258,12 @@ def check_weights(weights: Any, rows: int, *, what: str = "weight") -> NDArray[n
         raise WeightError(f"{what} must be a column, or numbers, one per row") from problem
     if numbers.shape != (rows,):
         raise WeightError(f"{what} has shape {numbers.shape}; give one number for each of the {rows} rows")
-    bad = ~(np.isfinite(numbers) & (numbers >= 0))
+    low, high = WEIGHT_RANGE
+    bad = ~((numbers == 0) | ((numbers >= low) & (numbers <= high)))
     if bad.any():
         row = int(np.argmax(bad))
         found = f"{numbers[row]} in row {row}, and {int(bad.sum())} such values in all"
-        rule = "weights must be finite and not negative. Repair or drop those rows."
+        rule = f"weights must be zero, or from {low:g} to {high:g}. Repair or drop those rows."
         raise WeightError(f"{what} holds {found}; {rule}")
     if not numbers.any():
         raise WeightError(f"{what} is zero everywhere; at least one row must count")

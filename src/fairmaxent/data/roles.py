@@ -13,7 +13,6 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import UNSCALED, WeightScale
 from fairmaxent.data.table import Blocks, Codes, Counted, Positions, Reals, Table
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean
 
@@ -223,7 +222,7 @@ class Reading:
     weight_column: frames.Column | None  # a single 1 of the weight column's name and dtype
     positions: Positions | None = None  # raw values of the input rows; None: they are drawn inside their levels
     redrawn: RedrawnValues | None = None
-    weight_scale: WeightScale = UNSCALED
+    weight_scale: float = 1.0  # the average of the raw design weights, which they are divided by
     left_out: tuple[str, ...] = ()  # columns that look like identifiers and are not to be kept; not among `columns`
 
 
@@ -237,9 +236,9 @@ def without_identifiers(domain: Domain, keep: Collection[str] | None) -> tuple[D
     return replace(narrowed, notes=(*narrowed.notes, *kept)), left_out
 
 
-def per_average(table: Counted, roles: Roles, scale: WeightScale) -> Counted:
+def per_average(table: Counted, roles: Roles, scale: float) -> Counted:
     """Divide design weights by their average, once whole ones were summed without rounding."""
-    return table if scale == UNSCALED else table.reweighed(np.full(roles.blocks.levels[0], 1 / scale.average))
+    return table if scale == 1 else table.reweighed(np.full(roles.blocks.levels[0], 1 / scale))
 
 
 def redrawn_values(detail: DetailOption | None, domain: Domain, why: str | None) -> RedrawnValues | None:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import largest_remainders, shuffled_cells
-from fairmaxent.data.frames import WeightScale
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Blocks, Reals
 from fairmaxent.engines.cluster_partitions import Partitions, attached, detached
@@ -143,7 +142,7 @@ def weigh_rows(
     *,
     rules: Sequence[Rule],
     weight: str | None,
-    scale: WeightScale,
+    scale: float,
     name: str,
 ) -> Any:
     """Return the Dask frame with a column ``name``: the product of the weights of a row's levels and its design weight.
@@ -169,7 +168,7 @@ def _weighed(
     log_levels: Reals,
     rules: Sequence[Rule],
     weight: str | None,
-    scale: WeightScale,
+    scale: float,
     name: str,
 ) -> Any:
     """Weigh the rows of one partition, a pandas frame."""
@@ -179,5 +178,5 @@ def _weighed(
         scores += part[column]
     weights = np.where(break_any(rules, codes), 0.0, np.exp(scores))
     if weight is not None:
-        weights *= scale.scaled(frame[weight].to_numpy(dtype=np.float64))
+        weights *= frame[weight].to_numpy(dtype=np.float64) / scale
     return frame.drop(columns=keys).assign(**{name: weights})

@@ -7,7 +7,7 @@ row are packed into integer keys, by which rows are grouped and joined.
 import datetime
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import UNSCALED, WeightScale
+from fairmaxent.data.frames import WEIGHT_RANGE
 from fairmaxent.data.table import Blocks, Codes, Reals, Table, row_keys
 from fairmaxent.engines import lazy_frame
 from fairmaxent.engines.lazy_frame import Lazy, collect, fresh_name, is_missing, names_of, numbers
@@ -138,38 +138,25 @@ def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
     return column.replace_strict(names, list(range(listed)), default=listed, return_dtype=nw.Int64)
 
 
-def lazy_weight_scale(lazy: Lazy, weight: str) -> WeightScale:
-    """Find the scale of a weight column.
-
-    Refuses a column that is not numeric, or has values that are missing, negative, infinite or all zero.
-    """
+def average_weight(lazy: Lazy, weight: str) -> float:
+    """The average of a weight column; one that is not numeric, or has unusable values or only zeros, is refused."""
     lazy_frame.check_column(lazy, weight)
     dtype = lazy.collect_schema()[weight]
     if not (dtype.is_numeric() or dtype == nw.Boolean):
         raise WeightError(f"weight column {weight!r} holds {dtype}, not numbers; convert it, or name another column")
-    number = nw.col(weight).cast(nw.Float64)
-    good = (number >= 0) & (number < float("inf"))
-    totals = collect(
-        lazy.select(nw.len().alias("rows"), good.cast(nw.Int64).sum().alias("good"), number.max().alias("largest"))
-    )
-    rows, usable, largest = (numbers(totals, name)[0] for name in ("rows", "good", "largest"))
+    number, (low, high) = nw.col(weight).cast(nw.Float64), WEIGHT_RANGE
+    good = (number == 0) | ((number >= low) & (number <= high))
+    sums = (nw.len().alias("rows"), good.cast(nw.Int64).sum().alias("good"), number.mean().alias("average"))
+    totals = collect(lazy.select(*sums))
+    rows, usable, average = (numbers(totals, name)[0] for name in ("rows", "good", "average"))
     if usable < rows:
         raise WeightError(
-            f"weight column {weight!r} holds {int(rows - np.nan_to_num(usable))} values that are missing, negative or "
-            "infinite; weights must be finite and not negative. Repair or drop those rows."
+            f"weight column {weight!r} holds {int(rows - np.nan_to_num(usable))} unusable or missing values; "
+            f"weights must be zero, or from {low:g} to {high:g}. Repair or drop those rows."
         )
-    if not rows:
-        return UNSCALED  # refused when its rows are counted
-    if not largest > 0:
+    if rows and not average > 0:
         raise WeightError(f"weight column {weight!r} is zero everywhere; at least one row must count")
-    scale = WeightScale.of_largest(float(largest))
-    average = collect(lazy.select(scale.shifted(number).mean().alias("average")))
-    return replace(scale, average=float(numbers(average, "average")[0]))
-
-
-def with_shifted_weights(lazy: Lazy, weight: str, scale: WeightScale) -> Lazy:
-    """Return the frame with its weights multiplied by a power of two, so that their sum is within float64."""
-    return lazy.with_columns(scale.shifted(nw.col(weight).cast(nw.Float64)).alias(weight))
+    return float(average) if rows else 1.0  # no rows are refused when they are counted
 
 
 @dataclass(frozen=True)
@@ -240,7 +227,7 @@ def join_weights(
     weights: Reals,
     *,
     weight: str | None,
-    scale: WeightScale,
+    scale: float,
     name: str,
 ) -> Any:
     """Return the native lazy frame with a column ``name``: the weight of each row, times its scaled design weight."""
@@ -258,5 +245,5 @@ def join_weights(
         joined = coded.join(by_key, on=keys, how="left")
     joined = joined.drop(*keys)
     if weight is not None:
-        joined = joined.with_columns((nw.col(name) * scale.scaled(nw.col(weight).cast(nw.Float64))).alias(name))
+        joined = joined.with_columns((nw.col(name) * (nw.col(weight).cast(nw.Float64) / scale)).alias(name))
     return joined.to_native()

@@ -14,14 +14,14 @@ from fairmaxent.data import frames
 from fairmaxent.data.attribute import Encoded
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain, fitting
-from fairmaxent.data.frames import UNSCALED, WeightScale, read_weights
+from fairmaxent.data.frames import read_weights
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.roles import DetailOption, Reading, Roles, per_average, redrawn_values, without_identifiers
 from fairmaxent.data.table import Blocks, Counted, Reals, Spread, Table
 from fairmaxent.engines import lazy_frame
 from fairmaxent.engines.cluster_partitions import Partitions, TiltedPartitions, count_on_workers
 from fairmaxent.engines.cluster_tasks import active_client
-from fairmaxent.engines.lazy_counts import count_rows, lazy_weight_scale, with_shifted_weights
+from fairmaxent.engines.lazy_counts import average_weight, count_rows
 from fairmaxent.engines.lazy_frame import Lazy, collect
 from fairmaxent.errors import InputError
 from fairmaxent.maxent.priors.mixture import TiltedMixture
@@ -66,17 +66,16 @@ def _read_in_memory(frame: nw.DataFrame[Any], request: ReadingRequest) -> Readin
     request.progress("read", 0.0)
     weight, detail = request.weight, request.detail
     raw = read_weights(frame, weight)
-    scale = UNSCALED if raw is None else WeightScale.of(raw)
-    weights = None if raw is None else scale.shifted(raw)
-    domain, encoded, left_out = read_domain(frame, request.domain, weight=weight, weights=weights, keep=request.keep)
+    scale = 1.0 if raw is None else float(raw.mean())
+    domain, encoded, left_out = read_domain(frame, request.domain, weight=weight, weights=raw, keep=request.keep)
     roles = request.roles(domain)
     redrawn = redrawn_values(detail, domain, encoded.unknown or None)
     request.progress("count", 0.0)
     return Reading(
         columns=tuple(name for name in frame.columns if name not in left_out),
         roles=roles,
-        table=per_average(Table.compress(roles.blocks.pool(encoded.codes), roles.blocks.levels, weights), roles, scale),
-        design=None if raw is None else scale.scaled(raw),
+        table=per_average(Table.compress(roles.blocks.pool(encoded.codes), roles.blocks.levels, raw), roles, scale),
+        design=None if raw is None else raw / scale,
         weight_column=None if weight is None else frames.one_like(frames.column(frame, weight)),
         positions=None if detail == "bins" else encoded.positions,
         redrawn=redrawn,
@@ -115,15 +114,14 @@ def _read_lazily(lazy: Lazy, request: ReadingRequest) -> Reading:
     for name in (request.outcome, *request.also, *request.protected, *request.within):
         lazy_frame.check_column(lazy, name)
     weight = request.weight
-    scale = UNSCALED if weight is None else lazy_weight_scale(lazy, weight)
-    shifted = lazy if weight is None else with_shifted_weights(lazy, weight, scale)
-    domain, left_out = _lazy_domain(shifted, request)
+    scale = 1.0 if weight is None else average_weight(lazy, weight)
+    domain, left_out = _lazy_domain(lazy, request)
     roles = request.roles(domain)
     request.progress("count", 0.0)
     return Reading(
         columns=tuple(name for name in lazy_frame.names_of(lazy) if name not in left_out),
         roles=roles,
-        table=per_average(_count_lazily(shifted, roles, weight), roles, scale),
+        table=per_average(_count_lazily(lazy, roles, weight), roles, scale),
         design=None,
         weight_column=None if weight is None else frames.one_like(collect(lazy.select(weight).head(1))[weight]),
         redrawn=redrawn_values(request.detail, domain, "the rows are not kept in memory"),

@@ -18,8 +18,7 @@ from fairmaxent.errors import KEEP_COLUMNS, Option, cut, spelled
 from fairmaxent.fairness.rates import ByGrouping, rates_of_many
 from fairmaxent.fit import statements
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES, GroupCost
-from fairmaxent.fit.estimate import ModelEstimate, ModelScores, Remedy
-from fairmaxent.fit.facts import Facts, OutcomeShare, Told, facts_of
+from fairmaxent.fit.facts import Facts, ModelEstimate, ModelScores, OutcomeShare, Remedy, Told, facts_of
 from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.statements import REACHED, RateLine, outcome_lines, rates_table
 from fairmaxent.metrics.intervals import check_confidence
@@ -44,7 +43,7 @@ _NEXT = (
     "fit.summary(): group by group",
     "fit.plot(): a picture",
     'fit.report("report.html"): a report to file',
-    "print(fit.certificate): everything, and how a model trained on the result will treat people",
+    "print(fit.certificate): everything; after debias(..., estimate='rows') also how a model will treat people",
 )
 
 
@@ -87,10 +86,10 @@ class Certificate(Facts):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON: a number that is not finite is None."""
-        skipped = ("measure", "table", "estimated", "privacy")
+        skipped = ("measure", "table", "privacy")
         values = {key: plain_json(value) for key, value in vars(self).items() if key not in skipped}
         ledger = None if self.privacy is None else plain_json(self.privacy.to_dict())
-        return values | {"estimate": plain_json(self.estimate), "privacy": ledger}
+        return values | {"privacy": ledger}
 
     @property
     def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
@@ -144,10 +143,7 @@ class Certificate(Facts):
         return to_text(self.blocks())
 
     def at_a_glance(self, roles: Roles) -> Iterator[Block]:
-        """What people see first of a fit: asked for, reached, cost, and what to do next.
-
-        An estimate that nobody has asked for yet is not made for this.
-        """
+        """What people see first of a fit: asked for, reached, cost, and what to do next."""
         rates = [replace(rate, label=cut(rate.label)) for rate in self._judged_rates()]
         names = ", ".join(roles.outcome_names)
         yield Heading(f"<Fit of {names!r} by {list(roles.protected_names)}, {self.rows:,} rows>")
@@ -170,11 +166,11 @@ class Certificate(Facts):
         yield Listing(tuple(call for call in _NEXT if self.privacy is None or call not in _ROWS))
 
     def _judged_rates(self) -> Iterator[RateLine]:
-        """Rates of the table, of the decisions of a student, and of a model, if they are known: that takes seconds."""
+        """Rates of the table, of the decisions of a student, and of a model, if they are known."""
         yield from (replace(rate, slack=REACHED) for rate in self.rate_lines)
         for rate in () if self.decisions is None else self.decisions.rates:
             yield RateLine(f"statistical rate of decisions for {rate.grouping}", rate.wanted, None, rate.rate, SLACK)
-        if (estimate := self.estimate_so_far) is not None:
+        if (estimate := self.estimate) is not None:
             for name, before in estimate.before.by_predictions.items():
                 wanted, after = self.wanted_of_decisions.get(name), estimate.after.by_predictions[name]
                 yield RateLine(f"a model's decisions for {name}, estimated", wanted, before, after, SLACK)

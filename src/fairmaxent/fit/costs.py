@@ -7,12 +7,12 @@ sum of its parts: one person stays one person.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.table import Reals, Spread, Table, highest, tally
+from fairmaxent.data.table import Reals, Spread, tally
 from fairmaxent.engines.rows import RowWeights, row_prior, row_spread, tilted_rows
 from fairmaxent.fairness.rates import group_shares, group_table
 from fairmaxent.fit.distribution import asked_of_rows
@@ -23,7 +23,7 @@ from fairmaxent.maxent.optimum import default_solver
 from fairmaxent.maxent.priors.protocol import Tilted
 from fairmaxent.maxent.priors.rows import TiltedRows
 from fairmaxent.maxent.solvers import Status
-from fairmaxent.relabelling.people import Profiles, root_shape
+from fairmaxent.relabelling.people import root_shape
 
 FEWEST_ROWS = 30  # effective rows that a group should rest on
 MOST_TIMES = 20  # how many times a person may count
@@ -97,16 +97,17 @@ def measure_costs(solved: Solved, *, filled: bool) -> Costs:
     problem, distribution = solved.problem, solved.distribution
     drawn = tilted_rows(distribution.tilted)
     fair = _fair_weights(solved, drawn, filled=filled)
-    people = None if solved.soft is None else _People.of(problem)
-    size = float(problem.table.size)
-    weights = _spreads(problem, fair, people).scaled(size)
-    copies = weights.scaled(0.0) if drawn is None else _spreads(problem, drawn[1], people).scaled(size * drawn[0])
-    every_axis = tuple(range(weights.groups.total.ndim))
+    relabelled, size = solved.soft is not None, float(problem.table.size)
+    cells, groups = (spread.scaled(size) for spread in _spreads(problem, fair, relabelled=relabelled))
+    share, tilted = (0.0, fair) if drawn is None else drawn
+    cell_copies, group_copies = (
+        spread.scaled(size * share) for spread in _spreads(problem, tilted, relabelled=relabelled)
+    )
     return Costs(
-        groups=tuple(_group_costs(problem, distribution.root_table, weights, copies)),
-        worst_cell=_worst_cell(problem, distribution.root_table, weights, copies),
-        effective_rows=float(weights.groups.over(every_axis).effective_rows),
-        changed=() if people is None else people.changed(problem, fair, solved.design_weights),
+        groups=tuple(_group_costs(problem, distribution.root_table, groups, group_copies)),
+        worst_cell=_worst_cell(problem, distribution.root_table, cells, cell_copies),
+        effective_rows=float(groups.over(tuple(range(groups.total.ndim))).effective_rows),
+        changed=tuple(_changed(problem, fair, solved.design_weights)) if relabelled else (),
     )
 
 
@@ -117,118 +118,75 @@ def _fair_weights(solved: Solved, drawn: tuple[float, RowWeights] | None, *, fil
     """
     if drawn is not None and drawn[0] == 1.0:  # C = 0 already
         return drawn[1]
-    problem, weighted = solved.problem, solved.weighted
-    rows = row_prior(problem.blocks, weighted) if drawn is None else drawn[1].rows
-    if not filled and problem.chosen.keys() <= set(problem.roles.root):
-        return rows.tilt(np.zeros(problem.blocks.width))
-    features, levels = asked_of_rows(problem, weighted, solved.target)
-    dual = Dual(rows, features, features.mean(levels))
-    solution = None if filled else default_solver(dual).solve(dual)
-    if solution is not None and solution.status is Status.CONVERGED:
-        return rows.tilt(features.potentials(solution.multipliers))
-    return rows.tilt(np.zeros(problem.blocks.width)) if drawn is None else drawn[1]
+    problem, blocks = solved.problem, solved.roles.blocks
+    rows = row_prior(blocks, solved.weighted) if drawn is None else drawn[1].rows
+    others = not problem.chosen.keys() <= set(problem.roles.root)
+    if others and not filled:  # unlike `rows_alone`, it does not look for why there is no solution, which takes minutes
+        features, levels = asked_of_rows(problem, solved.weighted, solved.target)
+        dual = Dual(rows, features, features.mean(levels))
+        solution = default_solver(dual).solve(dual)
+        if solution.status is Status.CONVERGED:
+            return rows.tilt(features.potentials(solution.multipliers))
+    return drawn[1] if drawn is not None and (others or filled) else rows.tilt(np.zeros(blocks.width))
 
 
-@dataclass(frozen=True, eq=False)
-class _Spreads:
+def _spreads(problem: Problem, tilted: Tilted, *, relabelled: bool) -> tuple[Spread, Spread]:
     """How weights spread over people: in each cell (y, z) and in each group z, one axis per column."""
-
-    cells: Spread
-    groups: Spread
-
-    def scaled(self, factor: float) -> _Spreads:
-        return _Spreads(self.cells.scaled(factor), self.groups.scaled(factor))
-
-
-def _spreads(problem: Problem, tilted: Tilted, people: _People | None) -> _Spreads:
     shape = problem.blocks.shape(0)
-    if people is None:
+    if not relabelled:
         cells = row_spread(problem.table, tilted).shaped(shape)
-        return _Spreads(cells, cells.over((0,)))
-    parts = people.weights(tilted)
-    _, groups = root_shape(problem.blocks)
-    by_outcome = [Spread.of(people.table, part, groups) for part in parts]
-    whole = Spread.of(people.table, np.asarray(parts.sum(axis=0)), groups)
-    return _Spreads(Spread.stacked(by_outcome).shaped(shape), whole.shaped(shape[1:]))
+        return cells, cells.over((0,))
+    parts, rows, (_, groups) = _by_outcome(problem, tilted), problem.counted.collect(), root_shape(problem.blocks)
+    people = replace(rows, codes=rows.codes[:, :1] % groups)
+    by_outcome = [Spread.of(people, part, groups) for part in parts]
+    whole = Spread.of(people, np.asarray(parts.sum(axis=0)), groups)
+    return Spread.stacked(by_outcome).shaped(shape), whole.shaped(shape[1:])
 
 
-@dataclass(frozen=True, eq=False)
-class _People:
-    """The people behind relabelled rows: profiles, which share the weights of each outcome."""
-
-    profiles: Profiles
-    table: Table  # the profiles as distinct rows, in which forbidden people count zero
-
-    @classmethod
-    def of(cls, problem: Problem) -> _People:
-        counted = problem.counted.collect()
-        profiles = Profiles.of(problem.table.collect(), problem.blocks, counted.counts)
-        profile, size = profiles.profile_of_row, len(profiles.codes)
-        kept = counted.counts > 0
-        table = Table(
-            codes=profiles.codes,
-            counts=profiles.mass,
-            rows=tally(profile, np.where(kept, counted.rows, 0.0), size),
-            squares=tally(profile, counted.squares, size),
-            peaks=highest(profile, np.where(kept, counted.largest, 0.0), size),
-        )
-        return cls(profiles, table)
-
-    def weights(self, tilted: Tilted) -> Reals:
-        """(outcomes, profiles): the weight of each profile with each outcome; the sum is one."""
-        if not isinstance(tilted, TiltedRows):
-            raise TypeError("relabelled rows are in memory")
-        return tilted.on(self.profiles.labelled()).reshape(-1, len(self.profiles.codes))
-
-    def changed(self, problem: Problem, tilted: Tilted, design: Reals | None) -> tuple[ChangedOutcome, ...]:
-        """Count the people whose outcome changes, in each group and each direction."""
-        weights = self.weights(tilted)
-        total = weights.sum(axis=0)
-        labels = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
-        outcomes, groups = root_shape(problem.blocks)
-        recorded = self._recorded(problem, design) * (total > 0)[:, np.newaxis]
-        moved = np.zeros((groups, outcomes, outcomes))  # by group, recorded outcome and new one
-        np.add.at(moved, self.profiles.groups, recorded[:, :, np.newaxis] * labels.T[:, np.newaxis, :])
-        return tuple(_changes(problem, moved.reshape(*problem.blocks.shape(0)[1:], outcomes, outcomes)))
-
-    def _recorded(self, problem: Problem, design: Reals | None) -> Reals:
-        """(profiles, outcomes): how many people that count have each recorded outcome."""
-        table, counted = problem.table.collect(), problem.counted.collect()
-        rows = table.rows
-        if design is not None and table.keeps_rows:  # people whose design weight is zero do not count
-            rows = tally(table.inverse, (design > 0).astype(float), table.distinct)
-        cells = self.profiles.profile_of_row * self.profiles.counts.shape[1] + self.profiles.outcomes
-        people = tally(cells, np.where(counted.counts > 0, rows, 0.0), self.profiles.counts.size)
-        return people.reshape(self.profiles.counts.shape)
+def _by_outcome(problem: Problem, tilted: Tilted) -> Reals:
+    """(outcomes, distinct rows): the weights of relabelled people with each outcome; the sum is one."""
+    if not isinstance(tilted, TiltedRows):
+        raise TypeError("relabelled rows are in memory")
+    profiles = problem.profiles
+    weights = tilted.on(profiles.labelled()).reshape(-1, len(profiles.codes))
+    shared = weights / np.where(profiles.mass > 0, profiles.mass, 1.0)
+    return np.asarray(shared[:, profiles.profile_of_row] * problem.counted.collect().counts)
 
 
-def _changes(problem: Problem, moved: Reals) -> Iterator[ChangedOutcome]:
-    """Name the groups and directions; the last two axes are the recorded and the new outcome."""
-    labels = problem.roles.attributes[0].labels
-    directions = [(old, new) for old, new in np.ndindex(len(labels), len(labels)) if old != new]
+def _changed(problem: Problem, tilted: Tilted, design: Reals | None) -> Iterator[ChangedOutcome]:
+    """Count the people whose outcome changes, in each group and each direction."""
+    weights, table, profiles = _by_outcome(problem, tilted), problem.table.collect(), problem.profiles
+    rows, total = table.rows, weights.sum(axis=0)
+    if design is not None and table.keeps_rows:  # people whose design weight is zero do not count
+        rows = tally(table.inverse, (design > 0).astype(float), table.distinct)
+    new = np.divide(weights * rows, total, out=np.zeros_like(weights), where=total > 0)
+    outcomes, groups = root_shape(problem.blocks)
+    moved = np.zeros((groups, outcomes, outcomes))  # by group, recorded outcome and new one
+    np.add.at(moved, (profiles.groups[profiles.profile_of_row], profiles.outcomes), new.T)
+    moved = moved.reshape(*problem.blocks.shape(0)[1:], outcomes, outcomes)
+    names = problem.roles.attributes[0].labels
     for axes, columns in zip(problem.measure.groupings, problem.measure.names, strict=True):
-        others = tuple(axis - 1 for axis in range(1, moved.ndim - 1) if axis not in axes)
-        by_group = moved.sum(axis=others)
+        by_group = moved.sum(axis=tuple(axis - 1 for axis in range(1, moved.ndim - 1) if axis not in axes))
         for group in np.ndindex(by_group.shape[:-2]):
             name, people = problem.roles.describe_group(axes, group), round(float(by_group[group].sum()))
-            for old, new in directions if people else ():
-                changed = float(by_group[group][old, new])
-                yield ChangedOutcome(columns, name, people, labels[old], labels[new], changed)
+            for old, other in np.argwhere(~np.eye(outcomes, dtype=bool)).tolist() if people else ():
+                changed = float(by_group[group][old, other])
+                yield ChangedOutcome(columns, name, people, names[old], names[other], changed)
 
 
 # ---------------------------------------------------------------- groups and cells
 
 
-def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spreads) -> Iterator[GroupCost]:
+def _group_costs(problem: Problem, fair: Reals, weights: Spread, copies: Spread) -> Iterator[GroupCost]:
     """The groups of each grouping that have rows or a share."""
-    rows = row_counts(problem)
+    rows = problem.cells("rows")
     for columns, axes in problem.measure.of_first_outcome:
         merged = tuple(axis - 1 for axis in range(1, fair.ndim) if axis not in axes)  # groups have no outcome
         measured = {
             "rows": group_table(rows, axes).sum(axis=0),
             "before": group_shares(problem.data_table, axes),
             "after": group_shares(fair, axes),
-            **_of_people(weights.groups.over(merged), copies.groups.over(merged)),
+            **_of_people(weights.over(merged), copies.over(merged)),
         }
         targeted = any(axis in problem.root_targets for axis in axes)
         for group in map(tuple, np.argwhere((measured["rows"] > 0) | (measured["after"] > 0)).tolist()):
@@ -236,14 +194,13 @@ def _group_costs(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spre
             yield _cost(columns, name, group, measured, targeted=targeted, compared=compared)
 
 
-def _worst_cell(problem: Problem, fair: Reals, weights: _Spreads, copies: _Spreads) -> GroupCost:
+def _worst_cell(problem: Problem, fair: Reals, weights: Spread, copies: Spread) -> GroupCost:
     """The cell of outcome and protected columns in which one person counts most."""
-    shares = {"rows": row_counts(problem), "before": problem.data_table, "after": fair}
-    largest = weights.cells.largest
-    ties = largest >= largest.max() * (1 - _TIE)  # the first of them, whatever the last digits say
+    shares = {"rows": problem.cells("rows"), "before": problem.data_table, "after": fair}
+    ties = weights.largest >= weights.largest.max() * (1 - _TIE)  # the first of them, whatever the last digits say
     cell = tuple(int(level) for level in np.unravel_index(int(np.argmax(ties)), fair.shape))
     columns, name = problem.roles.grouping_name(range(fair.ndim)), problem.roles.describe_cell(cell)
-    return _cost(columns, name, cell, shares | _of_people(weights.cells, copies.cells))
+    return _cost(columns, name, cell, shares | _of_people(weights, copies))
 
 
 def _of_people(weights: Spread, copies: Spread) -> dict[str, Reals]:
@@ -257,9 +214,3 @@ def _of_people(weights: Spread, copies: Spread) -> dict[str, Reals]:
 def _cost(columns: str, name: str, cell: tuple[int, ...], measured: Mapping[str, Reals], **flags: bool) -> GroupCost:
     numbers: dict[str, Any] = {what: float(values[cell]) for what, values in measured.items()}
     return GroupCost(columns, name, **numbers | {"rows": int(numbers["rows"])}, **flags)
-
-
-def row_counts(problem: Problem) -> Reals:
-    """How many rows of the data each cell of outcome and protected columns has."""
-    (rows,) = problem.table.tables([(0,)], problem.blocks.levels, of="rows")
-    return rows.reshape(problem.blocks.shape(0))

@@ -1,172 +1,284 @@
-"""Estimate: what a model trained on the result is expected to do, and how much work finding out takes."""
+"""Estimate: how a model trained on the result will treat the people in the data.
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, Literal
+Fair data do not make every model fair: what matters is whom a model trained on them decides for in the real population.
+This is estimated before anybody trains one, by cross-fitting: people are dealt to folds, the fit is repeated without
+one fold, a model learns from its output, and decides about the people of that fold.
+"""
 
-from fairmaxent.data.frames import has_library
-from fairmaxent.fairness.rates import ByGrouping
-from fairmaxent.fit.option_values import Estimate, Relabel
-from fairmaxent.metrics.trial import OVERALL
-from fairmaxent.relabelling.labellers import TREE
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
-# What helps if a model is not fair enough: relabelling, equal decisions too, weights instead of rows, or nothing.
-Remedy = Literal["relabel", "predictions", "weights", "none"]
+import numpy as np
+from numpy.typing import NDArray
 
-Range = tuple[float, float]
-Ranges = Mapping[str, Mapping[str, Range | None]]  # by quantity, and by grouping or OVERALL
+from fairmaxent.data.roles import Reading
+from fairmaxent.data.table import Codes, Reals, Table
+from fairmaxent.errors import InfeasibleError, InputError, Option
+from fairmaxent.fairness.rates import ByGrouping, Measure
+from fairmaxent.fit.certificate import less_fair
+from fairmaxent.fit.facts import ModelEstimate, ModelScores, Range, Remedy
+from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.option_values import Estimate, OutputOption, Relabel
+from fairmaxent.fit.request import Request
+from fairmaxent.fit.solved import spread_over_rows, with_design
+from fairmaxent.metrics.trial import OVERALL, Run, Score, Trial
+from fairmaxent.progress import Progress, silent
+from fairmaxent.relabelling.labellers import TREE, Labeller, choose_labeller, name_of
+from fairmaxent.relabelling.people import Lesson, People
+
+FOLDS = 3
+MOST_PEOPLE = 50_000  # of a larger table, that many represent all
+_FEW_PEOPLE = 5_000  # up to so many are split into folds more than once, unless models learn slowly
+_STREAM = 4_201_955  # draws of our own: data that were simulated with a plain seed do not share them
+_BY_GROUPING = ("by_predictions", "by_probabilities", "equal_opportunity", "equalised_odds", "calibration_gap")
+_SURE = 0.975  # share of replicates in which a remedy must be better
 
 
-@dataclass(frozen=True)
-class ModelScores:
-    """How a model does on people it has not seen; comparisons are by grouping, None if there is nothing to compare."""
+def represented(data: Reading, most: int = MOST_PEOPLE) -> Reading:
+    """Everybody or, of more than ``most`` people, that many with the same shares of outcomes and groups.
 
-    accuracy: float
-    auc: float
-    by_predictions: ByGrouping  # statistical rate of its decisions
-    by_probabilities: ByGrouping  # statistical rate of its mean probabilities
-    equal_opportunity: ByGrouping  # worst ratio of true positive rates
-    equalised_odds: ByGrouping  # worst ratio of true positive rates or of false positive rates
-    calibration_gap: ByGrouping  # largest difference between groups in observed minus predicted rate
-    decided: float | None = None  # share of people whom it decides for; of several favourable outcomes, for the rarest
-    ranges: Ranges = field(default_factory=dict)  # 95 % ranges, see `metrics.trial`; fits of before have none
-
-    def range_of(self, quantity: str, grouping: str = OVERALL) -> Range | None:
-        """The range in which a quantity will be measured on other people; None if it is not known."""
-        return self.ranges.get(quantity, {}).get(grouping)
-
-
-@dataclass(frozen=True)
-class ModelEstimate:
-    """What a student, a model trained on the result, is expected to do, beside one trained on the data as they are.
-
-    Estimated by cross-fitting: it decides about people whose rows neither it nor the fit has seen.
+    Each person has a row of their own, even if an engine counted the rows.
     """
+    table = data.table.collect()
+    rng = np.random.default_rng([_STREAM, 0])
+    if table.keeps_rows:
+        rows = np.arange(len(table.inverse))
+        if len(rows) <= most:
+            return data
+        order = np.lexsort((rng.permutation(len(rows)), table.codes[table.inverse, 0]))
+        return some_rows(data, np.sort(order[_steps(len(rows), most, rng)]))
+    people = np.cumsum(np.round(table.rows).astype(np.int64))  # distinct rows are sorted by outcome and group
+    total = int(people[-1])
+    steps = np.arange(total) if total <= most else _steps(total, most, rng)
+    distinct = np.searchsorted(people, steps, side="right")
+    weights = None if data.weight_column is None else (table.counts / np.maximum(table.rows, 1.0))[distinct]
+    return _of(replace(data, positions=None), table, distinct, weights)
 
-    student: str
-    output: str  # what it learns from: "rows" or "weights"
-    folds: int
-    threshold: float  # the probability of the favourable outcome above which it decides for it
-    remedy: Remedy
-    before: ModelScores
-    after: ModelScores
-    blind: bool = False  # it does not see the protected columns
-    rounds: int = 1  # how many times people were split into folds
-    people: int = 0  # whom it decided about in each round; 0: not known
-    measured_on: int = 0  # the ranges are those of measurements on so many other people; 0: there are none
-    remedied: ByGrouping | None = None  # rate of its decisions with the remedy, where it helps; None: it was not tried
+
+def some_rows(data: Reading, rows: NDArray[np.intp]) -> Reading:
+    """The people in these rows of a reading that keeps them."""
+    table = data.table.collect()
+    positions = None if data.positions is None else {index: column[rows] for index, column in data.positions.items()}
+    weights = None if data.design is None else data.design[rows]
+    return _of(replace(data, positions=positions), table, table.inverse[rows], weights)
 
 
-@dataclass(frozen=True)
-class NotEstimated:
-    """Why there is no estimate: texts and options (`errors.Option`)."""
+def fold_of_each(people: People, folds: int, *, seed: int) -> NDArray[np.intp]:
+    """Deal people to folds like cards, at random within each group and outcome.
 
-    why: tuple[object, ...]
+    Equal rows are not spread evenly over the folds: a model would then learn from as many of each kind as it is asked
+    about, and seem to know people whom it has not seen.
+    """
+    if len(people.size) < 2 * folds:
+        raise InputError(
+            f"{len(people.size)} rows are too few to learn from in {folds} folds; use ", Option("estimate", None)
+        )
+    shuffled = np.random.default_rng([_STREAM, seed]).permutation(len(people.size))
+    order = np.lexsort((shuffled, people.outcome, people.group))
+    fold = np.empty(len(order), dtype=np.intp)
+    fold[order] = np.arange(len(order)) % folds
+    return fold
+
+
+def _of(data: Reading, table: Table, distinct: NDArray[np.intp], weights: Reals | None) -> Reading:
+    codes = np.asfortranarray(table.codes[distinct])
+    return replace(data, table=Table.compress(codes, data.roles.blocks.levels, weights), design=weights)
+
+
+def _steps(total: int, most: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """One position from each of ``most`` equal steps."""
+    return np.asarray(((np.arange(most) + rng.random(most)) * (total / most)).astype(np.intp))
+
+
+# ---------------------------------------------------------------- trying a student out
+
+# A fit of other rows, or with another request. It learns soft labels anew, because those at hand have seen the fold.
+Refit = Callable[[Reading, Request], Fit]
+# What a student learns from, given who it may learn from, and a seed.
+MakeLesson = Callable[[NDArray[np.bool_], int], Lesson]
 
 
 @dataclass(frozen=True, eq=False)
-class Deferred:
-    """An estimate that is made when it is first asked for."""
+class Tryout:
+    """All that it takes to try a student out on the people of a table."""
 
-    make: Callable[[], ModelEstimate | NotEstimated]
-
-    @cached_property
-    def result(self) -> ModelEstimate | NotEstimated:
-        """The estimate."""
-        return self.make()
-
-    @property
-    def is_done(self) -> bool:
-        """Whether it was asked for already."""
-        return "result" in vars(self)
-
-
-Estimated = ModelEstimate | NotEstimated | Deferred | None  # None: nothing was asked for
-
-
-# ---------------------------------------------------------------- how much work it is
-
-# The work is training models: the student twice in each fold, and in a relabelled fit the labeller as well. What one
-# training takes was measured for gradient boosting on tables of 500 to 30,000 rows.
-
-FOLDS = 3
-
-SECONDS = 10.0  # an estimate that nobody asked for takes at most this long, as far as can be expected
-_CHEAP = 5.0  # seconds within which people are split into folds again
-_ROUNDS = 3  # of splitting people into folds, at most
-MOST_PEOPLE = 50_000  # of a larger table, that many represent all
-_FEWEST_PEOPLE = 2_000  # of a larger table, fewer represent too little
-
-_TRAINING = 0.25  # seconds of one training, whatever the table
-_PER_CELL = 2e-6  # seconds for each row and column
-_FIT = 0.1  # seconds of one fit, whatever the table
-_TREE = 0.05  # of one training takes the rooted tree
-
-_LABELLING = 5  # trainings of the labeller in a relabelled fit
-_LOOP = 15 + 25  # trainings of the labeller and of the student in a closed loop
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How much work is put into an estimate."""
-
-    people: int  # that it is made from
-    judged: int = FOLDS  # folds that are decided about, of `FOLDS`
-    rounds: int = 1
-
-
-@dataclass(frozen=True)
-class Work:
-    """What an estimate is made of, as far as its duration goes."""
-
-    rows: int
-    columns: int  # that models see
-    outcomes: int
-    relabelling: Relabel | None
+    fit: Fit
+    data: Reading  # its people, or some of them: everybody has a row
+    request: Request
+    refit: Refit
     plan: Estimate
 
-    def seconds(self, effort: Effort) -> float:
-        """What an estimate is expected to take, with the trial of remedies: relabelling by the tree, and weights."""
-        trainings, student = 0.0, _relative(self.plan.student)
-        if self.relabelling is None or self.relabelling.parity != "predictions":
-            trainings += student + (_LABELLING + _LOOP) * _TREE
-        if self.plan.output == "rows":
-            trainings += student
-        once = self._once(effort.people)
-        return effort.judged * (effort.rounds * once + trainings * self._training(effort.people))
+    @cached_property
+    def student(self) -> Labeller:
+        """The model that is tried out."""
+        return choose_labeller(self.data.roles, self.plan.student, blind=self.plan.blind)
 
-    def _once(self, people: int) -> float:
-        """One fold: a fit, and a student before and after. A closed loop is not repeated."""
-        training, trainings = self._training(people), 2 * _relative(self.plan.student)
-        if self.relabelling is not None:
-            trainings += _LABELLING * _relative(self.relabelling.labeller)
-        return trainings * training + _FIT + training / 4
+    @cached_property
+    def people(self) -> People:
+        """The people whom it is tried out on."""
+        return _people(self.data)
 
-    def _training(self, people: int) -> float:
-        learned = people * (FOLDS - 1) / FOLDS
-        return (_TRAINING + _PER_CELL * learned * self.columns) * (self.outcomes if self.outcomes > 2 else 1)
+    @property
+    def rounds(self) -> int:
+        """How many times people are split into folds: more than once where that takes little time."""
+        relabelling = self.request.relabelling
+        if len(self.people.size) > _FEW_PEOPLE or (relabelling is not None and relabelling.labeller != TREE):
+            return 1
+        return 3 if self.plan.student == TREE else 2
 
-    def effort_asked_for(self) -> Effort:
-        """The effort for an estimate that somebody asked for: everybody, and more rounds if they are cheap."""
-        people = min(self.rows, MOST_PEOPLE)
-        rounds = int(_CHEAP / (FOLDS * self._once(people)))
-        return Effort(people, rounds=max(1, min(_ROUNDS, rounds)))
+    def trial(self, lesson: MakeLesson, rounds: int = 1, progress: Progress = silent) -> Trial:
+        """Let students decide about people they have not seen."""
+        people, runs, measure = self.people, [], self.fit.certificate.measure
+        for number in range(rounds):
+            fold = fold_of_each(people, FOLDS, seed=number)
+            chances = np.empty((len(people.size), people.outcomes))
+            for held in range(FOLDS):
+                progress("estimate", (number * FOLDS + held) / (rounds * FOLDS))
+                asked = np.flatnonzero(fold == held)
+                student = self.student.learn(lesson(fold != held, number * FOLDS + held))
+                chances[asked] = student(people.inputs.take(asked))
+            runs.append(Run(fold, chances))
+        # Of people whose outcome is missing, nobody can say whether a decision about them is right.
+        unknown = [level for axis, level in measure.left_out if axis == 0]
+        shape = self.data.roles.blocks.shape(0)
+        return Trial(
+            people.outcome,
+            people.group,
+            people.weight * ~np.isin(people.outcome, unknown),
+            runs,
+            measure.favourable,
+            dict(_groupings(measure, shape)),
+            self.request.threshold,
+            math.prod(shape[len(shape) - measure.strata :]),
+        )
 
-    def effort_by_default(self) -> Effort | None:
-        """The largest effort that is expected to take less than `SECONDS`; None: there is none that says enough.
+    def fair_lesson(self, kept: NDArray[np.bool_], seed: int, *, request: Request, output: OutputOption) -> Lesson:
+        """What a student learns from, made by a fit that never saw some people."""
+        try:
+            rest = some_rows(self.data, np.flatnonzero(kept))
+            fit = self.refit(rest, request)
+            return _weighted_lesson(fit, rest) if output == "weights" else _drawn_lesson(fit, rest, seed)
+        except (InfeasibleError, InputError) as problem:
+            raise type(problem)(
+                "the estimate fits the table again without some of its rows, and that failed (",
+                problem,
+                "); use ",
+                Option("estimate", None),
+            ) from problem
 
-        Rounds are saved first, then people; if that is not enough, only one of the folds is decided about.
-        """
-        asked, least = self.effort_asked_for(), min(self.rows, _FEWEST_PEOPLE)
-        fewer = [replace(asked, rounds=1)]
-        while fewer[-1].people > least:
-            fewer.append(replace(fewer[-1], people=max(least, round(0.8 * fewer[-1].people))))
-        alone = [replace(effort, judged=1) for effort in fewer]
-        return next((effort for effort in (asked, *fewer, *alone) if self.seconds(effort) <= SECONDS), None)
+
+def _groupings(measure: Measure, shape: tuple[int, ...]) -> Iterator[tuple[str, Codes]]:
+    """Each grouping by name, and which of its groups each combination of levels belongs to; -1: not compared."""
+    levels = np.unravel_index(np.arange(math.prod(shape[1:])), shape[1:])
+    for name, grouping in zip(measure.names, measure.groupings, strict=True):
+        sizes = [shape[axis] for axis in grouping]
+        codes = np.asarray(np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes))
+        for axis, level in (*measure.left_out, *measure.outside):
+            if axis in grouping:
+                codes[levels[axis - 1] == level] = -1
+        yield name, codes
 
 
-def _relative(model: Any) -> float:
-    """How long one training takes, relative to gradient boosting; a user's own classifier counts the same."""
-    tree = isinstance(model, str) and model == TREE
-    return _TREE if tree or (model is None and not has_library("sklearn")) else 1.0
+def estimate_model(tryout: Tryout, progress: Progress) -> ModelEstimate:
+    """Estimate how a student that learns from the fit's rows or weights treats the people in the data."""
+    people, request, output, rounds = tryout.people, tryout.request, tryout.plan.output, tryout.rounds
+
+    def part(start: float) -> Progress:
+        return lambda stage, share: progress(stage, start + 0.4 * share)
+
+    before = tryout.trial(lambda kept, _: people.lesson(kept.astype(np.int64)), rounds, part(0.0))
+    after = tryout.trial(partial(tryout.fair_lesson, request=request, output=output), rounds, part(0.4))
+    scores = _scores(after)
+    remedy, remedied = _remedy(tryout, after, less_fair(scores, tryout.fit.certificate.wanted_of_decisions))
+    progress("estimate", 1.0)
+    return ModelEstimate(
+        student=name_of(tryout.student),
+        output=output,
+        folds=FOLDS,
+        threshold=request.threshold,
+        remedy=remedy,
+        before=_scores(before),
+        after=scores,
+        blind=tryout.plan.blind,
+        rounds=rounds,
+        people=len(people.size),
+        measured_on=round(len(people.size) / FOLDS),
+        remedied=remedied,
+    )
+
+
+def _people(data: Reading) -> People:
+    table = data.table.collect()
+    return People.of(data.roles, table, table.counts, positions=data.positions, design=data.design)
+
+
+def _weighted_lesson(fit: Fit, data: Reading) -> Lesson:
+    """The rows with their fair weights, by outcome; if they keep their outcome, by the one they have."""
+    # A cell that lost its only row to the fold has nothing to weigh; the student learns from the rest.
+    filled, people = bool(fit.certificate.filled_cells), _people(data)
+    fair = fit.weighted.collect().counts * fit.table.size if filled else None
+    weights = with_design(spread_over_rows(fit, fair)[fit.distinct_rows.inverse], fit.design_weights)
+    if weights.ndim == 1:
+        weights = np.eye(people.outcomes)[people.outcome] * weights[:, None]
+    return Lesson(people.inputs, weights)
+
+
+def _drawn_lesson(fit: Fit, data: Reading, seed: int) -> Lesson:
+    """As many drawn rows as the table has."""
+    roles = fit.roles
+    drawn = fit.domain.encode_rows(fit.sample(fit.table.size, random_state=seed))
+    table = Table.compress(roles.blocks.pool(drawn.codes), roles.blocks.levels)
+    # Models see the numbers of new rows as they see those of people: raw, or as bins.
+    positions = None if data.positions is None else drawn.positions
+    people = People.of(roles, table, table.counts, positions=positions, design=None)
+    return people.lesson(people.size)
+
+
+def _scores(trial: Trial) -> ModelScores:
+    """Take the scores and their ranges; NaN becomes None."""
+    expected = trial.expected()
+
+    def span(score: Score) -> Range | None:
+        return None if np.isnan(score.low) else (score.low, score.high)
+
+    def each(quantity: str) -> ByGrouping:
+        return {name: None if np.isnan(score.value) else score.value for name, score in expected[quantity].items()}
+
+    return ModelScores(
+        accuracy=expected["accuracy"][OVERALL].value,
+        auc=expected["auc"][OVERALL].value,
+        decided=each("decided")[OVERALL],
+        ranges={quantity: {name: span(score) for name, score in own.items()} for quantity, own in expected.items()},
+        **{quantity: each(quantity) for quantity in _BY_GROUPING},
+    )
+
+
+# ---------------------------------------------------------------- remedies
+
+
+def _remedy(tryout: Tryout, after: Trial, short: list[str]) -> tuple[Remedy, ByGrouping | None]:
+    """Try what may help, in one round, and return what helps most, with the rates of decisions that it helps with."""
+    best, gained, rates = None, 0.0, {}
+    for name, request, learned_from in _candidates(tryout.request, tryout.plan.output) if short else ():
+        try:
+            tried = tryout.trial(partial(tryout.fair_lesson, request=request, output=learned_from))
+        except (InfeasibleError, InputError):  # it cannot be done with these data
+            continue
+        gains = {grouping: after.advantage(tried, "by_predictions", grouping) for grouping in short}
+        sure = {grouping: float(gain.mean()) for grouping, gain in gains.items() if (gain > 0).mean() >= _SURE}
+        if sum(sure.values()) > gained:
+            best, gained, decided = name, sum(sure.values()), _scores(tried).by_predictions
+            rates = {grouping: decided[grouping] for grouping in sure}
+    return ("none", None) if best is None else (best, rates)
+
+
+def _candidates(request: Request, output: OutputOption) -> Iterator[tuple[Remedy, Request, OutputOption]]:
+    """What may help. Relabelling is tried with the rooted tree, which takes no time to learn."""
+    plan = request.relabelling or Relabel(threshold=request.threshold)
+    if plan.parity != "predictions":
+        quick = replace(plan, parity="predictions", labeller=TREE, student=TREE)
+        yield "relabel" if request.relabelling is None else "predictions", replace(request, relabel=quick), output
+    if output == "rows":
+        yield "weights", request, "weights"

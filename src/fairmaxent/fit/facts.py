@@ -3,9 +3,9 @@
 The bounds at the end are what the paper proves of a fit before it is looked at.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,15 +13,15 @@ from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.data.table import Reals
 from fairmaxent.engines.rows import divergence, tilted_rows
 from fairmaxent.fairness.rates import ByGrouping, Measure, Rates, group_table, smallest_over_largest, worst_ratio
-from fairmaxent.fit.costs import Costs, measure_costs, row_counts
+from fairmaxent.fit.costs import Costs, measure_costs
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.estimate import Deferred, Estimated, ModelEstimate, NotEstimated
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.priors.mixture import Mixture
+from fairmaxent.metrics.trial import OVERALL
 from fairmaxent.privacy.budget import Ledger
 
 SMALL_GROUP = 30  # rows
@@ -55,6 +55,53 @@ class GroupMean:
     after: float
 
 
+# What helps if a model is not fair enough: relabelling, equal decisions too, weights instead of rows, or nothing.
+Remedy = Literal["relabel", "predictions", "weights", "none"]
+
+Range = tuple[float, float]
+Ranges = Mapping[str, Mapping[str, Range | None]]  # by quantity, and by grouping or OVERALL
+
+
+@dataclass(frozen=True)
+class ModelScores:
+    """How a model does on people it has not seen; comparisons are by grouping, None if there is nothing to compare."""
+
+    accuracy: float
+    auc: float
+    by_predictions: ByGrouping  # statistical rate of its decisions
+    by_probabilities: ByGrouping  # statistical rate of its mean probabilities
+    equal_opportunity: ByGrouping  # worst ratio of true positive rates
+    equalised_odds: ByGrouping  # worst ratio of true positive rates or of false positive rates
+    calibration_gap: ByGrouping  # largest difference between groups in observed minus predicted rate
+    decided: float | None = None  # share of people whom it decides for; of several favourable outcomes, for the rarest
+    ranges: Ranges = field(default_factory=dict)  # 95 % ranges, see `metrics.trial`; fits of before have none
+
+    def range_of(self, quantity: str, grouping: str = OVERALL) -> Range | None:
+        """The range in which a quantity will be measured on other people; None if it is not known."""
+        return self.ranges.get(quantity, {}).get(grouping)
+
+
+@dataclass(frozen=True)
+class ModelEstimate:
+    """What a student, a model trained on the result, is expected to do, beside one trained on the data as they are.
+
+    Estimated by cross-fitting: it decides about people whose rows neither it nor the fit has seen.
+    """
+
+    student: str
+    output: str  # what it learns from: "rows" or "weights"
+    folds: int
+    threshold: float  # the probability of the favourable outcome above which it decides for it
+    remedy: Remedy
+    before: ModelScores
+    after: ModelScores
+    blind: bool = False  # it does not see the protected columns
+    rounds: int = 1  # how many times people were split into folds
+    people: int = 0  # whom it decided about in each round; 0: not known
+    measured_on: int = 0  # the ranges are those of measurements on so many other people; 0: there are none
+    remedied: ByGrouping | None = None  # rate of its decisions with the remedy, where it helps; None: it was not tried
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Told:
     """Facts that do not follow from the rows and the fitted distribution."""
@@ -62,7 +109,7 @@ class Told:
     emptied_cells: tuple[str, ...] = ()  # combinations with rows that cannot count if the wishes are to be met
     left_out_columns: tuple[str, ...] = ()  # that look like identifiers, and that nobody asked to keep
     redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values
-    estimated: Estimated = None  # what a model trained on the result will do
+    estimate: ModelEstimate | None = None  # what a model trained on the result will do; None: nobody asked
     decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
     privacy: Ledger | None = None  # what the fit revealed at most; counts are noisy estimates then. None: no promise
 
@@ -108,27 +155,6 @@ class Facts(Told):
         groupings = {name for name, _ in self.measure.of_first_outcome}
         for kind, names in self.wanted.items():
             yield from ((kind, name) for name in names if kind == "statistical_rate" or name in groupings)
-
-    @property
-    def estimate(self) -> ModelEstimate | None:
-        """What a model trained on the result will do; None if it is not estimated.
-
-        Unless it was asked for, it is estimated here, when it is first needed.
-        """
-        estimate = self.estimated.result if isinstance(self.estimated, Deferred) else self.estimated
-        return estimate if isinstance(estimate, ModelEstimate) else None
-
-    @property
-    def estimate_so_far(self) -> ModelEstimate | None:
-        """The estimate, unless it still would have to be made."""
-        pending = isinstance(self.estimated, Deferred) and not self.estimated.is_done
-        return None if pending else self.estimate
-
-    @property
-    def not_estimated(self) -> NotEstimated | None:
-        """Why there is no estimate, if one was tried."""
-        estimate = self.estimated.result if isinstance(self.estimated, Deferred) else self.estimated
-        return estimate if isinstance(estimate, NotEstimated) else None
 
     @property
     def wanted_of_decisions(self) -> ByGrouping:
@@ -197,7 +223,7 @@ def _target_rate(problem: Problem, grouping: tuple[int, ...], rate: float | None
 
 
 def _small_groups(problem: Problem) -> dict[str, int]:
-    rows = row_counts(problem)
+    rows = problem.cells("rows")
     sizes = {axes: group_table(rows, axes).sum(axis=0) for _, axes in problem.measure.of_first_outcome}
     return {
         problem.roles.describe_group(axes, group): int(size[group])

@@ -22,16 +22,8 @@ from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.groups import Plotted, draw_groups, group_changes, summary_frame
 from fairmaxent.fit.records import MOST_BYTES
-from fairmaxent.fit.solved import Solved
+from fairmaxent.fit.solved import Solved, missing_rows, spread_over_rows, weigh_lazily, weigh_rows, with_design
 from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
-from fairmaxent.fit.weighing import (
-    missing_rows,
-    spread_over_rows,
-    support_weights,
-    weigh_lazily,
-    weigh_rows,
-    with_design,
-)
 from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.progress import Progress, silent
 
@@ -53,7 +45,6 @@ class Fit(Solved):
         return to_text(self.certificate.at_a_glance(self.roles))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
         return to_html(self.certificate.at_a_glance(self.roles))
 
     @property
@@ -67,9 +58,8 @@ class Fit(Solved):
         """Draw ``n`` new rows: a frame of the same kind, with the same columns, order and dtypes.
 
         The drawn rows themselves have the wanted rates, up to one row per cell (quota); ``iid=True`` draws them
-        independently. ``given`` fixes columns exactly and at no extra cost: ``{"sex": "Female"}``, or numbers in a
-        range, ``{"age": slice(18, 65)}`` (from 18 up to, but not including, 65). A column of design weights
-        comes back as ones, because drawn rows need no weights.
+        independently. ``given`` fixes columns: ``{"sex": "Female"}``, or a range, ``{"age": slice(18, 65)}`` (from 18
+        up to, but not including, 65). A column of design weights comes back as ones: drawn rows need no weights.
         """
         rng = self._generator(random_state)
         return self._complete(self.distribution.sample(n, given=given, random_state=rng, iid=iid))
@@ -88,25 +78,24 @@ class Fit(Solved):
         Together they are a sample of ``n`` rows: by quota overall, and each frame by quota too. The options are those
         of :meth:`sample`.
         """
-        left, most = check_count(n), check_count(size)
+        count, most = check_count(n), check_count(size)
         rng = self._generator(random_state)
         source = self.distribution.condition(given) if given else self.distribution
-        return self._batches(source, left, most, rng, iid=iid)
 
-    def _batches(
-        self, source: Distribution, left: int, most: int, rng: np.random.Generator, *, iid: bool
-    ) -> Iterator[Any]:
-        fair = source.root_table
-        wanted = None if iid else quota(fair, left, rng)
-        while left:
-            rows = min(left, most)
-            if wanted is None:
-                cells = cells_of(fair, rows, rng, independent=True)
-            else:
-                now = wanted if rows == left else quota(wanted, rows, rng)
-                wanted, cells = wanted - now, shuffled_cells(now, rng)
-            left -= rows
-            yield self._complete(source.draw(cells, rng, spread=not iid))
+        def batches(left: int) -> Iterator[Any]:
+            fair = source.root_table
+            wanted = None if iid else quota(fair, left, rng)
+            while left:
+                rows = min(left, most)
+                if wanted is None:
+                    cells = cells_of(fair, rows, rng, independent=True)
+                else:
+                    now = wanted if rows == left else quota(wanted, rows, rng)
+                    wanted, cells = wanted - now, shuffled_cells(now, rng)
+                left -= rows
+                yield self._complete(source.draw(cells, rng, spread=not iid))
+
+        return batches(count)
 
     def weights(self) -> Reals:
         """One weight per input row, 1 on average: the fair distribution on the rows of the data (C = 0).
@@ -118,11 +107,10 @@ class Fit(Solved):
         return with_design(self._distinct_weights[self.distinct_rows.inverse], self.design_weights)
 
     def weigh(self, frame: Any, *, name: str = "fair_weight") -> Any:
-        """Return the fitted table with a column of weights added, ready to train on.
+        """Return the fitted table with a column of :meth:`weights` added, ready to train on.
 
-        The weights are those of :meth:`weights`. If the fit is relabelled, every row appears once for each outcome that
-        it has a weight for. Columns that took no part in the fit are kept. A lazy frame is joined with its weights
-        inside its engine; nothing is computed until it is collected.
+        If the fit is relabelled, every row appears once for each outcome that it has a weight for. Columns that took no
+        part in the fit are kept. A lazy frame is joined inside its engine, and computed when it is collected.
         """
         self._refuse_rows("weights")
         lazy = open_lazy(frame)
@@ -132,13 +120,12 @@ class Fit(Solved):
 
     @cached_property
     def _distinct_weights(self) -> Reals:
-        return spread_over_rows(self, support_weights(self))
+        return spread_over_rows(self)
 
     def top_up(self, *, random_state: RandomState = None) -> Any:
         """Draw the fewest rows to add so that old and new together meet the fair table, up to one row per cell.
 
-        The fair table is the one of this fit, ``fit.distribution.marginal([...])`` of the outcome and protected
-        columns; another table with the same rates might be met with fewer rows.
+        Another fair table than that of this fit, with the same rates, might be met with fewer rows.
         """
         self._refuse_rows("rows to add")
         rng = self._generator(random_state)
@@ -152,8 +139,7 @@ class Fit(Solved):
 
         The answer has intervals of the table of outcome and groups, the shares of outcomes and groups, and the rates,
         before and after; printed, it is a table. Each replicate draws the people anew, by their design weights, and
-        makes their table fair in the same way. What a model trained on the result will do is not part of it, because
-        each replicate would have to train one; the estimate in the certificate has its own intervals.
+        makes their table fair in the same way. What a model will do is not part of it: see ``estimate``.
         """
         self._refuse_rows("a bootstrap")
         rng = self._generator(random_state)
@@ -162,11 +148,9 @@ class Fit(Solved):
     def summary(self, *, confidence: float = 0.95) -> Any:
         """Each group before and after, as a frame of the library that the data came in.
 
-        One row for each group and each outcome that is compared: how many rows the group has in the data
-        (``rows``), its share before and after, the factor by which its average row counts more or less
-        (``weight_factor``), and its rate of the outcome before and after. The rate before has an interval; the one
-        after is exact, because it is taken from the fitted distribution. :meth:`uncertainty` says how different it
-        might have been with another sample of people.
+        One row for each group and each outcome that is compared: the ``rows`` that the group has in the data, its share
+        before and after, the factor by which its average row counts more or less (``weight_factor``), and its rate of
+        the outcome before, with an interval, and after. That one is exact; see :meth:`uncertainty`.
         """
         return summary_frame(self, group_changes(self, confidence=confidence))
 
@@ -174,8 +158,7 @@ class Fit(Solved):
         """Draw each group before and after; needs matplotlib.
 
         ``what`` is ``"rates"``, how often each group gets the outcome, or ``"shares"``, how large each group is. Draws
-        on ``ax``, or on a new figure, and returns the matplotlib Axes; ``fit.plot().figure.savefig("rates.png")``
-        saves it.
+        on ``ax``, or on a new figure, and returns the Axes; ``fit.plot().figure.savefig("rates.png")`` saves it.
         """
         return draw_groups(self, group_changes(self), what, ax)
 
@@ -205,12 +188,10 @@ class Fit(Solved):
         """Draw ``n`` new rows into a new or empty folder, as Parquet files of at most ``size`` rows.
 
         The files appear together once all are complete; if anything fails, none does. Only you can read them, unless
-        they are to be ``readable_by_others``, which is also needed if the workers of a cluster are other users.
-
-        Together the files are a sample of ``n`` rows, by quota overall. If the rows of the fit are on a Dask cluster,
-        its workers draw and write, so all of them must see the folder; each file then holds rows of one partition. The
-        same seed gives the same rows for the same partitions, no matter which worker does the work. The other options
-        are those of :meth:`sample`; ``progress`` is called as ``progress("rows", share)``.
+        they are to be ``readable_by_others``, which is also needed if the workers of a cluster are other users. If the
+        rows of the fit are on a Dask cluster, its workers draw and write, so all of them must see the folder; each file
+        then holds rows of one partition, the same for the same seed and partitions. The other options are those of
+        :meth:`sample`; ``progress`` is called as ``progress("rows", share)``.
         """
         # Here, because writers of files take a while to import.
         from fairmaxent.engines.cluster_output import Delivery, part_name, write_on_workers, write_part

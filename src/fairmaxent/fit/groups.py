@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.table import Reals, Summed
+from fairmaxent.data.table import Reals
 from fairmaxent.errors import DependencyError, check_choice, cut
 from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_axis, outcome_rates
 from fairmaxent.fit.solved import Solved
@@ -47,9 +47,8 @@ def group_changes(fit: Solved, after: Reals | None = None, *, confidence: float 
     ``after`` is the table of outcome and protected columns that was delivered; by default the fair one.
     """
     check_confidence(confidence)
-    sums: tuple[Summed, ...] = ("counts", "squares", "rows")
-    blocks, measure = fit.roles.blocks, fit.problem.measure
-    tables = [fit.table.tables([(0,)], blocks.levels, of=of)[0].reshape(blocks.shape(0)) for of in sums]
+    measure, cells = fit.problem.measure, fit.problem.cells
+    tables = [cells(), cells("squares"), cells("rows")]
     fair, changes = fit.distribution.root_table, []
     both = tables[0], fair if after is None else after
     for axes, name in zip(measure.groupings, measure.names, strict=True):

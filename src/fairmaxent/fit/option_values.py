@@ -141,7 +141,7 @@ class Estimate:
 
 
 RelabelOption = ParityOption | Relabel
-EstimateOption = Literal["auto"] | OutputOption | Estimate
+EstimateOption = OutputOption | Estimate
 
 
 @dataclass(frozen=True)

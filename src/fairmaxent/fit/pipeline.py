@@ -14,12 +14,11 @@ from fairmaxent.data.draws import generator
 from fairmaxent.data.roles import Reading
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.rows import ReadingRequest, read_rows, row_prior
-from fairmaxent.errors import KEEP_COLUMNS, ColumnError, FairMaxEntError, InputError, Option, did_you_mean
+from fairmaxent.errors import KEEP_COLUMNS, ColumnError, InputError, Option, did_you_mean
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution, borrowed_shares, fair_levels
-from fairmaxent.fit.estimate import Deferred, Effort, Estimated, ModelEstimate, NotEstimated, Work
-from fairmaxent.fit.estimating import Tryout, estimate_model, represented
+from fairmaxent.fit.estimate import Tryout, estimate_model, represented
 from fairmaxent.fit.facts import Told
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import Estimate
@@ -59,8 +58,6 @@ def fit_frame(frame: Any, request: Request) -> Fit:
     data = read_frame(frame, request)
     with after_spending(request.privacy):
         fit = fit_rows(data, request.kept(), progress)
-    if request.estimate == "auto":
-        return _with_estimate(fit, Deferred(partial(estimated_by_default, fit, request.trial_of("rows"))))
     return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
 
 
@@ -126,13 +123,12 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
     ``learned`` is what an earlier fit of the same rows learned of its labels.
     """
     problem = Problem.of(request, data.roles, data.table, data.positions, data.design)
-    relabelled = relabelled_if_asked(problem, request, data, learned, progress)
-    fair, labelled, soft = relabelled.fair, relabelled.problem, relabelled.labelling.soft
+    fair, labelled, labelling = relabelled_if_asked(problem, request, data, learned, progress)
     progress("base", 0.0)
     roles, blocks, share, root = data.roles, problem.blocks, request.C, fair.table.ravel()
     weighted = reweigh(labelled.counted, root)
     private = data if isinstance(data, PrivateReading) else None
-    if private is None or private.tree is None or soft is not None:
+    if private is None or private.tree is None or labelling.soft is not None:
         base = build_base(request.base, blocks, labelled.counted, weighted, root=root, rules=problem.rules)
         lends = request.base == "tree"  # others have nothing to lend
         borrowed = borrowed_shares(blocks, labelled.counted, share if lends else 0.0)
@@ -154,8 +150,8 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
         columns=data.columns,
         problem=problem,
         weighted=weighted,
-        soft=soft,
-        labels=relabelled.labelling.labels,
+        soft=labelling.soft,
+        labels=labelling.labels,
         target=levels,
         optimum=optimum,
         distribution=distribution,
@@ -166,7 +162,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
     told = Told(
         emptied_cells=tuple(roles.describe_cell(cell) for cell in fair.emptied),
         redrawn=data.redrawn,
-        decisions=relabelled.labelling.decisions,
+        decisions=labelling.decisions,
         left_out_columns=data.left_out,
         privacy=None if private is None else private.ledger,
     )
@@ -187,63 +183,22 @@ def refit(fit: Fit, request: Request) -> Fit:
 
 def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) -> Fit:
     """Return the fit with an estimate, in its certificate, of what a model trained on its output will do."""
-    request = fit.request
-    if not isinstance(request, Request):
+    if not isinstance(fit.request, Request):
         raise InputError(
             Option("estimate"), " is available for fits made by debias(), not for the paper's own configurations"
         )
-    request = replace(request, estimate=estimate)
+    request = replace(fit.request, estimate=estimate)
+
+    def refit(data: Reading, tried: Request) -> Fit:
+        # Soft labels are learned anew, but moved as they were: a few numbers for all people tell nothing about one.
+        same = tried.relabelling == request.relabelling
+        learned = Labelling(decisions=fit.certificate.decisions) if same else NO_LABELS
+        return fit_rows(data, tried, silent, learned=learned)
+
     with after_spending(request.privacy):
         check_in_memory(Option("estimate"), fit.table)
-        estimated = _estimate(fit, request, estimate, _work(fit, request, estimate).effort_asked_for(), progress)
-    return _with_estimate(replace(fit, request=request), estimated)
-
-
-def with_default_estimate(fit: Fit, plan: Estimate, *, progress: Progress = silent) -> Fit:
-    """Return the fit with an estimate if that takes a few seconds, or else with the reason why there is none."""
-    estimated = estimated_by_default(fit, plan, progress)
-    if isinstance(estimated, ModelEstimate) and isinstance(fit.request, Request):
-        fit = replace(fit, request=replace(fit.request, estimate=plan))
-    return _with_estimate(fit, estimated)
-
-
-def estimated_by_default(fit: Fit, plan: Estimate, progress: Progress = silent) -> ModelEstimate | NotEstimated:
-    """Estimate what a model trained on the output will do if that takes a few seconds; otherwise say why not."""
-    request = fit.request
-    if not isinstance(request, Request) or set(fit.certificate.wanted_of_decisions.values()) == {None}:
-        return NotEstimated(())  # nobody asked how outcomes are given
-    if fit.roles.others:
-        return NotEstimated(("a model is estimated for a single outcome only",))
-    try:
-        check_in_memory(Option("estimate"), fit.table)
-        effort = _work(fit, request, plan).effort_by_default()
-        if effort is None:
-            return NotEstimated(
-                (f"that takes long for {fit.table.size:,} rows; to do it anyway, use ", Option("estimate", plan.output))
-            )
-        return _estimate(fit, request, plan, effort, progress)
-    except FairMaxEntError as problem:  # a part of a small table may lack what the whole has
-        return NotEstimated((problem,))
-
-
-def _work(fit: Fit, request: Request, plan: Estimate) -> Work:
-    sizes = fit.table.size, len(fit.domain.names) - 1, fit.roles.attributes[0].size
-    return Work(*sizes, request.relabelling, plan)
-
-
-def _estimate(fit: Fit, request: Request, plan: Estimate, effort: Effort, progress: Progress) -> ModelEstimate:
-    def refit(data: Reading, request: Request) -> Fit:
-        # Soft labels are learned anew, but moved as they were: a few numbers for all people tell nothing about one.
-        same = isinstance(fit.request, Request) and request.relabelling == fit.request.relabelling
-        learned = Labelling(decisions=fit.certificate.decisions) if same else NO_LABELS
-        return fit_rows(data, request, silent, learned=learned)
-
-    tryout = Tryout(fit, represented(_reading(fit), effort.people), request, refit, plan, effort)
-    return estimate_model(tryout, plan.output, progress)
-
-
-def _with_estimate(fit: Fit, estimated: Estimated) -> Fit:
-    return replace(fit, certificate=replace(fit.certificate, estimated=estimated))
+        estimated = estimate_model(Tryout(fit, represented(_reading(fit)), request, refit, estimate), progress)
+    return replace(fit, request=request, certificate=replace(fit.certificate, estimate=estimated))
 
 
 def _reading(fit: Fit) -> Reading:

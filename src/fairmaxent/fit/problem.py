@@ -15,18 +15,19 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Blocks, Counted, Mask, Positions, Reals, tally
+from fairmaxent.data.table import Blocks, Counted, Mask, Positions, Reals, Summed, tally
 from fairmaxent.errors import BASE_SHARE, ForbiddenError, InputError, LevelError, Option, TargetError
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.rates import Grouping, Measure, group_table
 from fairmaxent.fairness.strata import Stratified
-from fairmaxent.fairness.weights import algorithm_1, capped, reweigh
+from fairmaxent.fairness.weights import capped
 from fairmaxent.fairness.wishes import OtherOutcome, Wanted
 from fairmaxent.fit.option_values import FREE, PaperRequest, read_rates, read_rules, read_target
 from fairmaxent.fit.request import Request
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.forbidden import Rule, break_any
 from fairmaxent.maxent.priors.bases import reachable_roots
+from fairmaxent.relabelling.people import Profiles
 
 HALF_A_ROW = 0.5  # what a cell without rows that must have mass counts as
 
@@ -143,12 +144,6 @@ class Problem:
             may_fill=relabels or request.C > 0,
         )
 
-    def paper_weights(self, request: PaperRequest) -> Counted:
-        """The rows that the paper's prior is made of: those of the data, or with the weights of Algorithm 1."""
-        if request.prior == "w":
-            return reweigh(self.table, algorithm_1(self.empirical, request.tau).ravel())
-        return self.table.reweighed(np.full(self.blocks.levels[0], 1 / self.table.total))
-
     @property
     def blocks(self) -> Blocks:
         """Outcome, protected attributes and strata pooled as the root, the others on their own."""
@@ -174,6 +169,15 @@ class Problem:
         counted = self.table.without(partial(break_any, self.rules)) if self.rules else self.table
         self._refuse_lost_levels(counted)
         return counted
+
+    @cached_property
+    def profiles(self) -> Profiles:
+        """The distinct rows without their outcome; those that a rule forbids count zero."""
+        return Profiles.of(self.table.collect(), self.blocks, self.counted.collect().counts)
+
+    def cells(self, of: Summed = "counts") -> Reals:
+        """What the rows in each cell of outcome, protected attributes and strata add up to, one axis each."""
+        return self.table.tables([(0,)], self.blocks.levels, of=of)[0].reshape(self.blocks.shape(0))
 
     @cached_property
     def data_table(self) -> Reals:

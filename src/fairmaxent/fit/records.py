@@ -32,6 +32,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_key, value_text
 from fairmaxent.data.limits import masses, sound
 from fairmaxent.errors import StorageError, cut, first_line
+from fairmaxent.files.write import write_whole
 
 _PAIRS = ""  # the key of a mapping whose keys are not texts
 
@@ -264,8 +265,8 @@ def damaged(path: object, problem: BaseException) -> StorageError:
     )
 
 
-def to_archive(record: Record, arrays: Arrays) -> bytes:
-    """Pack a record and arrays; equal ones give equal bytes."""
+def write_archive(path: str | PathLike[str], record: Record, arrays: Arrays, *, readable: bool) -> None:
+    """Write a record and arrays, whole or not at all; equal ones give equal bytes."""
     members = {_HEADER: json.dumps(record, indent=1).encode()}
     for name, array in arrays.items():
         content = io.BytesIO()
@@ -277,7 +278,7 @@ def to_archive(record: Record, arrays: Arrays) -> bytes:
             information = zipfile.ZipInfo(name, date_time=_LONG_AGO)
             information.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(information, member)
-    return buffer.getvalue()
+    write_whole(path_of(path), buffer.getvalue(), readable=readable)
 
 
 def _sums(members: Mapping[str, bytes | bytearray]) -> bytes:

@@ -8,34 +8,29 @@ predicts the old outcome. Relabelling keeps p(x, z) and moves the outcome, so th
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from fairmaxent.data.roles import Reading
-from fairmaxent.data.table import Counted, Reals, Table, tally
+from fairmaxent.data.table import Counted, Reals, Table, effective_rows, tally
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.fair_table import FairTable
-from fairmaxent.fairness.rates import (
-    first_largest,
-    first_smallest,
-    group_table,
-    outcome_rates,
-    smallest_over_largest,
-    statistical_pair,
-)
+from fairmaxent.fairness.rates import group_table, outcome_rates, smallest_over_largest, statistical_pair
 from fairmaxent.fit.option_values import Relabel
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
+from fairmaxent.metrics.effective_counts import EffectiveCounts
+from fairmaxent.metrics.intervals import Compared, ratio_ends, share_interval, widened
 from fairmaxent.progress import Progress
 from fairmaxent.relabelling.closed_loop import Levelled, Shortfall, Wish, close_loop, moved_labels, rehearse
 from fairmaxent.relabelling.labellers import choose_labeller, cross_fit, name_of
-from fairmaxent.relabelling.people import People, Profiles, pooled_labels, root_shape
+from fairmaxent.relabelling.people import People, pooled_labels, root_shape
 from fairmaxent.relabelling.soft_labels import FLOOR, tilt
 
-_DRAWS = 4000
-_ENDS = (0.025, 0.975)
+_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -92,30 +87,21 @@ class Labelling:
 NO_LABELS = Labelling()
 
 
-@dataclass(frozen=True, eq=False)
-class Relabelled:
-    """The fair table t(y, z), and the problem with its rows relabelled, if that was asked for."""
-
-    fair: FairTable
-    problem: Problem
-    labelling: Labelling
-
-
 def relabelled_if_asked(
     problem: Problem, request: Request, data: Reading, learned: Labelling, progress: Progress
-) -> Relabelled:
-    """Make the fair table, and relabel the rows if that is asked for: every profile once per outcome.
+) -> tuple[FairTable, Problem, Labelling]:
+    """Make the fair table t(y, z), and relabel the rows if that is asked for: every profile once per outcome.
 
     Each profile is as common as it was. e(y | z) is t(y | z) exactly, unless equal decisions take other means: then the
     fair table is the one that the labels have.
     """
     plan, fair = request.relabelling, problem.fair_table()
     if plan is None:
-        return Relabelled(fair, problem, NO_LABELS)
+        return fair, problem, NO_LABELS
     check_in_memory(Option("relabel"), problem.table)
     progress("label", 0.0)
     labelling = learned if learned.labels is not None else _learn(problem, fair, plan, data, learned, progress)
-    labels, profiles = labelling.labels, _profiles(problem)
+    labels, profiles = labelling.labels, problem.profiles
     assert labels is not None
     if labelling.decisions is not None and not labelling.decisions.keeps_means:
         table = fair.table.reshape(labels.shape[1], -1)
@@ -123,7 +109,7 @@ def relabelled_if_asked(
         total = means.sum(axis=0)
         means = np.divide(means * table.sum(axis=0), total, out=table.copy(), where=total > 0)
         fair = replace(fair, table=np.asarray(means.reshape(fair.table.shape)))
-    return Relabelled(fair, with_labels(problem, labels), labelling)
+    return fair, with_labels(problem, labels), labelling
 
 
 def check_in_memory(option: Option, table: Counted) -> None:
@@ -141,7 +127,7 @@ def _learn(
 ) -> Labelling:
     """Learn soft labels, unless they are known, and move them until they, or a student's decisions, are fair."""
     counts = problem.counted.collect().counts  # those whom a rule forbids count nothing
-    table, profiles = problem.table.collect(), _profiles(problem)
+    table, profiles = problem.table.collect(), problem.profiles
     people = People.of(problem.roles, table, counts, positions=data.positions, design=data.design)
     labeller = choose_labeller(problem.roles, plan.labeller, blind=plan.blind)
     soft = pooled_labels(people, cross_fit(labeller, people)) if learned.soft is None else learned.soft
@@ -252,7 +238,7 @@ def _fair_shares(problem: Problem, decided: Reals) -> Reals:
 
 def with_labels(problem: Problem, labels: Reals) -> Problem:
     """The problem with every profile once per outcome; what it counts is shared out by its labels."""
-    profiles = _profiles(problem)
+    profiles = problem.profiles
 
     def shared(per_row: Reals) -> Reals:
         return np.asarray((tally(profiles.profile_of_row, per_row, len(labels)) * labels.T).ravel())
@@ -267,10 +253,6 @@ def with_labels(problem: Problem, labels: Reals) -> Problem:
     return replace(problem, table=table)
 
 
-def _profiles(problem: Problem) -> Profiles:
-    return Profiles.of(problem.table.collect(), problem.blocks, problem.counted.collect().counts)
-
-
 # ---------------------------------------------------------------- what the student decides, and how certain that is
 
 
@@ -281,12 +263,17 @@ def _decisions(problem: Problem, levelled: Levelled, student: str, plan: Relabel
     # Of those decided each way: the estimate may differ from what was decided about the people themselves.
     squares = attempt.decided * np.divide(squares, weights, out=np.zeros_like(weights), where=weights > 0)
     tables = [table.reshape(shape) for table in (attempt.decided, squares)]
-    rates, shares = [], []
+    rates: list[DecidedRate] = []
+    shares: list[DecidedShare] = []
     for name, grouping, wanted in zip(measure.names, measure.groupings, problem.statistical, strict=True):
-        decided = _Decided.of(*(group_table(measure.outcomes_compared(table, grouping), grouping) for table in tables))
+        weight, squared = (
+            group_table(measure.outcomes_compared(table, grouping), grouping).reshape(shape[0], -1) for table in tables
+        )
+        sizes = np.nan_to_num(effective_rows(weight.sum(axis=0), squared.sum(axis=0)))
+        decided = EffectiveCounts.of_rates(outcome_rates(weight, (1,)), sizes)
         strata = math.prod(shape[len(shape) - measure.strata :])
-        rates.append(decided.rate(name, wanted, measure.favourable, strata))
-        shares += decided.of_groups(problem, name, grouping)
+        rates.append(_decided_rate(name, wanted, decided, measure.favourable, strata))
+        shares += _decided_shares(problem, name, grouping, decided)
     return Decisions(
         student=student,
         blind=plan.blind,
@@ -300,55 +287,37 @@ def _decisions(problem: Problem, levelled: Levelled, student: str, plan: Relabel
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Decided:
-    """Shares decided each way in each group (outcomes × groups), and draws of what they might be (Jeffreys)."""
+def _decided_rate(
+    name: str, wanted: float | None, decided: EffectiveCounts, favourable: tuple[int, ...], strata: int
+) -> DecidedRate:
+    """The worst ratio between two groups of a stratum, over the favourable outcomes that anybody is decided for."""
+    shares = decided.rates
+    levels = [y for y in favourable if (shares[y] > 0).any()]
+    vacuous = not levels or bool(np.nanmin(shares[levels]) >= 1)
+    groups = [s + strata * np.flatnonzero(np.isfinite(shares[0, s::strata])) for s in range(strata)]
+    compared = [decided[y, of_stratum] for y in levels for of_stratum in groups if len(of_stratum) > 1]
+    if not compared:
+        return DecidedRate(name, wanted, None, None, None, vacuous)
+    rate = min(float(smallest_over_largest(counts.rates)) for counts in compared)
+    low, high = widened(ratio_ends([Compared(counts) for counts in compared], _CONFIDENCE), rate)
+    return DecidedRate(name, wanted, rate, low, high, vacuous)
 
-    shares: Reals
-    draws: Reals  # (draws, outcomes, groups)
 
-    @classmethod
-    def of(cls, weight: Reals, squares: Reals) -> _Decided:
-        weight, squares = (table.reshape(len(table), -1) for table in (weight, squares))
-        shares = outcome_rates(weight, (1,))
-        total = weight.sum(axis=0)
-        people = np.divide(total**2, squares.sum(axis=0), out=np.zeros_like(total), where=total > 0)
-        counts = np.nan_to_num(shares) * people
-        draws = np.random.default_rng(0).beta(counts + 0.5, people - counts + 0.5, (_DRAWS, *counts.shape))
-        return cls(shares, np.where(np.isnan(shares), np.nan, draws))
-
-    def rate(self, name: str, wanted: float | None, favourable: tuple[int, ...], strata: int) -> DecidedRate:
-        """The worst ratio over favourable outcomes and strata; its interval is that of the two groups behind it."""
-        levels = [y for y in favourable if (self.shares[y] > 0).any()]
-        vacuous = not levels or bool(np.nanmin(self.shares[levels]) >= 1)
-        compared = np.flatnonzero(np.isfinite(self.shares[0].reshape(-1, strata)).sum(axis=0) > 1)
-        if not levels or not len(compared):
-            return DecidedRate(name, wanted, None, None, None, vacuous)
-        groups = {(y, s): self.shares[y, s::strata] for y in levels for s in compared}
-        ratios = [float(smallest_over_largest(group)) for group in groups.values()]
-        worst, stratum = list(groups)[first_smallest(ratios)]
-        shares = groups[worst, stratum]
-        lowest, highest = (end * strata + stratum for end in (first_smallest(shares), first_largest(shares)))
-        low, high = np.quantile(self.draws[:, worst, lowest] / self.draws[:, worst, highest], _ENDS)
-        rate = float(smallest_over_largest(shares))
-        if lowest == highest:  # all shares are equal
-            low, high = rate, 1.0
-        return DecidedRate(name, wanted, rate, min(float(low), rate), max(min(float(high), 1.0), rate), vacuous)
-
-    def of_groups(self, problem: Problem, name: str, grouping: tuple[int, ...]) -> list[DecidedShare]:
-        """The favourable decisions about each group that has people."""
-        outcome, shape = problem.roles.attributes[0], problem.blocks.shape(0)
-        low, high = np.quantile(self.draws, _ENDS, axis=0)
-        groups = np.argwhere(np.ones([shape[axis] for axis in grouping]))
-        return [
-            DecidedShare(
+def _decided_shares(
+    problem: Problem, name: str, grouping: tuple[int, ...], decided: EffectiveCounts
+) -> Iterator[DecidedShare]:
+    """The favourable decisions about each group that has people."""
+    outcome, shape = problem.roles.attributes[0], [problem.blocks.shape(0)[axis] for axis in grouping]
+    present = np.flatnonzero(np.isfinite(decided.rates[0]))
+    for y in problem.measure.favourable:
+        low, high = share_interval(decided[y, present], _CONFIDENCE)
+        for number, index in enumerate(present):
+            group = [int(level) for level in np.unravel_index(index, shape)]
+            yield DecidedShare(
                 grouping=name,
-                group=problem.roles.describe_group(grouping, groups[index].tolist()),
+                group=problem.roles.describe_group(grouping, group),
                 outcome=f"{outcome.name} = {outcome.labels[y]}",
-                share=float(self.shares[y, index]),
-                low=float(min(low[y, index], self.shares[y, index])),
-                high=float(max(high[y, index], self.shares[y, index])),
+                share=float(decided.rates[y, index]),
+                low=float(low[number]),
+                high=float(high[number]),
             )
-            for y in problem.measure.favourable
-            for index in np.flatnonzero(np.isfinite(self.shares[y]))
-        ]

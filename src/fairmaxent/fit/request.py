@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
@@ -192,12 +192,10 @@ class Request:
         words=lambda request: values.relabel_words(request.relabelling),
     )
     estimate: EstimateOption | None = option(
-        "auto",
+        None,
         doc='Estimate, by cross-fitting, how a model trained on the fit\'s ``"rows"`` or ``"weights"`` will treat the '
-        "people in the table; the answer, with ranges, is in the certificate. :class:`Estimate` names the model. "
-        '``"auto"`` estimates for rows when the certificate is first printed, or asked for warnings or for the '
-        "estimate itself, and only if this is expected to take less than 10 seconds; on large tables a part of the "
-        "people is taken. None never estimates.",
+        "people in the table; the answer, with ranges, is in the certificate. :class:`Estimate` names the model. This "
+        "takes seconds to minutes; of more than 50,000 people, that many are taken.",
     )
     detail: DetailOption | None = option(
         None,
@@ -292,7 +290,7 @@ class Request:
         check_seed(self.random_state)
         self.kept_names  # noqa: B018 (which refuses what names no columns)
         values.check_plan("relabel", self.relabel, values.Relabel, values.ParityOption)
-        values.check_plan("estimate", self.estimate, values.Estimate, Literal["auto", "rows", "weights"])
+        values.check_plan("estimate", self.estimate, values.Estimate, values.OutputOption)
         plan = "relabel" if self.relabel is not None else "estimate" if self.estimating is not None else None
         if plan is not None and self.also_names:
             raise InputError(Option(plan), " is for a single outcome, but several are named; name one, or leave it out")
@@ -346,9 +344,7 @@ class Request:
 
     @property
     def estimating(self) -> values.Estimate | None:
-        """What is estimated of a model trained on the result when it is made; None: nothing, or only when needed."""
-        if self.estimate == "auto":
-            return None
+        """What is estimated of a model trained on the result; None: nothing."""
         return self.trial_of(self.estimate) if isinstance(self.estimate, str) else self.estimate
 
     def trial_of(self, output: values.OutputOption) -> values.Estimate:

@@ -1,19 +1,27 @@
-"""What was solved: the record behind every output, every certificate and every model file."""
+"""What was solved: the record behind every output, the weights of its rows, and the fewest rows to add."""
 
 from dataclasses import dataclass
+from typing import Any
 
+import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import UNSCALED, WeightScale
+from fairmaxent.data.frames import read_weights
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Counted, Reals
-from fairmaxent.fit.distribution import Distribution
+from fairmaxent.data.table import Counted, Reals, match_rows
+from fairmaxent.engines.lazy_counts import join_weights
+from fairmaxent.engines.lazy_frame import Lazy, check_column, names_of
+from fairmaxent.engines.rows import row_prior
+from fairmaxent.errors import ColumnError, InfeasibleError, InputError, Option, WeightError
+from fairmaxent.fit.distribution import Distribution, asked_of_rows
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
-from fairmaxent.maxent.optimum import Optimum
+from fairmaxent.maxent.optimum import Optimum, maximise_entropy
+from fairmaxent.maxent.priors.mixture import rows_of
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -31,7 +39,7 @@ class Solved:
     distribution: Distribution  # p* over the whole domain
     design_weights: Reals | None = None  # one per input row, scaled
     weight_column: frames.Column | None = None  # a one of the weight column's kind
-    weight_scale: WeightScale = UNSCALED  # what scaled them
+    weight_scale: float = 1.0  # the average of the raw ones, which they are divided by
 
     @property
     def roles(self) -> Roles:
@@ -72,3 +80,198 @@ class Solved:
         rows = f"all {size} rows" if self.table.keeps_rows else f"the distinct rows among {size}"
         how = f"with the exact values of {', '.join(exact[:3])}{more}" if exact else "as levels"
         return f"{rows}, {how}; protect it like the table itself"
+
+
+def spread_over_rows(fit: Solved, fair: Reals | None = None) -> Reals:
+    """Weight of one input row of each distinct row, before its design weight; by outcome if relabelled.
+
+    ``fair`` are weights of the rows of the prior, which are shared out; by default those of the fair distribution on
+    these rows. They add up to the input rows.
+    """
+    if fair is None:
+        _refuse_filled_cells(fit)
+        rows, request = fit.weighted.collect(), fit.request
+        # If nothing is asked of columns outside the fair table, the weights w meet the target θ^w as they are.
+        if isinstance(request, Request) and set(request.target or ()) <= set(fit.roles.names):
+            fair = fit.table.size * rows.counts / rows.total
+        else:
+            fair = fit.table.size * np.exp(rows_alone(fit).density.log_probability(rows.codes))
+    if fit.soft is None:
+        counts = fit.table.collect().counts
+        return np.asarray(fair / np.where(counts > 0, counts, 1.0))  # rows of design weight zero stay at zero
+    profiles, mass = fit.problem.profiles, fit.problem.profiles.mass
+    by_profile = fair.reshape(-1, len(mass)) / np.where(mass > 0, mass, 1.0)
+    forbidden = fit.soft[profiles.profile_of_row, profiles.outcomes] <= 0
+    return np.asarray(np.where(forbidden, 0.0, by_profile[:, profiles.profile_of_row]).T)
+
+
+def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str) -> Any:
+    """Add a column of weights to rows in memory, in any order; if relabelled, once for each outcome that has one."""
+    check_weight_name(name, frame.columns)
+    outcome = fit.roles.names[0]
+    if fit.soft is not None and not fit.roles.attributes[0].is_value_coded:
+        raise InputError(
+            f"outcome {outcome!r} consists of bins, so a relabelled row has no value to show; turn it into levels "
+            "before the fit, or use ",
+            Option("mode", "rows"),
+        )
+    table, blocks = fit.table.collect(), fit.roles.blocks
+    distinct_row = match_rows(table.codes, blocks.pool(fit.domain.encode(frame)), blocks.levels)
+    if (distinct_row < 0).any():
+        raise InputError(
+            f"row {int(np.argmax(distinct_row < 0))} was not in the fitted table; pass that table, with its rows in "
+            "any order"
+        )
+    raw = read_weights(frame, _weight_name(fit))
+    by_row = with_design(weights[distinct_row], None if raw is None else raw / fit.weight_scale)
+    like = frame.get_column(outcome)
+    if fit.soft is None:
+        return frame.with_columns(frames.number_column(name, by_row, like)).to_native()
+    parts = []
+    for level in range(by_row.shape[1]):
+        kept = np.flatnonzero(by_row[:, level] > 0)
+        column = fit.domain.attribute(outcome).column_of(np.full(len(kept), level))
+        parts.append(frame[kept].with_columns(column, frames.number_column(name, by_row[kept, level], like)))
+    return nw.concat(parts).to_native()
+
+
+def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> Any:
+    """Join a lazy frame with the weights of its distinct rows, inside its engine.
+
+    Where the distinct rows are on workers, there are no ``weights``; each row is weighed by its levels alone: w(α)/n_α
+    is a factor that depends on its cell.
+    """
+    if fit.soft is not None:
+        raise InputError(
+            "a relabelled fit weighs tables in memory only, because each row appears there once per outcome; pass the "
+            "collected table, or use ",
+            Option("mode", "rows"),
+        )
+    for column in fit.columns:
+        check_column(lazy, column)
+    check_weight_name(name, names_of(lazy))
+    blocks, scale, weight = fit.roles.blocks, fit.weight_scale, _weight_name(fit)
+    if weights is not None:
+        table = fit.table.collect()
+        return join_weights(lazy, fit.domain, blocks, table, weights, weight=weight, scale=scale, name=name)
+    from fairmaxent.engines.cluster_output import weigh_rows
+
+    _refuse_filled_cells(fit)
+    alone, rules = rows_alone(fit), fit.problem.rules
+    (fair,), (old,) = (rows.tables([(0,)], blocks.levels) for rows in (fit.weighted, fit.problem.counted))
+    factor = np.divide(fit.table.size * fair, old, out=np.zeros(len(old)), where=old > 0)
+    log_levels = alone.potentials.copy()
+    with np.errstate(divide="ignore"):
+        log_levels[blocks.slices[0]] += np.log(factor) - alone.tilted.log_partition
+    return weigh_rows(lazy, fit.roles, log_levels, rules=rules, weight=weight, scale=scale, name=name)
+
+
+def with_design(weights: Reals, design: Reals | None) -> Reals:
+    """Multiply the weights of rows, possibly by outcome, by their scaled design weights."""
+    return np.asarray(weights if design is None else (weights.T * design).T)
+
+
+def _weight_name(fit: Solved) -> str | None:
+    return None if fit.weight_column is None else fit.weight_column.name
+
+
+def check_weight_name(name: str, columns: list[str]) -> None:
+    """Refuse the name of a column that the table has."""
+    if name in columns:
+        raise ColumnError(f"the table already has a column {name!r}; choose another name with ", Option("weight_name"))
+
+
+def _refuse_filled_cells(fit: Solved) -> None:
+    """Weights cannot fill cells that no row is in."""
+    for cell in fit.filled:
+        raise InfeasibleError(
+            f"weights cannot reach the fair table: {fit.roles.describe_cell(cell)} needs a share, but has no rows to "
+            "weigh. Use ",
+            Option("mode", "rows"),
+            " or ",
+            Option("mode", "top-up"),
+            ", or ask for lower rates.",
+        )
+
+
+def rows_alone(fit: Solved) -> Distribution:
+    """The fair distribution on the rows alone (C = 0)."""
+    prior = fit.optimum.dual.prior
+    rows = rows_of(prior) or row_prior(fit.distribution.blocks, fit.weighted)
+    if rows is prior:  # C = 0 already
+        return fit.distribution
+    features, target = fit.optimum.dual.features, fit.target
+    if isinstance(fit.request, Request):
+        features, target = asked_of_rows(fit.problem, fit.weighted, fit.target)
+    try:
+        optimum = maximise_entropy(rows, features, target, describe=fit.roles.describe_level)
+    except InfeasibleError as problem:
+        raise InfeasibleError(
+            "weights alone cannot meet the target: ",
+            problem,
+            " For this fit use ",
+            Option("mode", "rows"),
+            " or ",
+            Option("mode", "top-up"),
+            ".",
+        ) from problem
+    return Distribution.of(fit.domain, optimum)
+
+
+LARGEST_TOP_UP = 10_000_000  # more rows are not added to anybody's table
+_MOST_TRIALS = 10_000  # totals that are tried one after the other; nearly always the first one will do
+
+
+def missing_rows(fit: Solved) -> NDArray[np.intp]:
+    """How many rows each cell lacks, at the smallest total at which no cell has too many."""
+    fair = fit.distribution.root_table.ravel()
+    old = fit.problem.cells().ravel()
+    instead = (Option("mode", "rows"), " or ", Option("mode", "weights"))
+    surplus = np.flatnonzero((old > 0) & (fair <= 0))
+    if len(surplus):  # adding other rows does not remove these
+        cell = np.unravel_index(int(surplus[0]), fit.distribution.root_table.shape)
+        raise InfeasibleError(
+            f"adding rows cannot meet the fair table: {fit.roles.describe_cell([int(level) for level in cell])} must "
+            "have no share, but has rows. Remove them first, or use ",
+            instead,
+            ".",
+        )
+    average = old.sum() / fit.table.size * fit.weight_scale
+    if not 0.2 <= average <= 5:
+        raise WeightError(
+            f"each added row has weight 1, but the design weights are {average:.3g} on average; scale them to an "
+            "average of about 1 before fitting"
+        )
+    rows = np.round(np.round(old * fit.weight_scale, 9))  # 2.4999999999999996 is meant to be 2.5
+    least = int(max(rows.sum(), np.ceil(np.max((rows - 1) / np.where(fair > 0, fair, np.inf)))))
+    more = least - int(rows.sum())
+    for total in range(least, least + _MOST_TRIALS) if more <= LARGEST_TOP_UP else ():
+        counts = fair_counts(fair, total, rows)
+        if counts is not None:
+            return np.asarray((counts - rows).astype(np.intp))
+    raise InfeasibleError(
+        f"meeting the fair table takes at least {more:,} more rows (the limit is {LARGEST_TOP_UP:,}), because a group "
+        "must become far rarer than it is. Use ",
+        instead,
+        ", or change the target.",
+    )
+
+
+def fair_counts(fair: Reals, total: int, least: Reals) -> Reals | None:
+    """Whole numbers within one of total·fair, none below ``least``, that add up to ``total``; None if there are none.
+
+    Rows that are left over go to the largest remainders, the same way each time. At the smallest total, some cells are
+    full with the rows that they have, so no rounding is without bias here, and this one is closest to the fair table.
+
+    >>> fair_counts(np.array([0.5, 0.5]), 5, np.array([3.0, 0.0]))
+    array([3., 2.])
+    """
+    wanted = np.round(fair * total, 9)
+    counts, most = np.maximum(np.floor(wanted), least), np.ceil(wanted)
+    short = total - int(counts.sum())
+    open_cells = np.flatnonzero(counts < most)
+    if (counts > most).any() or not 0 <= short <= len(open_cells):
+        return None
+    largest = open_cells[np.argsort((counts - wanted)[open_cells], kind="stable")[:short]]
+    counts[largest] += 1
+    return np.asarray(counts)

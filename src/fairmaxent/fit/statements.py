@@ -11,8 +11,7 @@ from fairmaxent.data.roles import RedrawnValues, Roles
 from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.words import counted, percent, times
 from fairmaxent.fit.costs import Costs, GroupCost
-from fairmaxent.fit.estimate import ModelEstimate
-from fairmaxent.fit.facts import GroupMean, OutcomeShare
+from fairmaxent.fit.facts import GroupMean, ModelEstimate, OutcomeShare
 from fairmaxent.fit.relabel import DecidedRate, DecidedShare, Decisions
 from fairmaxent.metrics.trial import OVERALL
 from fairmaxent.privacy.budget import Ledger

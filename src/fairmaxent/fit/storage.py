@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any
 
@@ -19,43 +19,27 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.columns import Arrays, Record
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import WeightScale
 from fairmaxent.data.limits import masses, sound
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Blocks, Mask, Positions, Reals, Table, match_rows, row_keys
-from fairmaxent.engines.rows import row_prior
 from fairmaxent.errors import DependencyError, StorageError, shown
 from fairmaxent.fairness.weights import reweigh
-from fairmaxent.files.write import write_whole
 from fairmaxent.fit.certificate import Certificate, certify
 from fairmaxent.fit.distribution import Distribution
-from fairmaxent.fit.estimate import NotEstimated
 from fairmaxent.fit.facts import Told
-from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.records import (
-    MOST_BYTES,
-    check_domain,
-    damaged,
-    pack,
-    path_of,
-    read_archive,
-    require,
-    to_archive,
-    unpack,
-)
+from fairmaxent.fit.records import MOST_BYTES, check_domain, damaged, pack, read_archive, require, unpack, write_archive
 from fairmaxent.fit.relabel import with_labels
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.dual import Dual
-from fairmaxent.maxent.features import attribute_features, cell_features
+from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.bases import unpack_base
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.maxent.solvers import Solution, Status
-from fairmaxent.relabelling.people import Profiles
 
 FORMAT, VERSION = "fairmaxent model", 1
 
@@ -68,7 +52,7 @@ _LARGEST_RESIDUAL = 1e-6  # solvers stop far below
 class _Model:
     """What cannot be made again; fields with the names of those of `Solved` are the same."""
 
-    request: Request | PaperRequest
+    request: Request
     columns: tuple[str, ...]
     domain: Domain
     table: Table
@@ -81,7 +65,7 @@ class _Model:
     positions: dict[str, NDArray[np.unsignedinteger]]
     design_weights: Reals | None
     weight_column: frames.Column | None
-    weight_scale: WeightScale
+    weight_scale: float
 
 
 _MADE_AGAIN = ("measure", "table")  # of a certificate: they follow from the rest, and are no plain values
@@ -89,13 +73,15 @@ _MADE_AGAIN = ("measure", "table")  # of a certificate: they follow from the res
 
 def save(fit: Solved, certificate: Certificate, path: str | PathLike[str], *, readable: bool = False) -> None:
     """Write a fit, whole or not at all; ``readable``: other users may read it."""
+    if not isinstance(fit.request, Request):
+        raise StorageError("fits of the paper's own configurations cannot be saved; fit again where they are needed")
     record, arrays = _packed(fit)
-    # An estimate that nobody has asked for so far is not made to be stored.
-    record["certificate"] = pack(replace(certificate, estimated=certificate.estimate_so_far), without=_MADE_AGAIN)
-    write_whole(path_of(path), to_archive(record, arrays), readable=readable)
+    record["certificate"] = pack(certificate, without=_MADE_AGAIN)
+    write_archive(path, record, arrays, readable=readable)
 
 
 def _packed(fit: Solved) -> tuple[Record, Arrays]:
+    assert isinstance(fit.request, Request)
     weighted, details = fit.weighted.collect(), fit.distribution.details
     prior, base, in_use = fit.optimum.dual.prior, {}, None
     if not isinstance(prior, Rows):
@@ -149,33 +135,23 @@ def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> tuple[Sol
 def _restored(stored: _Model) -> Solved:
     request, domain = stored.request, stored.domain
     check_domain(domain)
-    if isinstance(request, PaperRequest):
-        roles = Roles.of(domain, request.outcome, [request.protected])
-    else:
-        roles = Roles.of(domain, request.outcome, request.protected_names, request.within_names, request.also_names)
-        missing = set(request.kept_names) - set(stored.columns)
-        require("the request keeps columns that the model does not have", not missing)
+    roles = Roles.of(domain, request.outcome, request.protected_names, request.within_names, request.also_names)
     named = [*domain.names, *([] if request.weight is None else [request.weight])]
     require("columns and their descriptions do not fit together", sorted(stored.columns) == sorted(named))
+    require("a column that was asked for is not there", set(request.kept_names) <= set(named))
     _check_table(stored, roles.blocks)
-    table, design = stored.table, stored.design_weights
-    positions = _restored_positions(stored, roles.blocks)
+    table, design, blocks, share = stored.table, stored.design_weights, roles.blocks, request.C
+    positions = _restored_positions(stored, blocks)
     problem = Problem.of(request, roles, table, positions, design)
-    target = masses(stored.target, roles.blocks.width)
-    labelled = _relabelled(stored, problem)
-    if isinstance(request, PaperRequest):
-        weighted, make = problem.paper_weights(request), attribute_features
-    else:
-        weighted, make = reweigh(labelled.counted, target[problem.blocks.slices[0]]), cell_features
-    features = make(problem.blocks, problem.moment_scores, target)
+    target = masses(stored.target, blocks.width)
+    weighted = reweigh(_relabelled(stored, problem).counted, target[blocks.slices[0]])
+    features = cell_features(blocks, problem.moment_scores, target)
     sound(stored.solution.multipliers, "f", (features.count,))
-    rows = row_prior(problem.blocks, weighted)
-    share = request.C
+    rows = Rows.of(blocks, weighted.collect())
     prior: Prior = rows
     if share:
-        base = unpack_base(problem.blocks, stored.base)
-        prior = Mixture.of((share, 1 - share), (base, rows))
-    elif stored.rows_in_use is not None and isinstance(rows, Rows):
+        prior = Mixture.of((share, 1 - share), (unpack_base(blocks, stored.base), rows))
+    elif stored.rows_in_use is not None:
         prior = rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))
     optimum = Optimum(Dual(prior, features, features.mean(target)), stored.solution)
     distribution = Distribution.of(domain, optimum).detailed(positions, table, design, problem)
@@ -184,32 +160,29 @@ def _restored(stored: _Model) -> Solved:
 
 
 def _check_table(stored: _Model, blocks: Blocks) -> None:
-    """Refuse rows that are not distinct and in order, weights that do not add up, and sums that no weights have."""
-    table, weight, scale, size = stored.table, stored.weight_column, stored.weight_scale, len(stored.table.codes)
-    design = None if stored.design_weights is None else masses(stored.design_weights, stored.table.size)
+    """Refuse rows that are not distinct and in order, and sums that no weights of so many rows have."""
+    table, weight, size = stored.table, stored.weight_column, len(stored.table.codes)
     for column, levels in zip(sound(table.codes, "u", (size, len(blocks.levels))).T, blocks.levels, strict=True):
         sound(column, "u", (size,), high=levels - 1)
     keys, _ = row_keys(table.codes, blocks.levels)
     sound(np.diff(keys), "i", (size - 1,), low=1)
     single = weight is None or (weight.name == stored.request.weight and len(weight) == 1 and weight.to_list() == [1])
     require("the weight column holds a single one", single)
-    require("the scale of the design weights makes no sense", abs(scale.exponent) < 1100 and 0 < scale.average < 2)
+    require("the scale of the design weights makes no sense", 0 < stored.weight_scale < np.inf)
     rows, counts, squares = (masses(sums, size) for sums in (table.rows, table.counts, table.squares))
-    peaks = counts if table.peaks is None else masses(table.peaks, size)
-    fits = 0 < counts.sum() < np.inf and rows.all() and (design is None or weight is not None)
-    if table.places is None:  # what weights of so many rows can add up to
-        slack = 1e-9 * counts**2
-        fits &= design is None and (rows == np.round(rows)).all() and rows.sum() < 2**53
-        fits &= (squares * rows >= counts**2 - slack).all() and (squares <= counts**2 + slack).all()
-        fits &= (peaks <= counts * (1 + 1e-9)).all() and (peaks * rows >= counts * (1 - 1e-9)).all()
-    else:
+    peaks = masses(table.largest, size)
+    design = None if stored.design_weights is None else masses(stored.design_weights, table.size)
+    fits = 0 < counts.sum() < np.inf and rows.all() and (rows == np.round(rows)).all() and rows.sum() < 2**53
+    slack = 1e-9 * counts**2
+    fits &= (squares * rows >= counts**2 - slack).all() and (squares <= counts**2 + slack).all()
+    fits &= (peaks <= counts * (1 + 1e-9)).all() and (peaks * rows >= counts * (1 - 1e-9)).all()
+    fits &= design is None or (weight is not None and table.places is not None)
+    if table.places is not None:
         sound(table.places, "i", (len(table.places),), low=0, high=size - 1)
         again = Table.tallied(table.codes, table.places, design)
         fits &= (design is None) == (weight is None) == (table.peaks is None)
-        stated = zip(
-            (rows, counts, squares, peaks), (again.rows, again.counts, again.squares, again.peaks), strict=True
-        )
-        fits &= all(np.allclose(one, other, rtol=1e-6, atol=0) for one, other in stated if other is not None)
+        sums = ((rows, again.rows), (counts, again.counts), (squares, again.squares), (peaks, again.largest))
+        fits &= all(np.allclose(stated, real, rtol=1e-6, atol=0) for stated, real in sums)
     require("the rows and their counts do not fit together", bool(fits))
 
 
@@ -234,7 +207,7 @@ def _relabelled(stored: _Model, problem: Problem) -> Problem:
         return problem
     if soft.shape[1:] != (problem.blocks.shape(0)[0],):  # before there is an array of that many columns
         raise ValueError("soft labels are about other outcomes")
-    profiles = Profiles.of(problem.table.collect(), problem.blocks, problem.counted.collect().counts)
+    profiles = problem.profiles
     for shares in (soft, labels):
         totals = masses(shares, *profiles.counts.shape).sum(axis=1)
         whole = np.isclose(totals, 1) | (np.isclose(totals, 0) & (profiles.mass == 0))
@@ -294,8 +267,7 @@ def _check_told(fit: Solved, told: Told) -> None:
         require("the ledger spends more than the privacy budget", within)
         rows = fit.table.keeps_rows or fit.distribution.details is not None or fit.weight_column is not None
         require("a private model keeps rows", not rows)
-    require("the reason for no estimate is not stored", not isinstance(told.estimated, NotEstimated))
-    numbers = [*_numbers(pack(told.estimated)), *_numbers(pack(told.decisions, without=("offsets",)))]
+    numbers = [*_numbers(pack(told.estimate)), *_numbers(pack(told.decisions, without=("offsets",)))]
     for name, number in numbers:
         fits = math.isnan(number) or 0 <= number <= (math.inf if name in _COUNTS else 1 + 1e-9)
         require("a number of the estimate or the decisions of the certificate is outside its range", fits)

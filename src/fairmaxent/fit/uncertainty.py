@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data.draws import check_count
-from fairmaxent.data.table import Mask, Reals, Summed, Table, effective_rows, tally
+from fairmaxent.data.table import Mask, Reals, Table, effective_rows, tally
 from fairmaxent.engines.rows import in_memory
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import Grouping, by_stratum, group_shares, group_table, outcome_rates
@@ -94,8 +94,16 @@ def measure_uncertainty(fit: Solved, *, replicates: int, confidence: float, rng:
             Option("replicates", replicates),
             f" is too few for a confidence of {confidence}; use {fewest} or more, 200 is usual",
         )
-    _check_request(fit)
-    problem = fit.problem
+    if not isinstance(fit.request, Request):
+        raise InputError("uncertainty() is available for fits made by debias(), not for the paper's own configurations")
+    plan, problem = fit.request.relabelling, fit.problem
+    if plan is not None and plan.parity == "predictions":
+        raise InputError(
+            "uncertainty() is not available with ",
+            Option("relabel", "predictions"),
+            ", because every replicate would have to train its models again; the certificate has intervals of what "
+            "they decide",
+        )
     cells = _cells(problem)
     before, after = [], []
     for masses in _replicated_masses(cells, problem, count, rng):
@@ -118,34 +126,21 @@ def measure_uncertainty(fit: Solved, *, replicates: int, confidence: float, rng:
     return Uncertainty(spans[0], spans[1], confidence, replicates=len(after), infeasible=count - len(after))
 
 
-def _check_request(fit: Solved) -> None:
-    if not isinstance(fit.request, Request):
-        raise InputError("uncertainty() is available for fits made by debias(), not for the paper's own configurations")
-    plan = fit.request.relabelling
-    if plan is not None and plan.parity == "predictions":
-        raise InputError(
-            "uncertainty() is not available with ",
-            Option("relabel", "predictions"),
-            ", because every replicate would have to train its models again; the certificate has intervals of what "
-            "they decide",
-        )
-
-
 def _cells(problem: Problem) -> Table:
     """The rows by outcome and groups, and by whether a rule forbids them: one distinct row for each.
 
     Without rules there is one too for each outcome that nobody has in a group: somebody might have had it.
     """
-    blocks, rows = problem.blocks, problem.table
+    blocks = problem.blocks
     if not problem.rules:  # then the other columns do not matter
-        every_sum: tuple[Summed, ...] = ("counts", "rows", "squares")
-        counts, people, squares = (rows.tables([(0,)], blocks.levels, of=of)[0] for of in every_sum)
+        sums = (problem.cells(), problem.cells("rows"), problem.cells("squares"))
+        counts, people, squares = (cells.ravel() for cells in sums)
         by_outcome = counts.reshape(blocks.shape(0)[0], -1)
         present = np.flatnonzero(np.broadcast_to(by_outcome.any(axis=0), by_outcome.shape))
         codes = np.zeros((len(present), len(blocks.levels)), dtype=np.intp)
         codes[:, 0] = present
         return Table(codes, counts[present], people[present], squares[present])
-    table = in_memory(rows)
+    table = in_memory(problem.table)
     keys = table.codes[:, 0].astype(np.intp) * 2 + break_any(problem.rules, table.codes)
     _, first, cell = np.unique(keys, return_index=True, return_inverse=True)
     counts, people, squares = (tally(cell, sums, len(first)) for sums in (table.counts, table.rows, table.squares))
@@ -177,13 +172,13 @@ class _Replicated:
     seen: Mask  # cells to show
     tail: float
 
+    def quantiles(self, values: Reals) -> Reals:
+        """Of what comes after the first of the values."""
+        return np.asarray(np.quantile(values[1:], [self.tail, 1 - self.tail], axis=0, method="weibull"))
+
     def span(self, values: Reals) -> Span:
-        """The first of the values, and quantiles of the others."""
         low, high = self.quantiles(values)
         return Span(float(values[0]), float(low), float(high))
-
-    def quantiles(self, values: Reals) -> Reals:
-        return np.asarray(np.quantile(values[1:], [self.tail, 1 - self.tail], axis=0, method="weibull"))
 
     def spans(self) -> TableSpans:
         roles, measure = self.problem.roles, self.problem.measure

@@ -27,7 +27,7 @@ from fairmaxent.engines.lazy_frame import (
 from fairmaxent.engines.rows import read_domain
 from fairmaxent.errors import InputError, Option, did_you_mean
 from fairmaxent.fit.distribution import Distribution, Evidence
-from fairmaxent.fit.weighing import check_weight_name
+from fairmaxent.fit.solved import check_weight_name
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.raking.certificate import RakingCertificate, certify
 from fairmaxent.raking.factors import check_replicates, find_factors, replicate_weights
@@ -94,7 +94,7 @@ class Raking:
         opened = frames.open_frame(frame)
         cells = self._cells_of(opened)
         raw = read_weights(opened, self.survey.weight)
-        design = None if raw is None else self.survey.weight_scale.scaled(raw)
+        design = None if raw is None else raw / self.survey.weight_scale
         columns = {name: self._scaled(self.factors[cells], design)}
         if self.replicated is not None:
             if not np.array_equal(cells, self.survey.table.inverse):

@@ -10,10 +10,10 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Encoded
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import UNSCALED, WeightScale, read_weights
+from fairmaxent.data.frames import read_weights
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.table import Codes, Reals, Table, highest, tally
-from fairmaxent.engines.lazy_counts import lazy_weight_scale
+from fairmaxent.engines.lazy_counts import average_weight
 from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, engine_errors, fresh_name, numbers, open_lazy
 from fairmaxent.errors import ColumnError, InputError, Option
 
@@ -31,7 +31,7 @@ class Survey:
     lightest: Reals  # the smallest design weight of a row in each cell
     design: Reals | None  # of each row, 1 on average; None: there are none, or an engine keeps the rows
     weight: str | None
-    weight_scale: WeightScale = UNSCALED
+    weight_scale: float = 1.0
 
     @property
     def size(self) -> int:
@@ -77,8 +77,8 @@ def _encoded(
 def _read_in_memory(frame: Any, columns: Sequence[str], weight: str | None, domain: Domain | None) -> Survey:
     opened = frames.open_frame(frame)
     raw = read_weights(opened, weight)
-    scale = UNSCALED if raw is None else WeightScale.of(raw)
-    design = None if raw is None else np.asarray(scale.scaled(raw))
+    scale = 1.0 if raw is None else float(raw.mean())
+    design = None if raw is None else raw / scale
     learned, codes = _encoded(opened, columns, design, domain)
     table = Table.compress(codes, learned.sizes, design)
     lightest = np.ones(table.distinct) if design is None else _lowest(table.inverse, design, table.distinct)
@@ -96,7 +96,7 @@ def _read_lazy(lazy: Lazy, columns: Sequence[str], weight: str | None, domain: D
     """Let the engine count the cells in one pass; only these come back."""
     for name in columns:
         check_column(lazy, name)
-    scale = UNSCALED if weight is None else lazy_weight_scale(lazy, weight)
+    scale = 1.0 if weight is None else average_weight(lazy, weight)
     taken = list(columns)
     rows, mass, squares, most, least = (
         fresh_name(name, taken) for name in ("rows", "mass", "squares", "most", "least")
@@ -104,7 +104,7 @@ def _read_lazy(lazy: Lazy, columns: Sequence[str], weight: str | None, domain: D
     totals = [nw.len().alias(rows)]
     chosen = lazy.select(*columns)
     if weight is not None:
-        design = scale.scaled(nw.col(weight).cast(nw.Float64))
+        design = nw.col(weight).cast(nw.Float64) / scale
         copies = [design.alias(mass), (design * design).alias(squares), design.alias(most), design.alias(least)]
         chosen = lazy.select(*columns, *copies)
         totals += [nw.col(mass).sum(), nw.col(squares).sum(), nw.col(most).max(), nw.col(least).min()]

@@ -113,7 +113,7 @@ def rows_table(fit: Fit, codes: Codes, *, added: bool = False) -> Reals:
     """The table of rows given as block codes, with ``added`` of the fitted rows and these together."""
     cells = tally(codes[:, 0], None, fit.roles.blocks.levels[0])
     if added:  # a new row has the weight 1, beside the raw design weights of the others
-        cells = cells + fit.table.tables([(0,)], fit.roles.blocks.levels)[0] * fit.weight_scale.mean
+        cells = cells + fit.problem.cells().ravel() * fit.weight_scale
     return _shaped(fit, cells)
 
 

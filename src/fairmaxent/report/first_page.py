@@ -167,9 +167,8 @@ def _model(report: Report) -> Section:
         )
         return _answer("model", question, lines)
     if estimate is None:
-        why = "" if report.not_estimated is None else f" The reason: {report.not_estimated}."
         asked = Option("estimate", "weights" if report.mode == "weights" else "rows")
-        parts = ("This was not estimated for this fit. To estimate it, fit again with ", asked, f".{why}")
+        parts = ("This was not estimated for this fit. To estimate it, fit again with ", asked, ".")
         return _answer("model", question, (report.source.front_door.said(parts),))
     trained = "new rows" if estimate.output == "rows" else "weighted rows"
     compared, more = _first(list(expected_lines(estimate, ["by_predictions"])), _GROUPINGS, "rate")

@@ -101,7 +101,6 @@ class Report:
     seed: int | None  # of the new rows; None: not known, or nothing is random
     source: Source
     advice: str | None  # what to try if a model's decisions are expected to stay less fair than wanted
-    not_estimated: str | None  # why it is not known how a model will decide; None: it is known, or nobody asked
     promise: str | None  # of a private fit; None: there is no such promise
     call: str
     versions: dict[str, str]
@@ -187,7 +186,7 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
     data = checked_data(fit, request.data)
     delivered = deliver(fit, request.delivered, mode=mode, iid=iid, seed=request.seed)
     source = Source() if request.source is None else request.source
-    door, columns, missing = source.front_door, shares.marginals(fit), certificate.not_estimated
+    door, columns = source.front_door, shares.marginals(fit)
     estimate, advice = certificate.estimate, None
     unfair = [] if estimate is None else less_fair(estimate.after, certificate.wanted_of_decisions)
     if estimate is not None and unfair:
@@ -227,7 +226,6 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         seed=delivered.seed,
         source=source,
         advice=advice,
-        not_estimated=None if missing is None or not missing.why else door.said(missing.why),
         promise=None if certificate.privacy is None else promise(certificate.privacy),
         call=call(fit, delivered, source),
         versions={"python": platform.python_version()} | {name: version(name) for name in libraries},

@@ -9,7 +9,7 @@ from dataclasses import replace
 from fairmaxent.document import Block, Code, Document, Listing, Note, Paragraph, Section, Table
 from fairmaxent.document.words import counted, percent
 from fairmaxent.errors import BASE_SHARE
-from fairmaxent.fit.estimate import ModelEstimate
+from fairmaxent.fit.facts import ModelEstimate
 from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.statements import cost_blocks, decisions_table, expected_lines, rate_text
 from fairmaxent.report.first_page import first_page

@@ -11,7 +11,6 @@ from fairmaxent.document.html import heat_map
 from fairmaxent.document.words import counted, percent, rounded
 from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fairness.rates import group_shares, group_table, outcome_axis, outcome_rates
-from fairmaxent.fit.costs import row_counts
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_label
 from fairmaxent.report.delivered import unless_nan
@@ -81,7 +80,7 @@ def marginals(fit: Fit) -> tuple[Marginal, ...]:
 def groupings(fit: Fit) -> tuple[Grouping, ...]:
     """For each grouping the shares of its groups, then the rate of each favourable outcome in them."""
     measure = fit.certificate.measure
-    before, after, counts = fit.problem.data_table, fit.distribution.root_table, row_counts(fit.problem)
+    before, after, counts = fit.problem.data_table, fit.distribution.root_table, fit.problem.cells("rows")
     shown = []
     for name, axes in zip(map(measure.groups_of, measure.names), measure.groupings, strict=True):
         rows, outcome = group_table(counts, axes), fit.roles.attributes[outcome_axis(axes)]
