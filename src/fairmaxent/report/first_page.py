@@ -62,8 +62,8 @@ def _answer(
     key: str, question: str, lines: Sequence[str], table: Table | None = None, notes: Sequence[str] = ()
 ) -> Section:
     """One sentence as it is, several as a list; then a table, if numbers say it better, and what is said below it."""
-    said = Listing(tuple(lines)) if len(lines) > 1 else Paragraph("".join(lines))
-    return Section(key, question, question, (said, *([] if table is None else [table]), *map(Paragraph, notes)))
+    first = Listing(tuple(lines)) if len(lines) > 1 else Paragraph("".join(lines))
+    return Section(key, question, question, (first, *([] if table is None else [table]), *map(Paragraph, notes)))
 
 
 def _first(items: Sequence[Item], room: int, what: str) -> tuple[Sequence[Item], tuple[str, ...]]:
@@ -169,7 +169,7 @@ def _model(report: Report) -> Section:
     if estimate is None:
         asked = Option("estimate", "weights" if report.mode == "weights" else "rows")
         parts = ("This was not estimated for this fit. To estimate it, fit again with ", asked, ".")
-        return _answer("model", question, (report.source.front_door.said(parts),))
+        return _answer("model", question, (report.source.front_door.text_of(parts),))
     trained = "new rows" if estimate.output == "rows" else "weighted rows"
     compared, more = _first(list(expected_lines(estimate, ["by_predictions"])), _GROUPINGS, "rate")
     rows = tuple(

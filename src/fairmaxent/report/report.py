@@ -190,7 +190,7 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
     estimate, advice = certificate.estimate, None
     unfair = [] if estimate is None else less_fair(estimate.after, certificate.wanted_of_decisions)
     if estimate is not None and unfair:
-        remedy = door.said(remedy_remark(estimate, unfair[0]))
+        remedy = door.text_of(remedy_remark(estimate, unfair[0]))
         advice = f"Its decisions for {unfair[0]} are expected to be less fair than wanted{remedy}."
     libraries = sorted({"fairmaxent", "numpy", "narwhals", "scipy", fit.domain.library})
     return Report(
@@ -202,14 +202,14 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         distinct_rows=fit.table.distinct,
         columns=len(fit.domain.names),
         points=fit.domain.size,
-        alerts=tuple(map(door.said, cost_remarks(certificate))),
+        alerts=tuple(map(door.text_of, cost_remarks(certificate))),
         changed=tuple(changed_lines(certificate.costs)),
         costs=costs_of(fit, delivered, data),
         counting=counting(fit, delivered.table),
         wishes=tuple(wishes(fit)),
         rates=tuple(reached(fit, delivered)),
         means=tuple(mean_lines(certificate.means, fit.roles)),
-        warnings=(*absences(fit, delivered.table), *map(door.said, other_remarks(certificate))),
+        warnings=(*absences(fit, delivered.table), *map(door.text_of, other_remarks(certificate))),
         certificate=certificate,
         groupings=shares.groupings(fit),
         moves=shares.largest_moves(columns),

@@ -192,7 +192,7 @@ def _copies(report: Report) -> Blocks:
         "copy of a common row reveals little; a copy of a row that occurs only once may reveal something about a "
         "person.",
     )
-    yield Paragraph(report.source.front_door.said(parts))
+    yield Paragraph(report.source.front_door.text_of(parts))
 
 
 def _certificate(report: Report) -> Blocks:

@@ -23,7 +23,7 @@ class FrontDoor:
     where: str
     spell: Callable[[Option], str]
 
-    def said(self, parts: tuple[object, ...]) -> str:
+    def text_of(self, parts: tuple[object, ...]) -> str:
         """Join texts and options to one text."""
         return spelled(parts, self.spell)
 
