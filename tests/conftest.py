@@ -23,7 +23,7 @@ STARTING = {"chromium", "cluster", "spark", "site"}
 
 # Folders whose tests try models out, and files that compare numbers with those shown or recorded.
 TRYING = {"app", "cli", "evaluation", "fit", "fuzz", "relabelling", "report", "tests"}
-EXACT = {"test_docs.py", "test_version_2.py"}
+EXACT = {"test_docs.py"}
 
 REMEDY = estimate._remedy
 

@@ -129,7 +129,7 @@ def solved(groups, outcomes, epsilon, distortion, largest, seed) -> tuple[Dense,
 
 
 @programs
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_optimum_is_that_of_the_program_written_out(groups, outcomes, epsilon, distortion, largest, seed):
     frame, columns = small_table(groups, outcomes, seed), columns_of(groups)
     twin, wanted = solved(groups, outcomes, epsilon, distortion, largest, seed)

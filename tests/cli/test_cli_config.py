@@ -78,7 +78,7 @@ CASES = ABOUT_MODELS | {
     "declared": Case("domain.toml", "--domain domain.toml"),
     # reading the file
     "input_format": Case("parquet", "--input-format parquet"),
-    "sheet": Case(2, "--sheet 2"),
+    "sheet": Case("2", "--sheet 2"),
     "skip_lines": Case(1, "--skip-lines 1"),
     "skip_last": Case(9, "--skip-last 9"),
     "date_order": Case("dmy", "--date-order dmy"),
@@ -166,8 +166,7 @@ def test_a_key_is_read_as_the_typed_option_is(folder, key):
     case = CASES[key]
     others = {name: value for name, value in (BASE | QUIET | case.beside).items() if name != key and value is not None}
     in_file = understood(folder, others | {key: case.value})
-    typed = understood(folder, others, case.typed)
-    assert in_file | {key: str(in_file[key])} == typed | {key: str(typed[key])}  # the number of a sheet may be a text
+    assert in_file == understood(folder, others, case.typed)
     assert key in BASE | QUIET or in_file[key] != understood(folder, others)[key]
 
 

@@ -12,7 +12,7 @@ import fairmaxent
 from clifiles import ROLES, ROWS, biased_table, listing, run
 from fairmaxent import debias
 from fairmaxent.cli.group import group
-from fairmaxent.cli.output import formula_columns
+from fairmaxent.cli.output import formula_notes
 from fairmaxent.files.formats import read_table
 
 FAVOURED = [*ROLES, "--favourable", ">50K"]
@@ -136,10 +136,10 @@ TEXTS = ["-5", "+5.5", "-1,000.5", "-", "+", "", None, "a=b", "1-2", "-3 %", "-1
 
 def test_formulas_and_texts():
     for text in FORMULAS:
-        assert formula_columns(pl.DataFrame({"a": [text, "x"], "b": [1, 2]})) == ["a"]
-        assert formula_columns(pl.DataFrame({"a": pl.Series([text, "x"], dtype=pl.Categorical)})) == ["a"]
-        assert formula_columns(pl.DataFrame({text: [1]})) == [text]
-    assert formula_columns(pl.DataFrame({"a": TEXTS, "b": range(len(TEXTS))})) == []
+        for column in (pl.Series("a", [text, "x"]), pl.Series("a", [text, "x"], pl.Categorical), pl.Series(text, [1])):
+            (note,) = formula_notes([column, pl.Series("b", [1, 2])], "fair.csv", None)
+            assert f"in {column.name!r};" in note
+    assert formula_notes([pl.Series("a", TEXTS), pl.Series("b", range(len(TEXTS)))], "fair.csv", None) == ()
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

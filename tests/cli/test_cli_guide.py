@@ -1,10 +1,7 @@
 """Every command says what to type next, and what it prints can be typed as it stands."""
 
 import json
-import os
 import shlex
-import subprocess
-import sys
 
 import numpy as np
 import polars as pl
@@ -13,7 +10,7 @@ from click.testing import CliRunner
 
 from clifiles import ROLES, ROWS, biased_table, listing, run
 from fairmaxent.cli.group import group
-from fairmaxent.cli.next_step import free_name, next_step
+from fairmaxent.cli.options import next_step
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.reading import Reading
 
@@ -76,7 +73,7 @@ def test_what_was_given_is_used_and_repeated(folder):
     command = printed_command(run("inspect", "semicolons.txt", *given, *read).stdout)
     assert command[:6] == ["debias", "semicolons.txt", "--outcome", "income", "--favourable", ">50K"]
     run(*command, *QUICK, "--json")
-    rows = read_table("semicolons-fair.txt", Reading(missing=["cook", "?"])).frame  # of the same form as the table
+    rows = read_table("semicolons-fair.csv", Reading(missing=["cook", "?"])).frame  # of the same form as the table
     assert "race" not in rows.columns
     assert set(rows["job"]) == {"clerk", "nurse", None}
 
@@ -157,37 +154,12 @@ def test_a_missing_role_points_to_inspect(folder, name):
 # ---------------------------------------------------------------- names of files
 
 
-def test_names_are_free_and_like_the_table(folder):
-    assert free_name("data.csv", "fair", ".csv") == "data-fair.csv"
-    (folder / "data-fair.csv").write_text("mine")
-    assert free_name("data.csv", "fair", ".csv") == "data-fair-2.csv"
+def test_names_are_like_the_table(folder):
     biased_table().write_csv("d.tsv", separator="\t")
     biased_table().write_parquet("d.v1.parquet")
     for data, fair in (("d.tsv", "d-fair.tsv"), ("d.v1.parquet", "d.v1-fair.parquet")):
         command = printed_command(run("inspect", data).stdout)
         assert command[command.index("-o") + 1] == fair
-
-
-@pytest.mark.parametrize("shape", ["-m", "a script"])
-@pytest.mark.process
-def test_the_program_is_named_as_it_was_called(folder, shape):
-    """In an environment that is not active, its name alone would not be found."""
-    typed = f"{shlex.quote(sys.executable)} -m fairmaxent"
-    if shape == "a script":
-        (folder / "bin").mkdir()
-        script = folder / "bin" / "fairmaxent"
-        script.write_text(f"#!{sys.executable}\nfrom fairmaxent.cli import main\nmain()\n")
-        script.chmod(0o755)
-        typed = "bin/fairmaxent"
-    environment = {**os.environ, "PATH": "/usr/bin:/bin"}
-    pl.DataFrame(TABLES["plain"]).write_csv("t.csv")
-
-    def shell(line):
-        return subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True, env=environment).stdout
-
-    line = shell(f"{typed} inspect t.csv").splitlines()[-1].strip()
-    shell(f"{line} --estimate none")
-    assert (folder / "t-fair.csv").exists()
 
 
 def test_names_that_cannot_be_typed_are_not_printed():

@@ -133,15 +133,19 @@ def test_a_domain_is_drafted_and_can_be_used(files):
         (["--epsilon", 1, "-o", "new.csv"], 3, "needs a declared domain"),
         (["--epsilon", 1, "--domain", "domain.toml"], 2, "spends its budget each time"),
         (["--epsilon", 0, "--domain", "domain.toml", "-o", "new.csv"], 3, "--epsilon is 0.0; it must be a positive"),
-        (["--epsilon", 1, "--domain", "domain.toml", "-o", "x.csv", "--like-input"], 2, "copies the form of your file"),
-        (["--epsilon", 1, "--domain", "domain.toml", "--report", "r.md", "--evaluate"], 2, "without noise"),
-        (["--delta", "1e-6"], 2, "--delta is for a private fit"),
-        (["--epsilon", 1, "--domain", "domain.toml", "--mode", "weights", "-o", "x.csv"], 2, "about your own rows"),
+        (["--epsilon", 1, "--domain", "domain.toml", "-o", "x.csv", "--like-input"], 2, "--like-input cannot go"),
+        (["--epsilon", 1, "--domain", "domain.toml", "--report", "r.md", "--evaluate"], 2, "--evaluate cannot go"),
+        (["--delta", "1e-6"], 2, "--delta is for --epsilon; add --epsilon"),
+        (
+            ["--epsilon", 1, "--domain", "domain.toml", "--mode", "weights", "-o", "x.csv"],
+            2,
+            "--mode weights cannot go",
+        ),
         (["--epsilon", 1, "--domain", "domain.toml", "--weight", "age", "-o", "x.csv"], 3, "no design weights"),
         (["--epsilon", 1, "--domain", "domain.toml", "--detail", "rows", "-o", "x.csv"], 3, "exact values"),
         (["--domain", "domain.toml", "--bins", "8"], 3, "leave --bins out"),
         (["--domain", "nowhere.toml"], 5, "cannot read the domain"),
-        (["--release", "--mode", "weights", "-o", "x.csv"], 2, "about your own rows"),
+        (["--release", "--mode", "weights", "-o", "x.csv"], 2, "--mode weights cannot go together with --"),
     ],
 )
 def test_refusals(files, args, code, why):
@@ -151,9 +155,9 @@ def test_refusals(files, args, code, why):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("levels = 3", r"\[levels\] must have a list"),
-        ("[levels]\nsex = 'f'", r"\[levels\] must have a list"),
-        ("missing = 'sex'", "missing must be a list"),
+        ("levels = 3", "levels is 3; give a list for each column"),
+        ("[levels]\nsex = 'f'", "give a list for each column"),
+        ("missing = 3", "list the columns that can have missing"),
         ("draft = 1", "draft must be true or false"),
         ("[level]\nsex = ['f']", "unknown key 'level'"),
         ("[edges]\nage = [3, 1]", "ascending"),

@@ -1,12 +1,14 @@
 """``fairmaxent reproduce`` and ``fairmaxent demo``, from the command to the files."""
 
 import html.parser
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 import fairmaxent
+from fairmaxent import datasets
 from fairmaxent.cli.group import group
 from fairmaxent.experiments import cells, reproduce
 
@@ -65,7 +67,10 @@ def test_what_is_missing_is_said_before_the_work(small_plan, tmp_path, monkeypat
     assert not (tmp_path / "out").exists()
 
 
-def test_demo_leaves_data_rows_model_and_report(tmp_path):
+def test_demo_leaves_data_rows_model_and_report(tmp_path, monkeypatch):
+    adult = datasets.load("adult", library="polars")
+    few = replace(adult, frame=adult.frame[::24])
+    monkeypatch.setattr(datasets, "load", lambda *_, **__: few)
     folder = tmp_path / "demo"
     done = run("demo", "--out", folder)
     assert done.exit_code == 0, done.output
@@ -77,8 +82,8 @@ def test_demo_leaves_data_rows_model_and_report(tmp_path):
     assert command == "  fairmaxent inspect your-table.csv"
     fair = pd.read_csv(folder / "fair.csv")
     rates = (fair["income"] == ">50K").groupby(fair["sex"]).mean()
-    assert rates.min() / rates.max() > 0.999
-    assert len(fair) == 48_842
+    assert rates.min() / rates.max() > 0.99
+    assert len(fair) == len(few.frame)
     assert fairmaxent.load(folder / "model.fme").certificate.achieved["statistical_rate"]["sex"] == pytest.approx(1)
     again = run("demo", "--out", folder)
     assert again.exit_code == 5

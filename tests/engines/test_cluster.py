@@ -335,16 +335,6 @@ def test_top_up_and_a_saved_model(both, tmp_path):
     pd.testing.assert_frame_equal(taken.sample(50, random_state=1), loaded.sample(50, random_state=1))
 
 
-def test_a_closed_client_is_named(cluster):
-    table = frame()[["y", "z"]]
-    with distributed.Client(cluster.scheduler.address, set_as_default=True):
-        fit = debias(parted(table, 1), **ROLES)
-    with pytest.raises(InputError, match="its client is closed; fit again"):
-        fit.sample(3)
-    with pytest.raises(InputError, match="the table has no rows"):
-        debias(parted(table, 1).query("y == 'never'"), **ROLES)
-
-
 # ---------------------------------------------------------------- on the command line
 
 

@@ -86,17 +86,6 @@ def test_batches_in_every_format(fit, folder, name):
     assert written.equals(pl.concat(fit.sample_batches(300, size=70)).select(written.columns))
 
 
-def test_what_stops_the_batches_leaves_no_file(fit, folder):
-    def broken():
-        yield from fit.sample_batches(100, size=60)
-        raise KeyboardInterrupt
-
-    before = listing(folder)
-    with pytest.raises(KeyboardInterrupt), Staging(["fair.parquet"]) as staging:
-        staging.write_table(as_lazy(broken()), "fair.parquet")
-    assert listing(folder) == before
-
-
 # ---------------------------------------------------------------- the command line
 
 

@@ -46,7 +46,7 @@ def test_a_rate_of_next_to_nothing_is_refused(option, rate):
 
 
 def test_a_share_of_next_to_nothing_is_refused():
-    with pytest.raises(TargetError, match="smallest share"):
+    with pytest.raises(TargetError, match="the smallest is 1e-08"):
         debias(DIAGONAL, "y", "z", target={"z": {"p": 1e-12, "q": 0.5, "s": 0.5}})
 
 

@@ -17,7 +17,7 @@ from frame_calls import LEVELS, LIBRARIES, calls, framed, mostly, plain_tables, 
 from hypothesis import given, seed
 from hypothesis import strategies as st
 
-from fairmaxent import FairMaxEntError, debias, evaluate, inspect, load, rake
+from fairmaxent import FairMaxEntError, debias, evaluate, load, rake
 
 
 def is_plain(cells):
@@ -126,7 +126,7 @@ def stored(fit):
             raise AssertionError("an honest file is refused") from problem
 
 
-# ---------------------------------------------------------------- rake, evaluate, inspect
+# ---------------------------------------------------------------- rake, evaluate
 
 TABLES = st.one_of(plain_tables(), plain_tables(), tables())
 SHARES = st.sampled_from([0.5, 0.3, 0.2, 0.1, 1.0, 0.0, 1e-9, -1, math.nan, "x", 40, 1000])
@@ -140,13 +140,6 @@ EVALUATE = {
     "secrets": mostly([None, None, "z", ["y", "z"]], ["nobody", 3]),
     "parts": mostly([None, None, [["y"], ["z"]]], [[["y", "a"], ["z"]], [["y"], ["y"]], "yz", [[], []]]),
     "attacks": mostly([20, 1], [0, "x"]),
-}
-INSPECT = {
-    "outcome": mostly([None, "y", "y"], ["a", "nobody", 3]),
-    "protected": mostly([None, "z", "z"], [["z", "z2"], "y", []]),
-    "favourable": mostly([None], ["yes", "p", 1, ["yes", "no"]]),
-    "groups": mostly(["each", "joint"], ["all"]),
-    "confidence": mostly([0.95, 0.5], [1.0, "x"]),
 }
 
 
@@ -226,22 +219,3 @@ def test_evaluate(rows, library, asked):
             shared = [name for name in real if name in new]
             people = set(zip(*(real[name] for name in shared), strict=True))
             assert copies == sum(row in people for row in zip(*(new[name] for name in shared), strict=True))
-
-
-@seed(SEED)
-@generated(0.1)
-@given(table=TABLES, library=LIBRARIES, asked=st.fixed_dictionaries(INSPECT))
-def test_inspect(table, library, asked):
-    frame = framed(table, library)
-    if frame is None:
-        return
-    with ends_well():
-        look = inspect(frame, **asked)
-        assert str(look)
-        assert look.to_dict()["rows"] == len(table["y"])
-        assert len(look.to_frame()) == len(table)
-        if look.outcome == "y" and look.protected == ("z",) and is_plain(table["y"]) and is_plain(table["z"]):
-            rows = pd.DataFrame({"y": table["y"], "z": table["z"], "weight": 1.0})
-            shares, rate = rates_by_hand(rows, "y", look.favourable or sorted(set(table["y"])))
-            assert look.groupings[0].representation.value == pytest.approx(shares)
-            assert look.groupings[0].statistical.value == pytest.approx(rate)

@@ -11,11 +11,10 @@ from click.core import ParameterSource
 
 from fairmaxent.cli.config import option_values
 from fairmaxent.cli.debias import debias_command as debias
-from fairmaxent.cli.evaluate import EvaluateOptions
 from fairmaxent.cli.group import group
-from fairmaxent.cli.next_step import options_from
-from fairmaxent.cli.options import RecordOption
-from fairmaxent.cli.output import FilingOptions, OutputOptions
+from fairmaxent.cli.judging import EvaluateOptions
+from fairmaxent.cli.options import RecordOption, options_from
+from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.rake import RakeOptions
 from fairmaxent.cli.rake import rake_command as rake
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
@@ -26,7 +25,7 @@ from fairmaxent.options import OptionInfo, typed_options
 from fairmaxent.report.source import FrontDoor
 
 # The first that has an option of a name counts.
-_RECORDS = (Request, OutputOptions, FilingOptions, ReadingOptions, DomainOptions, RakeOptions, EvaluateOptions)
+_RECORDS = (Request, OutputOptions, ReadingOptions, DomainOptions, RakeOptions, EvaluateOptions)
 _TYPED = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 
 
@@ -170,7 +169,7 @@ def meaningful(command: click.Command, values: Mapping[str, Any]) -> dict[str, A
 
 KEPT = KEEP_COLUMNS.name
 READING_NAMES = tuple(field.name for field in fields(ReadingOptions) if field.name != "drop")
-FILING_NAMES = tuple(field.name for field in fields(FilingOptions))
+FILING_NAMES = ("title", "author", "purpose")
 
 
 @cache

@@ -16,7 +16,7 @@ from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.config import declared
 from fairmaxent.cli.debias import debias_command as debias
 from fairmaxent.cli.inspect import inspect_command as inspect
-from fairmaxent.cli.next_step import outputs
+from fairmaxent.cli.options import outputs
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
 from fairmaxent.cli.request import REQUEST_NAMES, AskedOptions, RoleOptions
@@ -199,7 +199,7 @@ class Scenario:
             wanted = options.record(OutputOptions)
             replace(wanted, report="report.html").check("-")  # there always is one
             asked.check(options.context, roles)
-        text = text if asked.private or asked.releases else None
+        text = text if asked.has("epsilon") or asked.has("release") else None
         declaration = declared(text, "The list of public values") if text else None
         source = table.file(options.drop, texts=declaration.texts if declaration else ())
         return cls(
@@ -224,9 +224,8 @@ class Scenario:
     @property
     def needs_rows_in_memory(self) -> bool:
         """Whether the rows of a Parquet file have to be read: relabelling writes each several times."""
-        return (self.asked.relabels and self.wanted.mode == "weights") or (
-            self.asked.releases and self.domain_text is None
-        )
+        asked, weighs = self.asked, self.wanted.mode == "weights"
+        return (weighs and asked.has("relabel")) or (self.domain_text is None and asked.has("release"))
 
     @property
     def file(self) -> TableFile:
@@ -251,12 +250,17 @@ class Readings:
     """The rows in codes: the newest reading, and the newest private one, whose noise is paid for only once."""
 
     def __init__(self) -> None:
-        self._newest: dict[bool, tuple[object, Reading]] = {}  # by whether it is private
+        self._newest: dict[bool, tuple[str, Reading]] = {}  # by whether it is private
         self.spent: list[str] = []  # the budget of each private look, as text
 
     def get(self, scenario: Scenario, request: Request, *, spend: bool) -> Reading:
         """Read the rows, unless they are there; a new private look needs leave to ``spend`` its budget."""
-        key, private = _key(scenario, request), request.privacy is not None
+        private = request.privacy is not None
+        # All that the reading depends on.
+        roles = (request.outcome, request.also_names, request.protected_names, request.within_names, request.weight)
+        columns = (scenario.options.drop, scenario.columns_as, scenario.domain_text, request.detail, request.release)
+        more = (scenario.needs_rows_in_memory, sorted(request.named_columns))
+        key = repr((roles, columns, (replace(request.privacy), request.forbid) if request.privacy else more))
         newest = self._newest.get(private)
         if newest is not None and newest[0] == key:
             return newest[1]
@@ -275,15 +279,6 @@ class Readings:
             raise
         self._newest[private] = key, data
         return data
-
-
-def _key(scenario: Scenario, request: Request) -> object:
-    """All that the reading depends on."""
-    roles = (request.outcome, request.also_names, request.protected_names, request.within_names, request.weight)
-    columns = (scenario.options.drop, scenario.columns_as, scenario.domain_text, request.detail, request.release)
-    if request.privacy is not None:
-        return repr((roles, columns, replace(request.privacy), request.forbid))
-    return repr((scenario.needs_rows_in_memory, roles, columns, sorted(request.named_columns)))
 
 
 @dataclass(frozen=True, eq=False)

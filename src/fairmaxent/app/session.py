@@ -177,7 +177,7 @@ class Session:
                 "command": command_text(fitted),
                 "python": python_text(fitted),
                 "seconds": seconds,
-                "spent": self._readings.spent if scenario.asked.private else [],
+                "spent": self._readings.spent if scenario.asked.has("epsilon") else [],
             }
         )
         with self._lock:

@@ -8,12 +8,12 @@ from typing import Any
 
 from fairmaxent.app.page_options import FILING_NAMES, IN_APP, page_options
 from fairmaxent.app.scenario import Fitted, OpenedTable
-from fairmaxent.cli.debias import make_report, make_result
-from fairmaxent.cli.next_step import command_line
-from fairmaxent.cli.output import FilingOptions, OutputOptions
+from fairmaxent.cli.options import command_line
+from fairmaxent.cli.output import OutputOptions, source_of
 from fairmaxent.cli.rake import RakeOptions, rake_command
 from fairmaxent.cli.rake import make_report as make_raking_report
-from fairmaxent.cli.reading import DomainOptions, source_of
+from fairmaxent.cli.reading import DomainOptions
+from fairmaxent.cli.result import make_report, make_result
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError
 from fairmaxent.files.formats import read_table
@@ -42,7 +42,7 @@ def named(fitted: Fitted) -> OutputOptions:
     return replace(
         scenario.wanted,
         output=_WHATS[scenario.wanted.mode][1].join(table.rsplit("-fair", 1)),
-        like_input=like_input and not scenario.asked.private,
+        like_input=like_input and not scenario.asked.has("epsilon"),
         estimate=fitted.estimated,
         model=model,
         report=report,
@@ -144,8 +144,7 @@ def take(fitted: Fitted, folder: Path, progress: Progress) -> list[dict[str, Any
             fitted.fit, source, wanted, staging, lambda stage, share: progress(stage, 0.1 + 0.5 * share)
         )
         progress("writing the report", 0.6)
-        filing = scenario.options.record(FilingOptions)
-        make_report(result, wanted, filing, staging, _origin(scenario.table, scenario.columns_as, command))
+        make_report(result, wanted, staging, _origin(scenario.table, scenario.columns_as, command))
         progress("writing the report", 0.95)
     if domain is not None:
         Path(domain).write_text(scenario.domain_text or "", encoding="utf-8")
@@ -170,7 +169,6 @@ def _files(whats: Mapping[str | None, str]) -> list[dict[str, Any]]:
 
 # ---------------------------------------------------------------- known margins
 
-_AS_INFERRED = DomainOptions()
 _RAKING = ("weight", "bounds", "relax", "replicates", "random_state", "weight_name", *FILING_NAMES)
 _SLACK = 1e-6  # how far shares may be from adding up to 1
 
@@ -215,8 +213,8 @@ def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress:
     with Staging(wanted.targets, force=True) as staging:
         form = source.form if like_input else None
         staging.write_table(raking.weigh(source.frame, name=wanted.weight_name), paths["output"], form=form)
-        origin = _origin(table, _AS_INFERRED, command)
-        make_raking_report(raking, wanted, options.record(FilingOptions), staging, origin, source)
+        origin = _origin(table, DomainOptions(), command)
+        make_raking_report(raking, wanted, staging, origin, source)
     certificate = raking.certificate
     return {
         "levels": plain_json(

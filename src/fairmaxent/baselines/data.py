@@ -9,13 +9,12 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, cells_of, check_count, check_seed, generator
 from fairmaxent.data.roles import Roles, check_roles, read_columns
-from fairmaxent.data.table import Blocks, Reals, Table, tally
+from fairmaxent.data.table import Blocks, Codes, Reals, Table, tally
 from fairmaxent.engines.rows import read_domain
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.weights import reweigh
@@ -56,7 +55,7 @@ class CodedData:
         return self.roles.blocks
 
     @cached_property
-    def cells(self) -> NDArray[np.integer]:
+    def cells(self) -> Codes:
         """The cell (y, z) of each row."""
         return np.asarray(self.table.codes[:, 0][self.table.inverse])
 

@@ -1,7 +1,5 @@
 """TOML files: options by the same names as on the command line, which takes precedence, and declared domains."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import re
@@ -10,22 +8,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from fairmaxent.cli.options import RecordOption
+from fairmaxent.cli.options import CONFIG, RecordOption
 from fairmaxent.cli.values import FILE, NUMBER, Value, fits
+from fairmaxent.data.declaration import Declaration
 from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import InputError, StorageError, did_you_mean
+from fairmaxent.files.reading import reason_of
 from fairmaxent.plain_text import escaped_toml
 
-if TYPE_CHECKING:
-    from fairmaxent.data.declaration import Declaration
-
-CONFIG = "fairmaxent.config"  # where a context keeps the path of the config file
-CONFIG_KEYS = "fairmaxent.config_keys"  # and which options it sets, also of other commands
 _LONGEST = 60  # characters of a value in a message
+_PLAIN: dict[str, tuple[str, Any]] = {  # what options of these types take, in words and as a shape
+    "boolean": ("true or false", bool),
+    "integer": ("a whole number", int),
+    "integer range": ("a whole number", int),
+    "float": ("a number", NUMBER),
+}
 _DEEPEST = 100  # a.b.c… takes memory by the square of its length
 
 
@@ -34,9 +35,7 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     if path is None:
         return
     ctx.meta[CONFIG] = path
-    values = {_name(ctx.command, key): value for key, value in _read(path, "config file").items()}
-    ctx.default_map = option_values(ctx.command, values, path)
-    ctx.meta[CONFIG_KEYS] = frozenset(values)
+    ctx.default_map = option_values(ctx.command, _toml_values(_text(path, "config file"), path), path)
 
 
 def option_values(command: click.Command, values: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -55,22 +54,15 @@ def option_values(command: click.Command, values: Mapping[str, Any], where: str)
                 f"{where}: {name!r} cannot be set in a config file; pass {option.opts[-1]} on the command line"
             )
         if name in options:
-            taken[name] = _taken(option, value, where)
+            taken[option.name or ""] = _taken(option, value, where)
     return taken
 
 
-def _name(command: click.Command, key: str) -> str:
-    """The name of the option that a key spells: ``seed`` is ``random_state``."""
-    if key in _options(command) or "-" in key:  # names have underscores here, so that one file has one spelling
-        return key
-    for name, option in (*_options(command).items(), *_others().items()):
-        if f"--{key.replace('_', '-')}" in option.opts:
-            return name
-    return key
-
-
 def _options(command: click.Command) -> dict[str, click.Option]:
-    return {option.name or "": option for option in command.params if isinstance(option, click.Option)}
+    """The options of a command by their names, and as they are typed: ``seed`` is ``random_state``."""
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    typed = {flag.lstrip("-").replace("-", "_"): option for option in options for flag in option.opts}
+    return typed | {option.name or "": option for option in options}
 
 
 def _is_in_files(option: click.Option) -> bool:
@@ -92,7 +84,7 @@ def _others() -> dict[str, click.Option]:
 
 def config_keys() -> list[str]:
     """What a file may hold, for whatever command."""
-    return [name for name, option in _others().items() if _is_in_files(option)]
+    return list({option.name or "": None for option in _others().values() if _is_in_files(option)})
 
 
 def _taken(option: click.Option, value: Any, path: str) -> Any:
@@ -102,7 +94,9 @@ def _taken(option: click.Option, value: Any, path: str) -> Any:
         raise click.UsageError(f"{path}: {option.name} has a null character; remove it")
     if isinstance(value, str):  # is read as if it were typed
         return [value] if option.multiple and not isinstance(option.type, Value) else value
-    what, shape = _kind_of(option)
+    what, shape = _PLAIN.get(option.type.name, ("a text in quotes", [str] if option.multiple else ()))
+    if isinstance(option.type, Value):
+        what, shape = option.type.words, option.type.shape
     if not fits(value, shape):
         shown = on_one_line(repr(value))
         shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
@@ -113,26 +107,12 @@ def _taken(option: click.Option, value: Any, path: str) -> Any:
         raise click.UsageError(f"{path}: {option.name}: {problem}") from problem
 
 
-def _kind_of(option: click.Option) -> tuple[str, Any]:
-    """What an option takes, in words and as a shape; texts were taken before."""
-    if isinstance(option.type, Value):
-        return option.type.words, option.type.shape
-    if option.is_flag:
-        return "true or false", bool
-    if isinstance(option.type, click.types.IntParamType):
-        return "a whole number", int
-    if isinstance(option.type, click.types.FloatParamType):
-        return "a number", NUMBER
-    return "a text in quotes", [str] if option.multiple else ()
-
-
-def _read(path: str, what: str) -> dict[str, Any]:
+def _text(path: str, what: str) -> str:
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or getattr(problem, "reason", None) or problem
+        reason = reason_of(problem)
         raise StorageError(f"cannot read the {what} {path}: {reason}; check the path and its permissions") from problem
-    return _toml_values(text, path)
 
 
 def _toml_values(text: str, path: str) -> dict[str, Any]:
@@ -177,15 +157,6 @@ def toml(value: object) -> str:
 
 # ---------------------------------------------------------------- declared domains
 
-_SHAPES = {"draft": bool, "levels": {str: list}, "edges": {str: list}, "missing": [str]}
-_BY_COLUMN = "[{}] must have a list for each column, e.g. sex = ['Female', 'Male']"
-_MUST_BE = {
-    "draft": "draft must be true or false; remove the line once you have read the draft",
-    "levels": _BY_COLUMN.format("levels"),
-    "edges": _BY_COLUMN.format("edges"),
-    "missing": "missing must be a list of columns, e.g. missing = ['age']",
-}
-
 _HEAD = """\
 # The values that each column can have, for 'fairmaxent debias --epsilon 1 --domain'. This is a draft, made from your
 # table, and no part of it is protected: anyone who sees a private result may learn everything in this file. So each
@@ -199,25 +170,20 @@ draft = true"""
 
 def read_domain(path: str) -> Declaration:
     """Read a declared domain."""
-    return _declared(_read(path, "domain"), path)
+    return declared(_text(path, "domain"), path)
 
 
 def declared(text: str, path: str) -> Declaration:
     """The domain that a text declares; ``path`` is how messages name it."""
-    return _declared(_toml_values(text, path), path)
-
-
-def _declared(record: dict[str, Any], path: str) -> Declaration:
-    from fairmaxent.data.domain import Domain
-
-    for name, value in record.items():
-        if name not in _SHAPES:
-            raise InputError(f"{path} has the unknown key {name!r}; {did_you_mean(name, list(_SHAPES))}")
-        if not fits(value, _SHAPES[name]):
-            raise InputError(f"{path}: {_MUST_BE[name]}")
+    record, keys = _toml_values(text, path), ["draft", "levels", "edges", "missing"]
+    for name in record:
+        if name not in keys:
+            raise InputError(f"{path} has the unknown key {name!r}; {did_you_mean(name, keys)}")
     draft = record.pop("draft", False)
+    if not isinstance(draft, bool):
+        raise InputError(f"{path}: draft must be true or false; remove the line once you have read the draft")
     try:
-        return replace(Domain.declare(**record), draft=draft)
+        return replace(Declaration.of(**{"levels": {}, "edges": {}, "missing": (), **record}), draft=draft)
     except InputError as problem:
         raise InputError(f"{path}: ", problem) from problem
 

@@ -1,31 +1,30 @@
-"""``fairmaxent debias``: from a file to a fair one."""
+"""``fairmaxent debias``: from a file to a fair one, and ``fairmaxent demo``, which does that with a shipped table."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import shlex
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from fairmaxent.cli.next_step import NEXT, resolved
-from fairmaxent.cli.options import SectionedCommand, taking
-from fairmaxent.cli.output import FilingOptions, OutputOptions, filing_options, formula_notes, write_drawn
-from fairmaxent.cli.reading import DomainOptions, ReadingOptions, source_of, table_command, unchanged
+from fairmaxent.cli.options import NEXT, SectionedCommand, next_step, resolved, taking
+from fairmaxent.cli.output import OutputOptions, source_of
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command, unchanged
 from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
-from fairmaxent.cli.terminal import as_json, bar, echo
+from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError, StorageError, first_line
 from fairmaxent.files.reading import STANDARD, TableFile
-from fairmaxent.files.write import Staging
-from fairmaxent.progress import Progress, silent
+from fairmaxent.files.write import Staging, write_table
+from fairmaxent.privacy.refusals import about_exact_rows
 
 if TYPE_CHECKING:
-    from fairmaxent.cli.result import Result
-    from fairmaxent.fit.fit import Fit
-    from fairmaxent.report import Source
+    pass
 
 _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
 
@@ -34,7 +33,6 @@ _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
     role_options,
     request_options,
     taking(OutputOptions, "wanted"),
-    filing_options,
     cls=SectionedCommand,
     epilog="Without -o, --model, --report and --pdf nothing is written; the rates before and after are shown.",
 )
@@ -44,7 +42,6 @@ def debias_command(
     roles: RoleOptions,
     asked: AskedOptions,
     wanted: OutputOptions,
-    filing: FilingOptions,
     columns_as: DomainOptions,
     reading: ReadingOptions,
 ) -> None:
@@ -53,14 +50,15 @@ def debias_command(
     \b
     fairmaxent debias census.csv --outcome income --protected sex,race -o fair.csv
     """
-    from fairmaxent.cli.result import after_debias, result_record, result_text
+    from fairmaxent.cli.result import after_debias, make_report, make_result, result_record, result_text
     from fairmaxent.fit.pipeline import fit_frame
 
     wanted.check(data)
     asked.check(ctx, roles)
-    _check(asked, wanted)
+    if asked.has("epsilon") and not wanted.targets:
+        raise click.UsageError("a private fit spends its budget each time; name what to keep: -o, --model or --report")
     asked = asked if wanted.mode == "weights" else asked.with_seed()
-    repeat = resolved(ctx, seed=asked.random_state)
+    repeat = resolved(ctx, seed=asked.values["random_state"])
     on_cluster = wanted.scheduler is not None
     folders = [wanted.output] if on_cluster and wanted.output is not None else []
     files = [target for target in wanted.targets if target not in folders]
@@ -84,133 +82,29 @@ def debias_command(
         with bar("writing"):
             if on_cluster:
                 _ = result.before  # it asks the rows, which are out of reach once the client is closed
-            make_report(result, wanted, filing, staging, origin)
+            make_report(result, wanted, staging, origin)
             if wanted.output == STANDARD and result.frame is not None:  # last, because stdout cannot be taken back
                 wanted.write(result.frame, source, staging)
-    if not on_cluster:
-        table = fit.domain if result.frame is None else result.frame
-        formulas = formula_notes(table, wanted.output, wanted.output_format)
-        result = replace(result, written_notes=(*result.written_notes, *formulas))
     if wanted.as_json:
-        echo(as_json(result_record(result, wanted)))
+        echo(json_record(result_record(result, wanted)))
     else:
         following = ctx.meta.get(NEXT) or after_debias(data, wanted, repeat, result)
         echo(result_text(result, wanted, following), err=wanted.output == STANDARD)
-
-
-def _check(asked: AskedOptions, wanted: OutputOptions) -> None:
-    """Refuse outputs that do not go with what was asked for, before any work is done."""
-    if (asked.private or asked.releases) and wanted.mode != "rows":
-        raise click.UsageError(
-            f"--mode {wanted.mode} is about your own rows; with --epsilon or --release, draw new ones"
-        )
-    if asked.private and wanted.evaluate:
-        raise click.UsageError(
-            "--evaluate compares with your rows without noise, so a private report cannot have it; judge the drawn "
-            "rows with 'fairmaxent evaluate', and keep the answer to yourself"
-        )
-    if asked.private and wanted.like_input:
-        raise click.UsageError(
-            "--like-input copies the form of your file, such as its encoding, which a private table cannot have; leave "
-            "it out"
-        )
-    if asked.private and not wanted.targets:
-        raise click.UsageError(
-            "a private fit spends its budget each time; name what to keep with -o, --model or --report"
-        )
-    if wanted.scheduler is not None and (asked.private or asked.relabels):
-        raise click.UsageError(
-            "--epsilon and --relabel need the rows in memory, but with --scheduler they stay on the cluster"
-        )
 
 
 def _opened(
     data: str, asked: AskedOptions, wanted: OutputOptions, columns_as: DomainOptions, reading: ReadingOptions
 ) -> tuple[TableFile, bool]:
     """The table, and whether it stays on disk."""
-    from fairmaxent.privacy.refusals import about_exact_rows
-
     if wanted.scheduler is not None:
         return reading.without_dropped(_open_parquet(data)), False
     # Relabelling writes each row several times, so all of them must be in memory.
-    relabelled = asked.relabels and wanted.mode == "weights"
-    scanned = None if relabelled or (asked.releases and columns_as.declared is None) else reading.scan(data)
+    relabelled = asked.has("relabel") and wanted.mode == "weights"
+    scanned = None if relabelled or (asked.has("release") and columns_as.declared is None) else reading.scan(data)
     if scanned is not None:
         return scanned, True
-    with about_exact_rows() if asked.private else contextlib.nullcontext():
+    with about_exact_rows() if asked.has("epsilon") else contextlib.nullcontext():
         return reading.read(data, texts=columns_as.texts), False
-
-
-def make_result(
-    fit: Fit, source: TableFile, wanted: OutputOptions, staging: Staging, progress: Progress = silent
-) -> Result:
-    """Write the model and the table; new rows of one that stays on disk or on a cluster are written as they are drawn.
-
-    A table for stdout is returned. What is made is measured the way the reader of the file would.
-    """
-    from fairmaxent.cli.result import Result
-    from fairmaxent.report.delivered import DrawnBatches, deliver
-
-    if wanted.model is not None:
-        fit.save(staging.path_for(wanted.model))
-    if wanted.output is None:
-        return Result(fit, source, fit.distribution.root_table)
-    count = fit.table.size if wanted.rows is None else wanted.rows  # of a private table, not even that is exact
-    seed, is_lazy = fit.request.random_state, source.frame.__class__.__name__ == "LazyFrame"
-    if wanted.scheduler is not None:
-        folder, readable = staging.path_for(wanted.output), wanted.readable_by_others
-        fit.write_sample(count, folder, iid=wanted.iid, readable_by_others=readable, progress=progress)
-        drawn = DrawnBatches(fit)
-        for part in sorted(folder.glob("*.parquet")):
-            drawn.add(load_library("pandas").read_parquet(part, columns=list(fit.roles.names)))
-        return Result(fit, source, drawn.table, count)
-    if is_lazy and wanted.mode == "rows":
-        drawn, form = DrawnBatches(fit), wanted.output_format
-        write_drawn(fit, count, staging, wanted.output, format=form, drawn=drawn, progress=progress, iid=wanted.iid)
-        made = drawn.delivered(iid=wanted.iid, seed=seed)
-        return Result(fit, source, made.table, made.rows, delivered=made)
-    given = None
-    if wanted.mode == "weights":
-        frame = fit.weigh(source.frame if source.whole is None else source.whole, name=wanted.weight_name)
-    else:
-        given = frame = fit.top_up() if wanted.mode == "top-up" else fit.sample(count, iid=wanted.iid)
-    made = deliver(fit, given, mode=wanted.mode, iid=wanted.iid, seed=seed)
-    notes = () if wanted.output == STANDARD and not is_lazy else wanted.write(frame, source, staging)
-    rows = fit.table.size if is_lazy and given is None else len(frame)
-    return Result(fit, source, made.table, rows, None if is_lazy else frame, made, written_notes=notes)
-
-
-def make_report(
-    result: Result, wanted: OutputOptions, filing: FilingOptions, staging: Staging, origin: Source | None
-) -> None:
-    """Write the report, if one is asked for; the other files are there, so that it can name their digests."""
-    from fairmaxent.report import build_report
-    from fairmaxent.report.source import written_file
-    from fairmaxent.report.writer import save_report
-
-    if origin is None:
-        return
-    files = {"Fair table": wanted.output, "Model": wanted.model}
-    written = tuple(
-        written_file(what, staging.path_for(path), name=path)
-        for what, path in files.items()
-        if path not in (None, STANDARD)
-    )
-    # The report on a private fit says nothing about the file's content.
-    exact = {"sha256": None} if result.private else {"reading": result.source.notes_spelled(origin.front_door.spell)}
-    report = build_report(
-        result.fit,
-        data=None if result.private else result.source.frame,
-        delivered=result.delivered,
-        mode=wanted.mode,
-        iid=wanted.iid,
-        seed=result.fit.request.random_state,
-        source=replace(origin, written=written, dropped=result.source.dropped, **exact),
-        evaluate=wanted.evaluate,
-        **asdict(filing),
-    )
-    for path in wanted.reports:
-        save_report(report, staging.path_for(path))
 
 
 # ---------------------------------------------------------------- on a Dask cluster, whose workers do the work
@@ -260,3 +154,43 @@ def _open_parquet(path: str) -> TableFile:
             f"cannot read {path} as parquet ({first_line(behind)}); with --scheduler a table is a Parquet file or a "
             "folder of them, at a path that the workers see too"
         ) from problem
+
+
+# ---------------------------------------------------------------- the demo
+
+_DEMO = "What is asked for: as many women as men, and the same share of each with a high income."
+
+
+@click.command()
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Folder for the files.",
+)
+@click.option("--force", is_flag=True, help="Replace existing files.")
+@click.pass_context
+def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001 (click passes it by name)
+    """Make the census table Adult, which comes with the package, fair to women and men.
+
+    Leaves adult.csv (the data), fair.csv (new rows), model.fme (the model) and report.html in the folder.
+    """
+    from fairmaxent import datasets
+
+    adult = datasets.load("adult", library="polars")
+    out.mkdir(parents=True, exist_ok=True)
+    table = out / "adult.csv"
+    write_table(adult.frame, table, force=force)
+    arguments = [str(table), "--outcome", adult.outcome, "--protected", "sex"]
+    arguments += ["--favourable", str(adult.favourable), "--representation-rate", "1"]
+    arguments += ["--seed", "0", *(["--force"] if force else [])]
+    arguments += ["-o", str(out / "fair.csv"), "--model", str(out / "model.fme"), "--report", str(out / "report.html")]
+    typed = ["fairmaxent", "debias", *arguments]
+    echo(f"{adult.description}\n\n{_DEMO}\n\n$ {shlex.join(typed)}\n")
+    ctx.find_root().obj = typed  # what the report says to repeat
+    why = f"open {out / 'report.html'} in a browser. Then begin with a table of yours; each command names the next"
+    live = next_step("move what is asked for, and see live who gains", ["app", str(table)])
+    ctx.meta[NEXT] = f"{live}\n\n{next_step(why, ['inspect', 'your-table.csv'])}"
+    with debias_command.make_context("debias", arguments, parent=ctx) as context:
+        debias_command.invoke(context)

@@ -5,7 +5,6 @@ A command's module is imported when it is called.
 
 import contextlib
 import importlib
-import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -14,14 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from fairmaxent.cli.terminal import echo, forget_stdout, was_interrupted
-from fairmaxent.errors import (
-    EvidenceError,
-    FairMaxEntError,
-    InfeasibleError,
-    SolverError,
-    StorageError,
-    did_you_mean,
-)
+from fairmaxent.errors import EvidenceError, FairMaxEntError, InfeasibleError, SolverError, StorageError
 from fairmaxent.plain_text import visible
 
 # One line each, so that --help needs to import none of them.
@@ -38,10 +30,10 @@ COMMANDS = {
     "reproduce": "Repeat the experiments of the paper.",
     "demo": "Try it: make the census table Adult fair, from start to finish.",
 }
-_MODULES = {
+_MODULES = {  # of commands that share one
     **dict.fromkeys(("sample", "verify", "report"), "models"),
-    **dict.fromkeys(("app", "demo", "reproduce"), "others"),
-}  # of commands that share one
+    **{"app": "group", "demo": "debias", **dict.fromkeys(("evaluate", "compare", "reproduce"), "judging")},
+}
 
 UNEXPECTED, USAGE, UNUSABLE, UNREACHABLE, UNREADABLE = 1, 2, 3, 4, 5
 INTERRUPTED = 130
@@ -91,14 +83,6 @@ class LazyGroup(click.Group):
         command.context_class = VisibleContext
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the nearest one."""
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise click.UsageError(f"no command {args[0]!r}; {did_you_mean(args[0], list(COMMANDS))}", ctx)
-        return super().resolve_command(ctx, args)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands, without importing them."""
         with formatter.section("Commands"):
@@ -107,10 +91,6 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a closed pipe ends it quietly, as other unix tools do."""
         try:
-            os.getcwd()
-        except FileNotFoundError as problem:  # no name means anything there
-            raise StorageError("the folder that you are in was removed; change to another one") from problem
-        try:
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
@@ -118,26 +98,17 @@ class LazyGroup(click.Group):
             ctx.exit(CLOSED_PIPE)
         return result
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,  # noqa: FBT001, FBT002 (click's own signature, as is **extra)
-        **extra: Any,
-    ) -> Any:
+    def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
         """Run, and end the process with one line and a code that means something."""
         given = list(sys.argv[1:] if args is None else args)
-        extra.setdefault("obj", ["fairmaxent", *given])  # what was typed: a report says how to repeat a run
+        extra = {"obj": ["fairmaxent", *given], **extra}  # what was typed: a report says how to repeat a run
         with _one_line(debug="--debug" in given):
-            code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
+            code = super().main(given, *more, **{**extra, "standalone_mode": False})
         sys.exit(code if isinstance(code, int) else 0)
 
 
 @click.group(
-    cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=_MEANINGS,
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_MEANINGS
 )
 @click.version_option(package_name="fairmaxent", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
@@ -146,6 +117,27 @@ def group(debug: bool) -> None:  # noqa: FBT001 (click passes it by name)
 
     Start with 'fairmaxent inspect data.csv': it says what to type next.
     """
+
+
+group.commands = dict.fromkeys(COMMANDS, group)  # only their names: click suggests the nearest
+
+
+@click.command()
+@click.argument("data", type=click.Path(readable=False), required=False, metavar="[DATA]")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; by default a free one.")
+@click.option("--no-browser", is_flag=True, help="Only print the address of the page, and do not open it.")
+def app_command(data: str | None, port: int, no_browser: bool) -> None:  # noqa: FBT001 (click passes it by name)
+    """Open a page in your browser: look at a table, move sliders, see who gains, and take the files.
+
+    The page is served on this computer only, and works offline. Nothing leaves the computer. Without DATA, choose a
+    file or an example on the page.
+
+    \b
+    fairmaxent app
+    fairmaxent app census.csv
+    """
+    # The app is made from the commands, so it is a layer above, and found by name.
+    importlib.import_module("fairmaxent.app").serve(data, port=port, browser=not no_browser, say=echo)
 
 
 @contextlib.contextmanager
@@ -161,7 +153,11 @@ def _one_line(*, debug: bool) -> Iterator[None]:
     except click.UsageError as problem:
         where = "fairmaxent" if problem.ctx is None else problem.ctx.command_path
         text = problem.format_message().strip()
-        _fail(f"{text}{'' if text.endswith(('.', '?', '!')) else '.'}{_hint(problem)} See '{where} --help'.", USAGE)
+        text += "" if text.endswith((".", "?", "!")) else "."
+        missing = problem.param if isinstance(problem, click.MissingParameter) else None
+        if missing is not None and missing.name in ("outcome", "protected"):
+            text += " 'fairmaxent inspect' proposes one for your table."
+        _fail(f"{text} See '{where} --help'.", USAGE)
     except click.ClickException as problem:
         _fail(problem.format_message(), problem.exit_code)
     except BaseException as problem:
@@ -175,13 +171,6 @@ def _one_line(*, debug: bool) -> Iterator[None]:
         if debug:
             echo("".join(traceback.format_exception(problem)), err=True)
         _fail(text, code)
-
-
-def _hint(problem: click.UsageError) -> str:
-    """Who does not know which columns to name is told where they are proposed."""
-    missing = problem.param if isinstance(problem, click.MissingParameter) else None
-    is_role = missing is not None and missing.name in ("outcome", "protected")
-    return " 'fairmaxent inspect' proposes one for your table." if is_role else ""
 
 
 def _interrupted() -> NoReturn:

@@ -1,30 +1,32 @@
 """``fairmaxent inspect``: what a table looks like, and what to do next."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import click
 
 from fairmaxent.cli.config import domain_text, toml, toml_section
-from fairmaxent.cli.next_step import after_inspection
-from fairmaxent.cli.options import taking
+from fairmaxent.cli.options import CONFIG, Tokens, given_options, next_step, outputs, repeated, taking
 from fairmaxent.cli.output import FORCE, JSON
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, refuse_overwriting, table_command
 from fairmaxent.cli.request import RoleOptions, proposed_role_options
-from fairmaxent.cli.terminal import as_json, bar, echo
-from fairmaxent.cli.values import NOTHING, as_typed
+from fairmaxent.cli.terminal import bar, echo, json_record
+from fairmaxent.cli.values import COLUMNS, NOTHING, RATE, as_typed
 from fairmaxent.data.domain import Domain
+from fairmaxent.data.levels import value_text
 from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import KEEP_COLUMNS, spelled
+from fairmaxent.files.reading import STANDARD, TableForm
 from fairmaxent.files.write import Staging, write_whole
+from fairmaxent.inspection import Inspection, inspect
+from fairmaxent.inspection.findings import inspection_text
+from fairmaxent.inspection.proposals import Role
 from fairmaxent.options import option
 
-if TYPE_CHECKING:
-    from fairmaxent.inspection import Inspection
-
+# Options that are repeated as they were given: how the file is read, and how columns are compared.
+_REPEATED = {field.name for kind in (ReadingOptions, DomainOptions) for field in fields(kind)} | {"groups", "weight"}
+_CHOICES = 6  # columns that are named to choose from
 _CONFIG = """\
 # Options of 'fairmaxent debias', with the same names. Rates may be "none", or by column in a section:
 # [representation_rate]
@@ -70,8 +72,6 @@ def inspect_command(
     fairmaxent inspect census.csv
     fairmaxent inspect census.csv --outcome income --protected sex,race
     """
-    from fairmaxent.inspection.findings import inspection_text
-
     for flag, path in (("--write-config", wanted.write_config), ("--write-domain", wanted.write_domain)):
         if path == "-":
             raise click.UsageError(f"{flag} needs the name of a file, not -")
@@ -96,7 +96,7 @@ def inspect_command(
             {"kind": hint.kind, "columns": hint.columns, "text": spelled(hint.parts, as_typed)}
             for hint in inspection.hints
         ]
-        echo(as_json({**inspection.to_dict(), "hints": hints, "reading": notes}))
+        echo(json_record({**inspection.to_dict(), "hints": hints, "reading": notes}))
     else:
         echo(inspection_text(inspection, as_typed, notes=notes))
     for path in written:
@@ -108,13 +108,11 @@ def inspect_command(
             err=wanted.as_json,
         )
     if not wanted.as_json:
-        echo(f"\n{after_inspection(ctx, data, inspection, config=wanted.write_config, form=table.form)}")
+        echo(f"\n{_next(ctx, data, inspection, config=wanted.write_config, form=table.form)}")
 
 
 def inspected(frame: Any, roles: RoleOptions, domain: Domain | None) -> Inspection:
     """Look at a table with the roles that were chosen."""
-    from fairmaxent.inspection import inspect
-
     return inspect(
         frame,
         roles.outcome or None,
@@ -157,10 +155,52 @@ def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions,
     plain = {name: value for name, value in options.items() if name not in sections and value not in (None, [], (), "")}
     lines = [_CONFIG, *(f"{name} = {toml(value)}" for name, value in plain.items())]
     if inspection.identifiers:
-        lines += [
-            "# To keep columns that look like identifiers:",
-            f"# {KEEP_COLUMNS.name} = {toml(inspection.identifiers)}",
-        ]
+        kept = f"{KEEP_COLUMNS.name} = {toml(inspection.identifiers)}"
+        lines += ["# To keep columns that look like identifiers:", f"# {kept}"]
     for name, values in {**sections, "order": columns_as.order or {}, "kinds": kinds}.items():
         lines += toml_section(name, values)
     return "\n".join(lines) + "\n"
+
+
+# ---------------------------------------------------------------- the next step
+
+
+def _next(ctx: click.Context, data: str, inspection: Inspection, *, config: str | None, form: TableForm) -> str:
+    """What to do after an inspection: choose what is not known yet, or make the table fair."""
+    options: Tokens = [*_roles(ctx, inspection), *given_options(ctx, _REPEATED)]
+    # Columns of a few texts first: numbers rarely name groups of people.
+    columns = sorted(inspection.columns, key=lambda column: column.kind == "numeric")
+    few = [column.name for column in columns if 2 <= column.levels <= 10 and not column.identifier]
+    choices: tuple[tuple[Role, str, list[str]], ...]
+    choices = (("outcome", "outcome", []), ("protected", "groups to compare", few))
+    for role, what, others in choices:
+        if getattr(inspection, role):
+            continue
+        names = [*(str(proposal.value) for proposal in inspection.proposed(role)), *others]
+        names = [name for name in names if name != inspection.outcome]
+        why = f"choose the {what} with --{role}"
+        if not names:
+            return next_step(why)
+        if len(names) > 1:
+            why += f" ({', '.join(names[:_CHOICES])}{', …' * (len(names) > _CHOICES)})"
+        example = COLUMNS.typed(names[:1]) if role == "protected" else names[:1]
+        return next_step(f"{why}, for example", ["inspect", data, *options, *repeated(f"--{role}", example)])
+    options = options if config is None else ["--config", config]
+    piped = ", with the same table on stdin" if data == STANDARD else ""
+    sizes = ""
+    if "--representation-rate" in options:
+        sizes = " (this also makes groups equally large; to keep their sizes, leave out --representation-rate)"
+    return next_step(
+        f"make the table fair, with a report{piped}{sizes}", ["debias", data, *options, *outputs(data, form)]
+    )
+
+
+def _roles(ctx: click.Context, inspection: Inspection) -> Iterator[str | None]:
+    """The roles, and equal group sizes but for columns that have tiny groups, unless a config file says what to do."""
+    rate = inspection.representation_rate
+    has_rate = any(rate.values()) if isinstance(rate, Mapping) else rate is not None
+    has_rate = has_rate and CONFIG not in ctx.meta and inspection.outcome is not None
+    yield from repeated("--outcome", [] if inspection.outcome is None else [inspection.outcome])
+    yield from repeated("--favourable", [value_text(level) for level in inspection.favourable])
+    yield from repeated("--protected", COLUMNS.typed(list(inspection.protected)) if inspection.protected else [])
+    yield from repeated("--representation-rate", RATE.typed(rate) if has_rate and inspection.protected else [])

@@ -1,32 +1,26 @@
 """``fairmaxent sample``, ``verify`` and ``report``: what can be done with a saved model."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import get_args
 
 import click
 
 from fairmaxent.cli import output as shared
-from fairmaxent.cli.next_step import free_name, next_step
-from fairmaxent.cli.options import taking
-from fairmaxent.cli.reading import ReadingOptions, reading_options, refuse_overwriting, source_of
+from fairmaxent.cli.options import name_for, next_step, taking
+from fairmaxent.cli.reading import ReadingOptions, reading_options, refuse_overwriting
 from fairmaxent.cli.request import typed_level
-from fairmaxent.cli.terminal import as_json, bar, echo
+from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import FILE, number_of
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.document.text import on_one_line
 from fairmaxent.document.words import counted
 from fairmaxent.files.formats import FileFormat, output_format
 from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging
 from fairmaxent.options import option
-
-if TYPE_CHECKING:
-    from fairmaxent.data.attribute import Attribute
-    from fairmaxent.report.delivered import Mode
 
 model_argument = click.argument("model", type=FILE, metavar="MODEL")
 
@@ -82,7 +76,7 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
             joined.setdefault(column, []).append(_value(text, fit.domain.attribute(column)))
         evidence = {column: values[0] if len(values) == 1 else values for column, values in joined.items()}
         with bar(f"drawing {counted(rows, 'row')}") as progress:
-            shared.write_drawn(
+            notes = shared.write_drawn(
                 fit,
                 rows,
                 staging,
@@ -95,10 +89,10 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
                 iid=wanted.iid,
             )
     if target != STANDARD:
-        for note in shared.formula_notes(fit.domain, target, wanted.output_format):
+        for note in notes:
             echo(f"Note: {on_one_line(note)}")
         echo(f"wrote {on_one_line(target)} ({counted(rows, 'row')})")
-        command = ["report", model, "--sample", target, "-o", free_name(model, "report", ".html")]
+        command = ["report", model, "--sample", target, "-o", name_for(model, "report.html")]
         echo(f"\n{next_step('write a report on these rows', command)}")
 
 
@@ -111,17 +105,10 @@ def _value(text: str, attribute: Attribute) -> object:
     return text if text in attribute.labels else typed_level(text, attribute.values.dtype)
 
 
-@dataclass(frozen=True)
-class VerifyOptions:
-    """How the answer is given."""
-
-    as_json: bool = option(False, **shared.JSON)
-
-
 @click.command(epilog="Exit code 0: verified. 5: damaged, forged, or not a model.")
 @model_argument
-@taking(VerifyOptions, "wanted")
-def verify_command(model: str, wanted: VerifyOptions) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+def verify_command(*, model: str, as_json: bool) -> None:
     """Check MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
 
     Digests, types and ranges are checked, and the certificate is made again from the rows and the distribution in the
@@ -134,18 +121,18 @@ def verify_command(model: str, wanted: VerifyOptions) -> None:
 
     with bar(f"checking {model}"):
         verified = verify(model)
-    if not wanted.as_json:
+    if not as_json:
         echo(str(verified))
-        command = ["sample", model, "-n", "1000", "-o", free_name(model, "rows", ".csv")]
+        command = ["sample", model, "-n", "1000", "-o", name_for(model, "rows.csv")]
         echo(f"\n{next_step('draw rows from it', command)}")
         return
     record = {name: getattr(verified, name) for name in ("sha256", "version", "holds", "unverified")}
     rates = {name: getattr(verified.certificate, name) for name in ("wanted", "before", "achieved")}
-    echo(as_json({"model": model, "verified": True} | record | rates))
+    echo(json_record({"model": model, "verified": True} | record | rates))
 
 
 @dataclass(frozen=True)
-class ReportOptions:
+class ReportOptions(shared.FilingOptions):
     """What the report is about, and where it goes."""
 
     output: str | None = option(
@@ -154,14 +141,15 @@ class ReportOptions:
         text="file",
         help="Where to write the report: .html, .md, .json or .pdf; report.html by default, unless --pdf is given.",
     )
-    pdf: str | None = option(None, **shared.PDF)
     data: str | None = option(
         None, text="file", help="The table that the model was made from, to count copies exactly."
     )
     sample: str | None = option(
         None, text="file", help="The rows that were drawn or added; by default new ones are drawn."
     )
-    mode: Mode = option("rows", choices=shared.MODES, help="What was made from the model, as in 'fairmaxent debias'.")
+    mode: shared.Mode = option(
+        "rows", choices=get_args(shared.Mode), help="What was made from the model, as in 'fairmaxent debias'."
+    )
     trade_off: bool = option(
         True,
         flags=("--trade-off/--no-trade-off",),
@@ -169,28 +157,13 @@ class ReportOptions:
         help="Fit a few more times, to show what other options would cost.",
     )
     evaluate: bool = option(False, **shared.EVALUATE)
-    force: bool = option(False, **shared.FORCE)
-
-    def checked(self, model: str) -> tuple[str, ...]:
-        """Refuse, before any work, what cannot go together; return the files to be written."""
-        path = "report.html" if self.output is None and self.pdf is None else self.output
-        shared.check_reports(path, self.pdf)
-        targets = tuple(path for path in (path, self.pdf) if path is not None)
-        refuse_overwriting([model, self.data, self.sample], targets)
-        if self.mode == "weights" and self.sample is not None:
-            raise click.UsageError("--mode weights draws no rows; leave --sample out")
-        if self.evaluate and self.data is None:
-            raise click.UsageError("--evaluate needs the table that the model was made from; name it with --data")
-        shared.check_evaluated(self.mode, evaluate=self.evaluate)
-        return targets
 
 
 @click.command()
 @model_argument
 @taking(ReportOptions, "wanted")
-@shared.filing_options
 @reading_options
-def report_command(model: str, wanted: ReportOptions, filing: shared.FilingOptions, reading: ReadingOptions) -> None:
+def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -> None:
     """Write a report on MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
 
     \b
@@ -201,8 +174,15 @@ def report_command(model: str, wanted: ReportOptions, filing: shared.FilingOptio
     from fairmaxent.report.source import written_file
     from fairmaxent.report.writer import save_report
 
-    targets = wanted.checked(model)
     data, sample = wanted.data, wanted.sample
+    path = "report.html" if wanted.output is None and wanted.pdf is None else wanted.output
+    shared.check_reports(path, wanted.pdf)
+    targets = [path for path in (path, wanted.pdf) if path is not None]
+    refuse_overwriting([model, data, sample], targets)
+    if wanted.mode == "weights" and sample is not None:
+        raise click.UsageError("--mode weights draws no rows; leave --sample out")
+    if wanted.evaluate and data is None:
+        raise click.UsageError("--evaluate needs the table that the model was made from; name it with --data")
     with Staging(targets, force=wanted.force, readable=targets) as staging:
         with bar(f"reading {model}"):
             fit = load(model)
@@ -213,7 +193,7 @@ def report_command(model: str, wanted: ReportOptions, filing: shared.FilingOptio
         with bar("writing"):
             files = {"Fair table": sample, "Model": model}
             written = [written_file(what, path) for what, path in files.items() if path and os.path.isfile(path)]
-            origin = source_of(data, None, None)
+            origin = shared.source_of(data, None, None)
             if table is not None:
                 notes = table.notes_spelled(origin.front_door.spell)
                 origin = replace(origin, dropped=table.dropped, reading=notes)
@@ -225,7 +205,7 @@ def report_command(model: str, wanted: ReportOptions, filing: shared.FilingOptio
                 source=replace(origin, written=tuple(written)),
                 trade_off=wanted.trade_off,
                 evaluate=wanted.evaluate,
-                **asdict(filing),
+                **wanted.filing,
             )
             for path in targets:
                 save_report(report, staging.path_for(path))

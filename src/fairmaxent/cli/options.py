@@ -1,32 +1,36 @@
 """Options on the command line, made from the fields of records: each command gets their values as records.
 
-The help begins with the options that most people need, and lists the rest under headings.
+And back: commands that can be typed as they stand, which repeat a run or are the next sensible step.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from fairmaxent.cli import values
+from fairmaxent.files.parquet import is_pattern
+from fairmaxent.files.reading import STANDARD, TableForm
 from fairmaxent.options import OptionInfo, TypedOption, typed_options
+from fairmaxent.plain_text import visible
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 OTHERS = "Other options"
+CONFIG = "fairmaxent.config"  # where a context keeps the path of the config file
 
 
 class RecordOption(click.Option):
     """An option of the command line that knows the field it came from."""
 
-    source: TypedOption
-
-    @property
-    def info(self) -> OptionInfo:
-        """What is known about it."""
-        return self.source.info
+    def __init__(self, *args: Any, source: TypedOption, **settings: Any) -> None:
+        self.source, self.info = source, source.info
+        self.heading = "Options" if source.info.main else source.heading
+        super().__init__(*args, **settings)
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """What a command gets: the default of the field if nothing was given."""
@@ -45,14 +49,10 @@ class RecordOption(click.Option):
             raise click.BadParameter(str(problem), ctx, self) from problem
 
 
-def click_option(source: TypedOption, *, help: str | None, required: bool | None) -> Decorator:
+def _click_option(source: TypedOption, *, required: bool) -> Decorator:
     """The option of the command line for a field of a record."""
     info = source.info
-    settings: dict[str, Any] = {
-        "help": info.help if help is None else help,
-        "required": info.required if required is None else required,
-        "metavar": info.metavar,
-    }
+    settings: dict[str, Any] = {"help": info.help, "required": required, "metavar": info.metavar}
     default = values.NOTHING if source.default is None and info.has_none else source.default
     if info.text == "flag":
         settings |= {"is_flag": True, "default": default, "show_default": "/" in source.flags[0]}
@@ -62,13 +62,7 @@ def click_option(source: TypedOption, *, help: str | None, required: bool | None
             settings["multiple"] = True
         elif default is not None:  # None would count as a value, also of an option that is required
             settings |= {"default": default, "show_default": info.shows_default}
-
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        decorated = click.option(source.param, *source.flags, cls=RecordOption, **settings)(function)
-        decorated.__click_params__[-1].source = source  # type: ignore[attr-defined]
-        return decorated
-
-    return decorate
+    return click.option(source.param, *source.flags, cls=RecordOption, source=source, **settings)
 
 
 def _type(info: OptionInfo) -> click.ParamType[Any] | type:
@@ -81,31 +75,47 @@ def _type(info: OptionInfo) -> click.ParamType[Any] | type:
 
 
 def taking(
-    kind: Callable[..., Any],
-    name: str,
-    options: Iterable[TypedOption] | None = None,
-    *,
-    help: Mapping[str, str] | None = None,
-    required: bool | None = None,
+    kind: Callable[..., Any], name: str, options: Iterable[TypedOption] | None = None, *, required: bool = True
 ) -> Decorator:
     """Add options to a command, which gets their values as one record, made by ``kind``.
 
-    They are those of the record's own fields, unless others are named; ``help`` replaces that of some, by name.
+    They are those of the record's own fields, unless others are named, and may be required here.
     """
     sources = list(typed_options(kind) if options is None and isinstance(kind, type) else options or ())
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
         def collected(*args: Any, **params: Any) -> None:
+            _refuse_meaningless(source for source in sources if options is None or source.owner)
             given = {source.param: params.pop(source.param) for source in sources}
             function(*args, **{**params, name: kind(**given)})
 
         decorated: Callable[..., None] = collected
         for source in reversed(sources):
-            decorated = click_option(source, help=(help or {}).get(source.param), required=required)(decorated)
+            decorated = _click_option(source, required=required and source.info.required)(decorated)
         return decorated
 
     return decorate
+
+
+def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
+    """Refuse an option that means nothing beside the others, as its record says."""
+    context = click.get_current_context()
+    flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+    for source in sources:
+        value, flag = context.params[source.param], source.flags[0]
+        for other, allowed in source.info.only_if.items() if value != source.default else ():
+            beside = context.params.get(other)
+            beside = None if beside is False or beside == values.NOTHING else beside
+            if other not in flags or beside in allowed or (beside is not None and "given" in allowed):
+                continue
+            choices = [choice for choice in allowed if choice is not None]
+            if "given" in choices:
+                raise click.UsageError(f"{flag} is for {flags[other]}; add {flags[other]}, or leave {flag} out")
+            if choices:
+                raise click.UsageError(f"{flag} is for {flags[other]} {choices[-1]}, not for {flags[other]} {beside}")
+            typed = f"{flag} {value}" if source.info.choices else flag
+            raise click.UsageError(f"{typed} cannot go together with {flags[other]}; leave one of them out")
 
 
 class SectionedCommand(click.Command):
@@ -117,7 +127,7 @@ class SectionedCommand(click.Command):
         for parameter in sorted(self.get_params(ctx), key=lambda parameter: not parameter.required):
             line = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if line is not None:
-                sections.setdefault(_heading(parameter), []).append(line)
+                sections.setdefault(getattr(parameter, "heading", OTHERS), []).append(line)
         rest = sections.pop(OTHERS, [])
         for heading, lines in (*sections.items(), (OTHERS, rest)):
             if lines:
@@ -125,7 +135,70 @@ class SectionedCommand(click.Command):
                     formatter.write_dl(lines)
 
 
-def _heading(parameter: click.Parameter) -> str:
-    if not isinstance(parameter, RecordOption):
-        return getattr(parameter, "heading", OTHERS)
-    return "Options" if parameter.info.main else parameter.source.heading
+Tokens = Sequence[str | None]  # the words of a command; None stands for one that cannot be typed
+
+NEXT = "fairmaxent.next"  # where a context keeps what a command says instead, if another one runs it
+
+
+def resolved(ctx: click.Context, *, seed: int | None) -> str:
+    """What was typed, with the seed."""
+    typed: list[str] = list(ctx.find_root().obj or [ctx.command_path])
+    if seed is not None and ctx.get_parameter_source("random_state") is ParameterSource.DEFAULT:
+        typed += ["--seed", str(seed)]
+    return shlex.join(typed)
+
+
+def options_from(ctx: click.Context, source: ParameterSource, names: Collection[str]) -> Iterator[str | None]:
+    """Those of some options that were given in one way, as they are typed; None for one that cannot be."""
+    for option in ctx.command.params:
+        name = option.name or ""
+        if not option.expose_value or ctx.get_parameter_source(name) is not source or name not in names:
+            continue
+        value = ctx.params[name]
+        if isinstance(value, bool):
+            yield from option.opts[:1] if value else option.secondary_opts[:1]
+            continue
+        texts: Tokens | None = [str(item) for item in (value if option.multiple else [value])]
+        if isinstance(option.type, values.Value):
+            texts = option.type.typed(value)
+        yield from repeated(option.opts[0], texts)
+
+
+def repeated(flag: str, texts: Tokens | None) -> Iterator[str | None]:
+    """An option once for each text."""
+    for text in [None] if texts is None else texts:
+        yield from (flag, text)
+
+
+def command_line(tokens: Tokens) -> str | None:
+    """A command on one line; None if a part of it cannot be typed."""
+    text = shlex.join(token for token in tokens if token is not None)
+    return None if None in tokens or visible(text) != text or "\n" in text else text
+
+
+def next_step(why: str, command: Tokens = ()) -> str:
+    """Say what to do next, and the command for it, without the name of the program, on a line of its own."""
+    typed = command_line(["fairmaxent", *command])
+    if typed is None:
+        why += ". (Some names cannot be typed; 'fairmaxent inspect --write-config' writes them down.)"
+    return f"Next: {visible(why)}" + (f":\n  {typed}" if typed and command else "")
+
+
+def given_options(ctx: click.Context, names: Collection[str]) -> Iterator[str | None]:
+    """The options that were typed and matter for the next command, too, and the config file."""
+    yield from options_from(ctx, ParameterSource.COMMANDLINE, names)
+    if CONFIG in ctx.meta:
+        yield from ("--config", str(ctx.meta[CONFIG]))
+
+
+def outputs(data: str, form: TableForm) -> list[str]:
+    """The options that write a fair table of the same form, which the reader saw in the file, and a report."""
+    suffix = ".pq" if is_pattern(data) else f".{form.format}"  # not the usual suffix, which a pattern may end in
+    alike = ["--like-input"] if form.is_office else []
+    return ["-o", name_for(data, f"fair{suffix}"), *alike, "--report", name_for(data, "report.html")]
+
+
+def name_for(data: str, what: str) -> str:
+    """A name for what is made of a table or a model."""
+    is_named = data != STANDARD and not is_pattern(data)
+    return f"{Path(data).stem.removesuffix('.csv') if is_named else 'table'}-{what}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 from click.core import ParameterSource
 
-from fairmaxent.cli.options import taking
-from fairmaxent.cli.reading import refuse_overwriting
+from fairmaxent.cli.reading import DomainOptions, refuse_overwriting
+from fairmaxent.cli.values import as_typed
 from fairmaxent.data.frames import load_library
+from fairmaxent.document.words import counted
 from fairmaxent.files.excel_writer import check_sheet_rows
 from fairmaxent.files.formats import FORMATS, FileFormat, as_polars, output_format
 from fairmaxent.files.parquet import as_lazy, with_categories
@@ -23,24 +25,17 @@ from fairmaxent.progress import Progress, silent
 if TYPE_CHECKING:
     from typing import Self
 
-    from fairmaxent.data.domain import Domain
     from fairmaxent.fit.fit import Fit
-    from fairmaxent.report.delivered import DrawnBatches, Mode
+    from fairmaxent.report.delivered import DrawnBatches
+    from fairmaxent.report.source import Source
 
 EstimateChoice = Literal["rows", "weights", "none"]
 WEIGHT_NAME = "fair_weight"
-MODES = ("rows", "weights", "top-up")
+Mode = Literal["rows", "weights", "top-up"]
 
 # ---------------------------------------------------------------- what several commands have
 
 FORMAT: dict[str, Any] = {"choices": tuple(FORMATS), "help": "Format of the output; by default its suffix decides."}
-PDF: dict[str, Any] = {
-    "text": "file",
-    "in_files": False,
-    "label": "Also as PDF",
-    "help": "Print the report to this PDF, if Chromium, Chrome or Edge is installed.",
-    "page_help": "If Chromium, Chrome or Edge is installed.",
-}
 EVALUATE: dict[str, Any] = {
     "text": "flag",
     "label": "Judge the rows in the report",
@@ -61,7 +56,32 @@ SEED: dict[str, Any] = {"text": "whole", "flags": ("--seed", "--random-state"), 
 
 
 @dataclass(frozen=True)
-class FileOptions:
+class FilingOptions:
+    """What a report is filed under, and its PDF."""
+
+    title: str | None = option(
+        None, label="Title", help="Title of the report; by default it says what the report is about."
+    )
+    author: str | None = option(None, label="Author", help="Who answers for the report.")
+    purpose: str | None = option(None, label="Purpose", help="What the result is for.")
+    pdf: str | None = option(
+        None,
+        text="file",
+        in_files=False,
+        label="Also as PDF",
+        help="Print the report to this PDF, if Chromium, Chrome or Edge is installed.",
+        page_help="If Chromium, Chrome or Edge is installed.",
+    )
+    force: bool = option(False, **FORCE)
+
+    @property
+    def filing(self) -> dict[str, Any]:
+        """Title, author and purpose."""
+        return {"title": self.title, "author": self.author, "purpose": self.purpose}
+
+
+@dataclass(frozen=True)
+class FileOptions(FilingOptions):
     """Where a table and a report on it are written."""
 
     HEADING = "What is written"
@@ -78,14 +98,13 @@ class FileOptions:
     like_input: bool = option(
         False,
         text="flag",
+        only_if={"epsilon": (None,)},  # a private table cannot have the form of the file, such as its encoding
         help="Write the table in the form of DATA: its format, and the separator, decimal mark and encoding of a CSV.",
     )
     report: str | None = option(
         None, main=True, text="file", in_files=False, help="Write a report to this file (.html, .md, .json or .pdf)."
     )
-    pdf: str | None = option(None, **PDF)
     readable_by_others: bool = option(False, **READABLE)
-    force: bool = option(False, **FORCE)
     as_json: bool = option(False, **JSON)
 
     @property
@@ -104,6 +123,13 @@ class FileOptions:
         """The files that other users may read: the report, which holds no rows, and the others if asked."""
         return self.targets if self.readable_by_others else self.reports
 
+    def written(self, rows: int | None, contents: str = "") -> list[str]:
+        """Say which files were written, with how many rows, and what a model holds."""
+        about = {self.output: "" if rows is None else f" ({counted(rows, 'row')})"}
+        about |= {getattr(self, "model", None): f" (it holds {contents})"}
+        named = [f"wrote {target}{about.get(target, '')}" for target in self.targets if target != STANDARD]
+        return named if self.targets else ["Nothing was written."]
+
     def in_form(self, source: TableFile) -> Self:
         """The same, with the format of the input if the result is to be like it; refuse a name that means another."""
         if not self.like_input or self.output is None:
@@ -112,8 +138,10 @@ class FileOptions:
 
     def write(self, frame: Any, source: TableFile, staging: Staging) -> tuple[str, ...]:
         """Write the table, and return what to know about the file."""
-        form = source.form if self.like_input else None
-        return staging.write_table(frame, self.output or "", format=self.output_format, form=form)
+        target, form = self.output or "", source.form if self.like_input else None
+        notes = staging.write_table(frame, target, format=self.output_format, form=form)
+        is_lazy = not hasattr(frame, "iter_columns")
+        return notes if is_lazy else (*notes, *formula_notes(frame.iter_columns(), target, self.output_format))
 
     def check_files(self, read: Sequence[str], *, is_folder: bool = False) -> None:
         """Refuse, before any work, what cannot go together."""
@@ -125,9 +153,7 @@ class FileOptions:
         if self.output == STANDARD and self.as_json:
             raise click.UsageError("--json and '-o -' both write to stdout; write the table to a file")
         if STANDARD in self.targets[self.output is not None :]:
-            raise click.UsageError(
-                "only the table can be written to stdout; name a file for --model, --report and --pdf"
-            )
+            raise click.UsageError("only the table goes to stdout; name a file for --model, --report and --pdf")
         check_reports(self.report, self.pdf)
         context = click.get_current_context()
         for name in () if self.reports else ("title", "author", "purpose", "evaluate"):
@@ -146,23 +172,20 @@ def check_reports(*paths: str | None) -> None:
             check_path(path)
 
 
-def check_evaluated(mode: str, *, evaluate: bool) -> None:
-    """Refuse to judge rows where none are drawn."""
-    if evaluate and mode != "rows":
-        raise click.UsageError(f"--evaluate judges new rows, so it is for --mode rows, not for --mode {mode}")
+def source_of(data: str | None, columns_as: DomainOptions | None, command: str | None) -> Source:
+    """Say, for a report, where its data came from; None: the report has no data."""
+    from fairmaxent.report.source import FrontDoor, Source, file_sha256
 
-
-@dataclass(frozen=True)
-class FilingOptions:
-    """Title, author and purpose of the report."""
-
-    HEADING = "The report"
-
-    title: str | None = option(
-        None, label="Title", help="Title of the report; by default it says what the report is about."
+    front_door = FrontDoor("on the command line", as_typed)
+    if data is None:
+        return Source(front_door=front_door)
+    return Source(
+        command=command,
+        file="stdin" if data == STANDARD else os.path.basename(data),
+        sha256=file_sha256(data) if data != STANDARD and os.path.isfile(data) else None,
+        domain=columns_as.given if columns_as else {},
+        front_door=front_door,
     )
-    author: str | None = option(None, label="Author", help="Who answers for the report.")
-    purpose: str | None = option(None, label="Purpose", help="What the result is for.")
 
 
 # ---------------------------------------------------------------- of debias
@@ -175,7 +198,7 @@ class OutputOptions(FileOptions):
     mode: Mode = option(
         "rows",
         main=True,
-        choices=MODES,
+        choices=get_args(Mode),
         label="What to take",
         only_if={"epsilon": (None,), "release": (None,)},  # then nobody's row may be handed on
         choice_labels={
@@ -233,44 +256,19 @@ class OutputOptions(FileOptions):
         None,
         metavar="ADDRESS",
         in_files=False,  # whoever runs it can run code here
+        only_if={  # what workers do
+            **dict.fromkeys(("report", "pdf", "like_input", "epsilon", "relabel"), (None,)),
+            **{"mode": (None, "rows"), "output_format": (None, "parquet"), "estimate": (None, "none")},
+        },
         help="Address (tcp://HOST:PORT) of a Dask cluster, which reads the Parquet files DATA and writes Parquet files "
         "into the folder -o.",
     )
 
     def check(self, data: str) -> None:
         """Refuse, before any work, what cannot go together."""
-        if self.scheduler is not None:
-            self._check_scheduler()
-        self.check_files([data], is_folder=self.scheduler is not None)
-        if self.mode != "weights" and self.weight_name != WEIGHT_NAME:
-            raise click.UsageError(f"--weight-name is for --mode weights, not for --mode {self.mode}")
-        if self.mode != "rows" and (self.rows is not None or self.iid):
-            raise click.UsageError(f"--rows and --iid are for --mode rows, not for --mode {self.mode}")
-        check_evaluated(self.mode, evaluate=self.evaluate)
-
-    def _check_scheduler(self) -> None:
-        """Refuse what workers do not do."""
-        in_memory = {
-            "--estimate": self.estimate in ("rows", "weights"),
-            "--report": self.report is not None,
-            "--pdf": self.pdf is not None,
-        }
-        for name in (name for name, is_given in in_memory.items() if is_given):
-            raise click.UsageError(
-                f"{name} needs the rows in memory, but with --scheduler they stay on the cluster; leave one out"
-            )
-        if self.like_input:
-            raise click.UsageError("--like-input is not needed with --scheduler, whose workers read and write Parquet")
-        if self.mode != "rows":
-            raise click.UsageError(
-                f"--scheduler only works with --mode rows, not with --mode {self.mode}; for weights, use fit.weigh() "
-                "in Python"
-            )
-        if self.output == STANDARD or self.output_format not in (None, "parquet"):
+        if self.scheduler is not None and self.output == STANDARD:
             raise click.UsageError("with --scheduler the workers write Parquet files; name a folder for them with -o")
-
-
-filing_options = taking(FilingOptions, "filing")
+        self.check_files([data], is_folder=self.scheduler is not None)
 
 
 # ---------------------------------------------------------------- writing rows
@@ -286,10 +284,11 @@ def write_drawn(
     drawn: DrawnBatches | None = None,
     progress: Progress = silent,
     **drawing: Any,
-) -> None:
+) -> tuple[str, ...]:
     """Draw rows and write them as they are drawn, in a table that may be larger than memory.
 
-    Parquet takes texts as categories. ``drawing`` are options of `Fit.sample_batches`.
+    Return what to know about the file. Parquet takes texts as categories. ``drawing`` are options of
+    `Fit.sample_batches`.
     """
 
     def watched(batches: Iterable[Any]) -> Iterator[Any]:
@@ -310,47 +309,30 @@ def write_drawn(
         source = replace(fit, distribution=replace(fit.distribution, domain=with_categories(fit.domain)))
     batches = map(as_polars, source.sample_batches(n, **drawing))
     staging.write_table(as_lazy(watched(batches)), target, format=format, schema=schema)
+    levels = [attribute.values.to_polars().rename(attribute.name) for attribute in fit.domain.attributes]
+    return formula_notes(levels, target, format)
 
 
 _FORMULA = r"^[=+\-@\t\r]."  # a lone sign is none
 _NUMBER = r"^[+\-]?[\d\s.,]+(?:[eE][+\-]?\d+)?\s*%?$"
-_NAMED = 3  # names of columns
 
 
-def formula_notes(table: Any, target: str | None, format: FileFormat | None) -> tuple[str, ...]:
-    """Say if the table that was written is text, and a spreadsheet would take some of its cells for formulas.
-
-    It is a polars table, or the domain that rows were drawn from.
-    """
-    if target in (None, STANDARD) or "delimiter" not in FORMATS[output_format(target or "", format)[0]].options:
-        return ()
-    names = formula_columns(table)
-    if not names:
-        return ()
-    shown = ", ".join(repr(name) for name in names[:_NAMED]) + (" and others" if len(names) > _NAMED else "")
-    return (
-        f"{target} has cells that begin with =, +, - or @, in {shown}; a spreadsheet may run them as formulas, so "
-        "import these columns as text",
-    )
-
-
-def formula_columns(table: Any) -> list[str]:
-    """Return the names of the columns that have such a cell, or such a name.
-
-    >>> import polars
-    >>> table = polars.DataFrame({"a": ["=1+1", "x"], "b": ["-5,1", "-"], "c": ["-cmd|' /C calc'!A0", None]})
-    >>> formula_columns(table)
-    ['a', 'c']
-    """
+def formula_notes(columns: Iterable[Any], target: str, format: FileFormat | None) -> tuple[str, ...]:
+    """Say if a text file was written, and a spreadsheet would take some of its cells, or names, for formulas."""
     polars = load_library("polars")
-    texts = (polars.String, polars.Categorical, polars.Enum)
-    domain: Domain | None = None if isinstance(table, polars.DataFrame) else table
-    columns = table if domain is None else [each.values.to_polars().rename(each.name) for each in domain.attributes]
+    if target == STANDARD or "delimiter" not in FORMATS[output_format(target, format)[0]].options:
+        return ()
 
     def runs(column: Any) -> bool:
-        values = polars.Series([column.name])
-        if isinstance(column.dtype, texts):
-            values = values.append(column.drop_nulls().cast(polars.String).rename(""))
-        return bool((values.str.contains(_FORMULA) & ~values.str.contains(_NUMBER)).any())
+        texts = polars.Series([column.name])
+        if isinstance(column.dtype, (polars.String, polars.Categorical, polars.Enum)):
+            texts.append(column.drop_nulls().cast(polars.String))
+        return bool((texts.str.contains(_FORMULA) & ~texts.str.contains(_NUMBER)).any())
 
-    return [column.name for column in columns if runs(column)]
+    names = [column.name for column in columns if runs(column)]
+    if not names:
+        return ()
+    return (
+        f"{target} has cells that begin with =, +, - or @, in {', '.join(map(repr, names[:3]))}"
+        f"{' and others' * (len(names) > 3)}; a spreadsheet may run them as formulas, so import these columns as text",
+    )

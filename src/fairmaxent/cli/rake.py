@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
-from fairmaxent.cli.next_step import next_step, resolved
-from fairmaxent.cli.options import SectionedCommand, taking
-from fairmaxent.cli.output import SEED, FileOptions, FilingOptions, filing_options, formula_notes
-from fairmaxent.cli.reading import DomainOptions, ReadingOptions, source_of, table_command
-from fairmaxent.cli.terminal import as_json, bar, echo
+from fairmaxent.cli.options import SectionedCommand, next_step, resolved, taking
+from fairmaxent.cli.output import SEED, FileOptions, source_of
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command
+from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.levels import cell_text
 from fairmaxent.document.text import table_lines
@@ -99,17 +98,11 @@ class RakeOptions(FileOptions):
 
 @table_command(
     taking(RakeOptions, "wanted"),
-    filing_options,
     cls=SectionedCommand,
     epilog="Without -o, --report and --pdf nothing is written; the margins before and after are always shown.",
 )
 def rake_command(
-    ctx: click.Context,
-    data: str,
-    wanted: RakeOptions,
-    filing: FilingOptions,
-    columns_as: DomainOptions,
-    reading: ReadingOptions,
+    ctx: click.Context, data: str, wanted: RakeOptions, columns_as: DomainOptions, reading: ReadingOptions
 ) -> None:
     """Add weights to the table in the file DATA (- is stdin) that give it known margins.
 
@@ -150,30 +143,24 @@ def rake_command(
             if wanted.output is not None:
                 weighed = raking.weigh(source.frame if source.whole is None else source.whole, name=wanted.weight_name)
                 notes += wanted.write(weighed, source, staging)
-                notes += formula_notes(weighed, wanted.output, wanted.output_format) if scanned is None else ()
             if wanted.reports:
-                make_report(raking, wanted, filing, staging, source_of(data, columns_as, repeat), source)
+                make_report(raking, wanted, staging, source_of(data, columns_as, repeat), source)
     if wanted.as_json:
-        echo(
-            as_json(
-                {
-                    "rows": raking.certificate.rows,
-                    "files": wanted.targets,
-                    "weight_name": wanted.weight_name,
-                    "replicates": wanted.replicates,
-                    "seed": wanted.random_state if wanted.replicates else None,
-                    "notes": notes,
-                    "certificate": raking.certificate.to_dict(),
-                }
-            )
-        )
+        record = {
+            "rows": raking.certificate.rows,
+            "files": wanted.targets,
+            "weight_name": wanted.weight_name,
+            "replicates": wanted.replicates,
+            "seed": wanted.random_state if wanted.replicates else None,
+            "notes": notes,
+            "certificate": raking.certificate.to_dict(),
+        }
+        echo(json_record(record))
     else:
         echo(_text(raking.certificate, wanted, notes), err=wanted.output == STANDARD)
 
 
-def make_report(
-    raking: Raking, wanted: RakeOptions, filing: FilingOptions, staging: Staging, origin: Source, table: TableFile
-) -> None:
+def make_report(raking: Raking, wanted: RakeOptions, staging: Staging, origin: Source, table: TableFile) -> None:
     """Write the report; the weighted table is there, so that its digest can be named."""
     from fairmaxent.report.source import written_file
     from fairmaxent.report.writer import write_raking_report
@@ -184,7 +171,7 @@ def make_report(
     notes = table.notes_spelled(origin.front_door.spell)
     origin = replace(origin, written=tuple(files), dropped=table.dropped, reading=notes)
     for path in wanted.reports:
-        write_raking_report(raking, staging.path_for(path), source=origin, **asdict(filing))
+        write_raking_report(raking, staging.path_for(path), source=origin, **wanted.filing)
 
 
 def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str]) -> str:
@@ -202,11 +189,6 @@ def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str])
     more = [f"and {len(rows) - _SHOWN:,} more levels; --json shows them all"] if len(rows) > _SHOWN else []
     table = table_lines(["margin", "rows", "before", "wanted", "after", "effective rows"], rows[:_SHOWN])
     seed = [f"seed of the replicates: {wanted.random_state}"] if wanted.replicates else []
-    written = [
-        f"wrote {cell_text(target)}" + (f" ({certificate.rows:,} rows)" if target == wanted.output else "")
-        for target in wanted.targets
-        if target != STANDARD
-    ]
     warnings = [spelled(warning, as_typed) for warning in few_rows_warnings(certificate.margins)]
     following = f"use the column {wanted.weight_name!r} as weights in every estimate"
     if wanted.output is None:
@@ -216,7 +198,7 @@ def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str])
         [*table, *more],
         [*certificate.summary(), *seed],
         [f"Note: {cell_text(note)}" for note in notes],
-        written if wanted.targets else ["Nothing was written."],
+        [*map(cell_text, wanted.written(certificate.rows))],
         [next_step(following)],
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)

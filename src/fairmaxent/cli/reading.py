@@ -3,33 +3,29 @@
 What a command reads it may not overwrite: it may be the only copy.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fnmatch
 import os
 import stat
+import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from fairmaxent.cli.config import CONFIG, config_option, read_domain
-from fairmaxent.cli.options import Decorator, taking
-from fairmaxent.cli.terminal import check_stdin
-from fairmaxent.cli.values import FILE, as_typed, comma_hint
+from fairmaxent.cli.config import config_option, read_domain
+from fairmaxent.cli.options import CONFIG, Decorator, taking
+from fairmaxent.cli.values import FILE, comma_hint
+from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.domain import Domain, bound
+from fairmaxent.data.frames import open_frame, read_weights
 from fairmaxent.data.limits import max_memory
 from fairmaxent.errors import ColumnError, InputError, StorageError, did_you_mean
 from fairmaxent.files import formats
 from fairmaxent.files.parquet import is_pattern, parts_of, scan_table
 from fairmaxent.files.reading import STANDARD, Reading, TableFile
 from fairmaxent.options import option
-
-if TYPE_CHECKING:
-    from fairmaxent.data.declaration import Declaration
-    from fairmaxent.data.domain import Domain
-    from fairmaxent.report import Source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +49,8 @@ class ReadingOptions(Reading):
 
     def read(self, path: str, *, texts: Collection[str] = ()) -> TableFile:
         """Read the table without the columns to drop; ``texts`` are columns that were declared as text."""
-        if path == STANDARD:
-            check_stdin()
+        if path == STANDARD and sys.stdin is None:
+            raise StorageError("stdin is closed, so there is no table to read; name a file, or redirect one to stdin")
         return self.without_dropped(formats.read_table(path, self, texts=texts))
 
     def scan(self, path: str) -> TableFile | None:
@@ -68,22 +64,17 @@ class ReadingOptions(Reading):
         formats.refuse_options(path, self, "parquet")
         return self.without_dropped(TableFile(lazy))
 
-    def without_dropped(self, table: TableFile) -> TableFile:
-        """Leave out the columns to drop."""
+    def without_dropped(self, table: TableFile, *, beside: Sequence[str] = ()) -> TableFile:
+        """Leave out the columns to drop; those that only other tables have are ``beside``."""
         if not self.drop:
             return table
         names = table.frame.collect_schema().names()
-        check_dropped(self.drop, names)
+        for name in self.drop:
+            if name not in (every := [*names, *beside]):
+                hint = f"{did_you_mean(name, every)}{comma_hint(every)}"
+                raise ColumnError(f"--drop names {name!r}, which is not a column; {hint}")
         dropped = tuple(name for name in names if name in self.drop)
         return replace(table, frame=table.frame.drop(dropped), whole=table.frame, dropped=dropped)
-
-
-def check_dropped(dropped: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse a column of --drop that is not there."""
-    for name in dropped:
-        if name not in names:
-            hint = f"{did_you_mean(name, names)}{comma_hint(names)}"
-            raise ColumnError(f"--drop names {name!r}, which is not a column; {hint}")
 
 
 @dataclass(frozen=True)
@@ -142,8 +133,7 @@ class DomainOptions:
 
     def domain(self, frame: Any, weight: str | None) -> Domain | None:
         """Learn the domain as asked, or take it from the file that declares it."""
-        from fairmaxent.data.domain import Domain, bound
-        from fairmaxent.data.frames import open_frame, read_weights
+        from fairmaxent.data.domain import Domain
         from fairmaxent.engines.lazy_counts import average_weight
         from fairmaxent.engines.lazy_frame import collect, learn_domain, open_lazy
 
@@ -162,29 +152,7 @@ class DomainOptions:
         return Domain.infer(table, weight=read_weights(open_frame(frame), weight), **self.given)
 
 
-def source_of(data: str | None, columns_as: DomainOptions | None, command: str | None) -> Source:
-    """Say, for a report, where its data came from; None: the report has no data."""
-    from fairmaxent.report.source import FrontDoor, Source, file_sha256
-
-    front_door = FrontDoor("on the command line", as_typed)
-    if data is None:
-        return Source(front_door=front_door)
-    return Source(
-        command=command,
-        file="stdin" if data == STANDARD else os.path.basename(data),
-        sha256=file_sha256(data) if data != STANDARD and os.path.isfile(data) else None,
-        domain=columns_as.given if columns_as else {},
-        front_door=front_door,
-    )
-
-
 # ---------------------------------------------------------------- on the command line
-
-
-def _within_memory(ctx: click.Context, param: click.Parameter, limit: str | None) -> None:
-    """Refuse, for as long as the command runs, what would take more memory."""
-    if limit is not None:
-        ctx.with_resource(max_memory(limit))
 
 
 def reading_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -193,7 +161,7 @@ def reading_options(function: Callable[..., None]) -> Callable[..., None]:
         "--max-memory",
         metavar="AMOUNT",
         expose_value=False,
-        callback=_within_memory,
+        callback=lambda ctx, _, limit: None if limit is None else ctx.with_resource(max_memory(limit)),
         help="Refuse what is expected to take more memory than this, e.g. 4GB; by default, than there is.",
     )(function)
     limited.__click_params__[-1].heading = ReadingOptions.HEADING  # type: ignore[attr-defined]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -12,13 +12,11 @@ from click.core import ParameterSource
 
 from fairmaxent.cli.options import taking
 from fairmaxent.cli.values import NOTHING, comma_hint
-from fairmaxent.data.declaration import Declaration
-from fairmaxent.data.domain import Domain
 from fairmaxent.errors import ColumnError, did_you_mean
 from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.option_values import Estimate, OutputOption, Relabel
 from fairmaxent.fit.request import Request
-from fairmaxent.options import TypedOption, typed_options
+from fairmaxent.options import typed_options
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.progress import Progress
 
@@ -51,7 +49,10 @@ class RoleOptions:
             if name and name not in names:
                 if table.whole is not None and name in table.whole.collect_schema().names():
                     raise ColumnError(f"--drop names the column {name!r}, which has a role; take it out of --drop")
-                raise ColumnError(f"{path} has no column {name!r}; {_column_hint(name, names, path)}")
+                hint = f"{did_you_mean(name, names)}{comma_hint(names)}"
+                if any(map(_is_number, names)):
+                    hint += f". If the first line of {path} is not a header, name the columns with --columns"
+                raise ColumnError(f"{path} has no column {name!r}; {hint}")
         if self.favourable and not self.outcome:
             raise click.UsageError("--favourable is a level of the outcome; name that with --outcome, too")
         return replace(self, favourable=tuple(typed_level(level, schema[self.outcome]) for level in self.favourable))
@@ -66,14 +67,6 @@ def typed_level(text: object, dtype: Any) -> object:
     return float(text) if dtype.is_numeric() and _is_number(text) else text
 
 
-def _column_hint(name: str, names: Sequence[str], path: str) -> str:
-    """Say why a column may be missing."""
-    hint = f"{did_you_mean(name, names)}{comma_hint(names)}"
-    if any(map(_is_number, names)):
-        return f"{hint}. If the first line of {path} is not a header, name the columns with --columns"
-    return hint
-
-
 def _is_number(text: str) -> bool:
     try:
         float(text)
@@ -86,38 +79,24 @@ def _is_number(text: str) -> bool:
 class AskedOptions:
     """Options of a request by name, as they were typed."""
 
-    values: Mapping[str, Any]
+    values: dict[str, Any]
 
     @classmethod
     def of(cls, **values: Any) -> AskedOptions:
-        """The options that were typed."""
-        return cls(values)
+        """The options that were typed; a command that tries every kind of relabelling has no option for it."""
+        return cls({"relabel": NOTHING, **values})
 
-    @property
-    def random_state(self) -> int | None:
-        """The seed."""
-        seed: int | None = self.values["random_state"]
-        return seed
-
-    @property
-    def relabels(self) -> bool:
-        """Whether outcomes are relabelled."""
-        return bool(self.values["relabel"] != NOTHING)
-
-    @property
-    def releases(self) -> bool:
-        """Whether rows are to be shared."""
-        return bool(self.values["release"])
-
-    @property
-    def private(self) -> bool:
-        """Whether a private fit is asked for."""
-        return self.values["epsilon"] is not None
+    def has(self, name: str) -> bool:
+        """Whether something is asked for."""
+        value = self.values[name]
+        return value is not None and value is not False and value != NOTHING
 
     def relabelling(self) -> Relabel | None:
         """How outcomes are relabelled, beyond the kind of parity; None: by default."""
         given = self._given("relabel")
-        return Relabel(**given, **({"parity": self.values["relabel"]} if self.relabels else {})) if given else None
+        return (
+            Relabel(**given, **({"parity": self.values["relabel"]} if self.has("relabel") else {})) if given else None
+        )
 
     def trial_of(self, output: OutputOption) -> Estimate:
         """What is estimated of a model trained on this output."""
@@ -125,31 +104,28 @@ class AskedOptions:
 
     def with_seed(self) -> AskedOptions:
         """Choose a seed if none was given, so that a report can say how to repeat the draws."""
-        seed = secrets.randbelow(2**32) if self.random_state is None else self.random_state
-        return AskedOptions({**self.values, "random_state": seed})
+        return (
+            self if self.has("random_state") else AskedOptions(self.values | {"random_state": secrets.randbelow(2**32)})
+        )
 
-    def check(self, ctx: click.Context, roles: RoleOptions, *, always_relabels: bool = False) -> None:
-        """Refuse, before any work, options that contradict each other, or the command, if it relabels anyway."""
-        if always_relabels and self.relabels:
-            raise click.UsageError("this command tries every kind of relabelling; leave --relabel out")
-        if self.values["threshold"] is not None and not (self.relabels or always_relabels):
-            raise click.UsageError("--threshold is for --relabel; leave it out, or add --relabel predictions")
-        if self.values["delta"] is not None and not self.private:
-            raise click.UsageError("--delta is for a private fit; add --epsilon, e.g. --epsilon 1")
-        is_given = ctx.get_parameter_source("representation_rate") is not ParameterSource.DEFAULT
-        rates, protected = self.values["representation_rate"], roles.protected
-        for column in self.values["target"] or () if is_given and roles.groups == "each" else ():
+    def check(self, ctx: click.Context, roles: RoleOptions) -> None:
+        """Refuse, before any work, two sizes for the same groups."""
+        if ctx.get_parameter_source("representation_rate") is ParameterSource.DEFAULT or roles.groups != "each":
+            return
+        rates = self.values["representation_rate"]
+        for column in self.values["target"] or ():
             rate = rates.get(column) if isinstance(rates, Mapping) else rates
-            if column in protected and rate is not None:
+            if column in roles.protected and rate is not None:
                 raise click.UsageError(
                     f"--representation-rate and --target both set the size of the groups of {column!r}; leave one out"
                 )
 
-    def request(
-        self, roles: RoleOptions, domain: Domain | Declaration | None, progress: Progress | None = None
-    ) -> Request:
-        """Make the request, which refuses what makes no sense."""
-        values = {source.field.name: _value(source, self.values[source.param]) for source in _ASKED if not source.owner}
+    def request(self, roles: RoleOptions, domain: Any, progress: Progress | None = None) -> Request:
+        """Make the request, which refuses what makes no sense; the domain may be declared, or None."""
+        values: dict[str, Any] = {}
+        for source in (source for source in _ASKED if not source.owner):
+            value, is_flag = self.values[source.param], source.info.text == "flag"
+            values[source.field.name] = (source.info.on if value else source.field.default) if is_flag else value
         also = values.pop("also")
         others = also if isinstance(also, dict) else {}
         return Request(
@@ -162,8 +138,8 @@ class AskedOptions:
             domain=domain,
             progress=progress,
             estimate=None,  # it belongs to what is written: see `cli.debias`
-            privacy=Privacy(**self._given("privacy")) if self.private else None,
-            **{**values, "relabel": (self.relabelling() or self.values["relabel"]) if self.relabels else None},
+            privacy=Privacy(**self._given("privacy")) if self.has("epsilon") else None,
+            **{**values, "relabel": (self.relabelling() or self.values["relabel"]) if self.has("relabel") else None},
         )
 
     def _given(self, owner: str) -> dict[str, Any]:
@@ -172,28 +148,12 @@ class AskedOptions:
         return {name: value for name, value in typed.items() if value is not None and value is not False}  # 0 is given
 
 
-def _value(source: TypedOption, value: Any) -> Any:
-    """What a field of the request gets for what was typed."""
-    if source.info.text == "flag":
-        return source.info.on if value else source.field.default
-    return value
-
-
 _ROLE_NAMES = [field.name for field in fields(RoleOptions)]
-_ROLES = [source for source in typed_options(Request) if source.param in _ROLE_NAMES]
-_ASKED = [source for source in typed_options(Request) if source not in _ROLES]
+ROLES = [source for source in typed_options(Request) if source.param in _ROLE_NAMES]
+_ASKED = [source for source in typed_options(Request) if source not in ROLES]
 REQUEST_NAMES = [source.param for source in _ASKED]
 
-role_options = taking(RoleOptions, "roles", _ROLES)
+role_options = taking(RoleOptions, "roles", ROLES)
 request_options = taking(AskedOptions.of, "asked", _ASKED)
-proposed_role_options = taking(
-    RoleOptions,
-    "roles",
-    _ROLES,
-    required=False,
-    help={
-        "outcome": "The outcome column, e.g. income. By default one is proposed.",
-        "protected": "Columns whose groups are compared, e.g. sex,race; repeatable. By default some are proposed.",
-        "favourable": "The good outcome, which the statistical rate compares; repeatable. By default one is proposed.",
-    },
-)
+comparison_options = taking(AskedOptions.of, "asked", [source for source in _ASKED if source.param != "relabel"])
+proposed_role_options = taking(RoleOptions, "roles", ROLES, required=False)

@@ -2,16 +2,17 @@
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from fairmaxent.cli.next_step import free_name, next_step, outputs
-from fairmaxent.cli.output import OutputOptions
+from fairmaxent.cli.options import name_for, next_step, outputs
+from fairmaxent.cli.output import OutputOptions, write_drawn
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.frames import load_library
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Reals
@@ -21,19 +22,18 @@ from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, spelled
 from fairmaxent.fairness.rates import Rates, outcome_axis, outcome_rates, worst_ratio
 from fairmaxent.files.reading import STANDARD, TableFile
+from fairmaxent.files.write import Staging
 from fairmaxent.fit import statements
 from fairmaxent.fit.certificate import cost_remarks, other_remarks
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes
 from fairmaxent.inspection.hints import leak_hints
 from fairmaxent.inspection.proposals import known_levels, propose_favourable
-from fairmaxent.report.delivered import (
-    Delivered,
-    DeliveredCosts,
-    absences,
-    costs_of,
-    delivered_rates,
-)
+from fairmaxent.progress import Progress, silent
+from fairmaxent.report import Source, build_report
+from fairmaxent.report import delivered as deliveries
+from fairmaxent.report.source import written_file
+from fairmaxent.report.writer import save_report
 
 _SHOWN = 12  # notes before the rest is counted
 _FEW = 3  # outcomes that each have a line of their own, or are named
@@ -49,22 +49,14 @@ class Measured:
 
 def measure(fit: Fit, table: Reals | None) -> Measured:
     """Take the rates of a table of outcome and protected columns, whose cells sum to one; None: of the fitted rows."""
-    rates = fit.certificate.before if table is None else delivered_rates(fit, table)
-    cells = fit.problem.data_table if table is None else table
-    measure = fit.certificate.measure
-    levels = {
-        name: {
-            _about(fit, level, axes): _number(
-                worst_ratio(
-                    outcome_rates(measure.outcomes_compared(cells, axes), axes)[level],
-                    measure.strata,
-                    if_all_zero=np.nan,
-                )
-            )
-            for level in measure.favourable_of(axes)
-        }
-        for name, axes in zip(measure.names, measure.groupings, strict=True)
-    }
+    rates = fit.certificate.before if table is None else deliveries.delivered_rates(fit, table)
+    cells, measure = fit.problem.data_table if table is None else table, fit.certificate.measure
+    levels: dict[str, dict[str, float | None]] = {}
+    for name, axes in zip(measure.names, measure.groupings, strict=True):
+        compared = outcome_rates(measure.outcomes_compared(cells, axes), axes)
+        for level in measure.favourable_of(axes):
+            worst = worst_ratio(compared[level], measure.strata, if_all_zero=np.nan)
+            levels.setdefault(name, {})[_about(fit, level, axes)] = deliveries.unless_nan(worst)
     return Measured(rates, levels)
 
 
@@ -72,10 +64,6 @@ def _about(fit: Fit, level: int, axes: tuple[int, ...] = ()) -> str:
     """Name an outcome that rates are about; of several columns, the one that a grouping is about."""
     outcome = fit.roles.attributes[outcome_axis(axes)]
     return f"{outcome.name} = {outcome.labels[level]}"
-
-
-def _number(rate: Any) -> float | None:
-    return None if np.isnan(rate) else float(rate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +75,7 @@ class Result:
     table: Reals  # of outcome and protected columns, whose cells sum to one
     rows: int | None = None  # of the table that is written
     frame: Any = None  # that table; None: it was written as it was drawn, or there is none
-    delivered: Delivered | None = None  # the new rows or weights in it; None: nothing was written
+    delivered: deliveries.Delivered | None = None  # the new rows or weights in it; None: nothing was written
     written_notes: tuple[str, ...] = ()  # what to know about the file
 
     @cached_property
@@ -106,9 +94,9 @@ class Result:
         return self.fit.certificate.privacy is not None
 
     @cached_property
-    def costs(self) -> DeliveredCosts:
+    def costs(self) -> deliveries.DeliveredCosts:
         """What the table that is written costs each group."""
-        return costs_of(self.fit, self.delivered, None if self.private else self.source.frame)
+        return deliveries.costs_of(self.fit, self.delivered, None if self.private else self.source.frame)
 
     @property
     def alerts(self) -> tuple[str, ...]:
@@ -119,15 +107,10 @@ class Result:
     def notes(self) -> tuple[str, ...]:
         """What else a user should know about the data, the fit and what is written."""
         good = good_outcome_notes(self.fit.request.favourable, self.fit.roles.attributes[0])
-        missing = absences(self.fit, self.table)
+        missing = deliveries.absences(self.fit, self.table)
         typed = [spelled(remark, as_typed) for remark in other_remarks(self.fit.certificate)]
         exact = () if self.private else (*self.source.notes_spelled(as_typed), *self._leaks())
         return (*good, *missing, *exact, *typed, *self.written_notes)
-
-    @property
-    def notes_on_file(self) -> tuple[str, ...]:
-        """What reading the file of a private fit showed: exact, so it is for the user alone."""
-        return self.source.notes_spelled(as_typed) if self.private else ()
 
     def _leaks(self) -> Iterator[str]:
         """Columns that all but say the outcome, if the rows are in memory to look at."""
@@ -139,12 +122,79 @@ class Result:
                 yield spelled(hint.parts, as_typed)
 
 
+# ---------------------------------------------------------------- making it
+
+
+def make_result(
+    fit: Fit, source: TableFile, wanted: OutputOptions, staging: Staging, progress: Progress = silent
+) -> Result:
+    """Write the model and the table; new rows of one that stays on disk or on a cluster are written as they are drawn.
+
+    A table for stdout is returned. What is made is measured the way the reader of the file would.
+    """
+    if wanted.model is not None:
+        fit.save(staging.path_for(wanted.model))
+    if wanted.output is None:
+        return Result(fit, source, fit.distribution.root_table)
+    count = fit.table.size if wanted.rows is None else wanted.rows  # of a private table, not even that is exact
+    seed, is_lazy = fit.request.random_state, source.frame.__class__.__name__ == "LazyFrame"
+    if wanted.scheduler is not None:
+        folder, readable = staging.path_for(wanted.output), wanted.readable_by_others
+        fit.write_sample(count, folder, iid=wanted.iid, readable_by_others=readable, progress=progress)
+        drawn = deliveries.DrawnBatches(fit)
+        for part in sorted(folder.glob("*.parquet")):
+            drawn.add(load_library("pandas").read_parquet(part, columns=list(fit.roles.names)))
+        return Result(fit, source, drawn.table, count)
+    if is_lazy and wanted.mode == "rows":
+        drawn, form = deliveries.DrawnBatches(fit), wanted.output_format
+        how: dict[str, Any] = {"format": form, "drawn": drawn, "progress": progress, "iid": wanted.iid}
+        notes = write_drawn(fit, count, staging, wanted.output, **how)
+        made = drawn.delivered(iid=wanted.iid, seed=seed)
+        return Result(fit, source, made.table, made.rows, delivered=made, written_notes=notes)
+    given = None
+    if wanted.mode == "weights":
+        frame = fit.weigh(source.frame if source.whole is None else source.whole, name=wanted.weight_name)
+    else:
+        given = frame = fit.top_up() if wanted.mode == "top-up" else fit.sample(count, iid=wanted.iid)
+    made = deliveries.deliver(fit, given, mode=wanted.mode, iid=wanted.iid, seed=seed)
+    notes = () if wanted.output == STANDARD and not is_lazy else wanted.write(frame, source, staging)
+    rows = fit.table.size if is_lazy and given is None else len(frame)
+    return Result(fit, source, made.table, rows, None if is_lazy else frame, made, written_notes=notes)
+
+
+def make_report(result: Result, wanted: OutputOptions, staging: Staging, origin: Source | None) -> None:
+    """Write the report, if one is asked for; the other files are there, so that it can name their digests."""
+    if origin is None:
+        return
+    files = {"Fair table": wanted.output, "Model": wanted.model}
+    written = tuple(
+        written_file(what, staging.path_for(path), name=path)
+        for what, path in files.items()
+        if path not in (None, STANDARD)
+    )
+    # The report on a private fit says nothing about the file's content.
+    exact = {"sha256": None} if result.private else {"reading": result.source.notes_spelled(origin.front_door.spell)}
+    report = build_report(
+        result.fit,
+        data=None if result.private else result.source.frame,
+        delivered=result.delivered,
+        mode=wanted.mode,
+        iid=wanted.iid,
+        seed=result.fit.request.random_state,
+        source=replace(origin, written=written, dropped=result.source.dropped, **exact),
+        evaluate=wanted.evaluate,
+        **wanted.filing,
+    )
+    for path in wanted.reports:
+        save_report(report, staging.path_for(path))
+
+
 # ---------------------------------------------------------------- for people
 
 
 def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     """What it costs, the rates before and after, what to know, what was written, and the next step."""
-    certificate, roles = result.fit.certificate, result.fit.roles
+    certificate, on_file = result.fit.certificate, result.source.notes_spelled(as_typed)
     notes = list(result.notes[:_SHOWN])
     if len(result.notes) > _SHOWN:
         notes.append(f"and {len(result.notes) - _SHOWN} more; --json shows them all")
@@ -163,14 +213,14 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         _paragraphs("Outcomes were changed for ", statements.changed_lines(certificate.costs)),
         _costs(result, wanted),
         [statements.rates_table(list(_rate_lines(result)), ("wanted", "before", "after"))],
-        _paragraphs("", statements.mean_lines(certificate.means, roles)),
+        _paragraphs("", statements.mean_lines(certificate.means, result.fit.roles)),
         [Table("Groups", ("group", "", "before", "after"), tuple(groups))],
         statements.decision_blocks(certificate.decisions),
         statements.estimate_blocks(certificate.estimate, decided),
         _paragraphs("", _how_to_estimate(result, wanted)),
-        _paragraphs("About your file, not private, so do not pass it on: ", result.notes_on_file),
+        _paragraphs("About your file, not private, so do not pass it on: ", on_file if result.private else ()),
         _paragraphs("Note: ", notes),
-        _paragraphs("", _written(result, wanted)),
+        _paragraphs("", wanted.written(result.rows, result.fit.contents)),
     ]
     return "\n\n".join(filter(None, [sections_text(sections), following]))
 
@@ -228,17 +278,6 @@ def _sharing(result: Result) -> Iterator[str]:
         )
 
 
-def _written(result: Result, wanted: OutputOptions) -> Iterator[str]:
-    """Say which files were written, and which rows of people a model holds."""
-    if not wanted.targets:
-        yield "Nothing was written."
-    for target in wanted.targets:
-        holds = f" (it holds {result.fit.contents})" if target == wanted.model else ""
-        rows = f" ({counted(result.rows, 'row')})" if target == wanted.output and result.rows is not None else ""
-        if target != STANDARD:
-            yield f"wrote {target}{holds}{rows}"
-
-
 def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) -> str:
     """Write what was only shown, read the report, or use the result."""
     if wanted.scheduler is not None:
@@ -251,7 +290,7 @@ def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) 
     if wanted.model is not None:
         read = [] if data == STANDARD or result.private else ["--data", data]
         command = ["report", wanted.model, *read, "--mode", wanted.mode]
-        return next_step("write a report to file", [*command, "-o", free_name(wanted.model, "report", ".html")])
+        return next_step("write a report to file", [*command, "-o", name_for(wanted.model, "report.html")])
     uses = {
         "rows": "use these rows instead of yours",
         "weights": f"pass the column {wanted.weight_name!r} as sample weights when you train a model",

@@ -56,12 +56,6 @@ def echo(text: str, *, err: bool = False) -> None:
         raise StorageError(f"cannot write to {name}: {problem.strerror}; free some space, or redirect it") from problem
 
 
-def check_stdin() -> None:
-    """Refuse to read from a stdin that is closed."""
-    if sys.stdin is None:
-        raise StorageError("stdin is closed, so there is no table to read; name a file, or redirect one to stdin")
-
-
 def forget_stdout() -> None:
     """Nobody reads stdout any more: discard what is still buffered, or Python would complain when it exits."""
     with contextlib.suppress(OSError, ValueError):
@@ -139,7 +133,7 @@ def _leave(code: int) -> NoReturn:
 # ---------------------------------------------------------------- what is shown
 
 
-def as_json(record: Any) -> str:
+def json_record(record: Any) -> str:
     """Plain JSON: what is no number (infinite, NaN) is null, what has no JSON form is its text."""
     from fairmaxent.data.levels import value_text
 

@@ -171,7 +171,7 @@ def _pairs(text: str) -> dict[str, str]:
     """Parse ``sex=Male, pregnant=yes``."""
     pairs: dict[str, str] = {}
     for part in split(text, ","):
-        column, value = _pair(part)
+        column, value = map(unquoted, [*split(part, "=", once=True), ""][:2])
         if not column or not value:
             raise ValueError(f"{text!r} is not column=value, or several of them separated by commas; {HOW}")
         if column in pairs:
@@ -180,18 +180,12 @@ def _pairs(text: str) -> dict[str, str]:
     return pairs
 
 
-def _pair(part: str) -> tuple[str, str]:
-    """The sides of an equals sign; the second is empty if there is none."""
-    column, *rest = map(unquoted, split(part, "=", once=True))
-    return column, rest[0] if rest else ""
-
-
 def _strata(text: str) -> list[tuple[str, str | None]]:
     """Parse ``department, year``, or with the levels that are meant: ``label=yes``."""
-    pairs = [_pair(part) for part in split(text, ",")]
-    if not all(column for column, _ in pairs) or any(part.endswith("=") for part in split(text, ",")):
+    pairs = [[*map(unquoted, split(part, "=", once=True))] for part in split(text, ",")]
+    if not all(map(all, pairs)):
         raise ValueError(f"{text!r} is not a list of columns, such as department,year, or column=level; {HOW}")
-    return [(column, level or None) for column, level in pairs]
+    return [(pair[0], pair[1] if len(pair) > 1 else None) for pair in pairs]
 
 
 def _join_strata(given: list[list[tuple[str, Any]]]) -> list[str] | dict[str, list[Any] | None]:
@@ -227,10 +221,6 @@ def _target(text: str) -> tuple[str, dict[str, float] | str | None]:
         shares[unquoted(match["level"])] = number_of(match["share"])
         start = match.end()
     return column, shares
-
-
-def _kind(text: str) -> tuple[str, str]:
-    return _column_and(text, "zip: categorical")
 
 
 def _levels(text: str) -> tuple[str, list[str]]:
@@ -346,18 +336,6 @@ def _take_strata(value: Any) -> Any:
     return _join_strata([[(column, level) for level in _listed(levels)] for column, levels in value.items()])
 
 
-def _take_lists(values: Any) -> list[Any]:
-    return [_columns(names) if isinstance(names, str) else names for names in values]
-
-
-def _each(values: Any) -> list[str]:
-    return [written(value) for value in values]
-
-
-def _plain_texts(value: Any) -> list[str]:
-    return [str(item) for item in _listed(value)]
-
-
 NUMBER = (int, float)
 _LEVEL = (str, bool, int, float, datetime.date, datetime.time, type(None))
 _RATES = (*NUMBER, {str: (*NUMBER, NOTHING, type(None))})
@@ -367,7 +345,8 @@ _PAIRS = ([{str: _LEVEL}], {str: _LEVEL})
 _BINS = (int, {str: (int, [(int, float, datetime.date)])})
 _by_column: dict[str, Any] = {"join": _by_name, "texts": _texts_by_column}
 _as_strata: dict[str, Any] = {"join": _join_strata, "take": _take_strata, "texts": _strata_texts}
-_one_or_more: dict[str, Any] = {"join": list, "take": _listed}
+_as_it_is: dict[str, Any] = {"texts": lambda value: [*map(str, _listed(value))]}
+_each: dict[str, Any] = {"join": list, "texts": lambda values: [*map(written, values)]}
 
 RATE = Value("RATE", _rates, _RATES, 'a number, "none", or one of these by column', take=_without_words)
 COLUMNS = Value("COLUMNS", _columns, [str], "a list of columns", join=lambda lists: [*itertools.chain(*lists)])
@@ -375,7 +354,7 @@ COLUMNS = Value("COLUMNS", _columns, [str], "a list of columns", join=lambda lis
 TEXTS = {
     "columns": COLUMNS,
     "several columns": Value(
-        "COLUMNS", _columns, [(str, [str])], "a list of columns", join=list, take=_take_lists, texts=_each
+        "COLUMNS", _columns, [(str, [str])], "a list of columns", take=lambda lists: [*map(_listed, lists)], **_each
     ),
     "rate": RATE,
     "bounds": Value("LOW,HIGH", _bounds, [NUMBER], "two numbers", take=lambda numbers: _bounds(written(numbers))),
@@ -383,12 +362,14 @@ TEXTS = {
         "SHARES", _target, _SHARES, 'the share of each level, "keep" or "free"', take=_without_words, **_by_column
     ),
     "strata": Value("COLUMNS", _strata, _STRATA, "a list of columns, or levels by column", **_as_strata),
-    "pairs": Value("PAIRS", _pairs, _PAIRS, "columns with a value each", texts=_each, **_one_or_more),
+    "pairs": Value("PAIRS", _pairs, _PAIRS, "columns with a value each", take=_listed, **_each),
     "bins": Value("BINS", _bins, _BINS, "a whole number, or a list of edges", join=_join_bins, texts=_texts_by_column),
-    "kind": Value("KIND", _kind, {str: str}, "the name of a kind", **_by_column),
+    "kind": Value(
+        "KIND", lambda text: _column_and(text, "zip: categorical"), {str: str}, "the name of a kind", **_by_column
+    ),
     "levels": Value("LEVELS", _levels, {str: [_LEVEL]}, "a list of levels", **_by_column),
-    "sheet": Value("SHEET", str, (str, int), "the name or number of a sheet", texts=_plain_texts),
+    "sheet": Value("SHEET", str, (str, int), "the name or number of a sheet", **_as_it_is),
     "level": Value(
-        "LEVEL", str, (*_LEVEL, [_LEVEL]), "a level, or a list of levels", texts=_plain_texts, **_one_or_more
+        "LEVEL", str, (*_LEVEL, [_LEVEL]), "a level, or a list of levels", join=list, take=_listed, **_as_it_is
     ),
 }

@@ -263,24 +263,20 @@ def _column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
 
 
 def _group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
-    """The mean of the outcome in each group that is compared, before and after."""
+    """The mean of the outcome in each group that is compared, over the rows that have a number, before and after."""
+    means: list[GroupMean] = []
     if problem.values is None:
         return ()
-    means = []
     for name, axes in problem.measure.of_first_outcome:  # the others need not be numbers
-        before = _means_by_group(problem, problem.data_table, problem.values.data, axes)
-        after = _means_by_group(problem, achieved, problem.values.counted, axes)
-        for group in map(tuple, np.argwhere(np.isfinite(before) & np.isfinite(after)).tolist()):
-            of_group = problem.roles.describe_group(axes, group)
-            means.append(GroupMean(name, of_group, float(before[group]), float(after[group])))
+        both = []
+        for table, values in ((problem.data_table, problem.values.data), (achieved, problem.values.counted)):
+            compared = np.where(np.isnan(values), 0.0, problem.measure.outcomes_compared(table, axes))
+            size, total = (group_table(compared * value, axes).sum(axis=0) for value in (1.0, np.nan_to_num(values)))
+            both.append(np.divide(total, size, out=np.full_like(size, np.nan), where=size > 0))
+        for group in map(tuple, np.argwhere(np.isfinite(both).all(axis=0)).tolist()):
+            before, after = (float(mean[group]) for mean in both)
+            means.append(GroupMean(name, problem.roles.describe_group(axes, group), before, after))
     return tuple(means)
-
-
-def _means_by_group(problem: Problem, table: Reals, values: Reals, axes: tuple[int, ...]) -> Reals:
-    """The mean number of each group that is compared, over the rows that have one; NaN if there are none."""
-    compared = np.where(np.isnan(values), 0.0, problem.measure.outcomes_compared(table, axes))
-    size, total = (group_table(compared * value, axes).sum(axis=0) for value in (1.0, np.nan_to_num(values)))
-    return np.asarray(np.divide(total, size, out=np.full_like(size, np.nan), where=size > 0))
 
 
 def _outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ...]:

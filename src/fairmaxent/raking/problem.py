@@ -104,11 +104,6 @@ class RakingDual:
     bounds: Bounds
     slack: Reals | None = None  # what λ² costs: 1/ρ if a margin may be missed, see `relaxation`; None: nothing
 
-    @property
-    def size(self) -> int:
-        """The number of multipliers: levels of all margins."""
-        return self.blocks.width
-
     @cached_property
     def rows(self) -> Rows:
         """The cells, ready for sums by level."""
@@ -151,7 +146,7 @@ class RakingPoint(SearchPoint):
 
     def hessian(self) -> Reals:
         """Σ d_c Φ″(u_c) over the cells that have both of two levels; one of its elements, if factors are cut off."""
-        size = self.dual.size
+        size = self.dual.blocks.width
         need_memory(_PAIR_MEMORY * size**2, f"raking to {size:,} levels", "merge levels")
         pairs = pair_weights(self.dual.rows.pair_packs, self.curvature)
         if self.dual.slack is not None:
