@@ -17,8 +17,7 @@ from fairmaxent.data.limits import need_memory
 from fairmaxent.data.table import Blocks, Codes, Mask, Reals, tally
 from fairmaxent.errors import InputError, Option
 from fairmaxent.maxent.dual import SearchPoint
-from fairmaxent.maxent.priors.packs import pair_weights
-from fairmaxent.maxent.priors.rows import Rows
+from fairmaxent.maxent.priors.rows import Rows, pair_weights
 from fairmaxent.raking.margins import MarginTarget
 
 # e^700 is close to the largest float64; a score beyond it is the step of a search that went too far.
