@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 
 from fairmaxent.data.table import Blocks
+from fairmaxent.maxent.priors.bases import Product
 from fairmaxent.maxent.priors.mixture import Mixture
-from fairmaxent.maxent.priors.product import Product
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.maxent.priors.tree import Tree
 

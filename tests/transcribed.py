@@ -11,8 +11,8 @@ from fairmaxent.data.table import Blocks, Table, tally
 from fairmaxent.fairness.weights import algorithm_1, reweigh
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import attribute_features
+from fairmaxent.maxent.priors.bases import Product
 from fairmaxent.maxent.priors.mixture import Mixture
-from fairmaxent.maxent.priors.product import Product
 from fairmaxent.maxent.priors.rows import Rows
 from oracle import points
 from tables import times

@@ -10,9 +10,8 @@ from itertools import product
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairmaxent.data.table import Reals
+from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import ColumnError, InputError, check_choice, did_you_mean
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import RelabelOption
@@ -22,7 +21,6 @@ from fairmaxent.options import storing_options_of
 
 Groups = Sequence[Mapping[str, float]]
 Output = Literal["weights", "rows"]
-Mask = NDArray[np.bool_]
 
 # Columns that the fit has in addition to those of the data set.
 GROUP = "group"

@@ -200,6 +200,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         return frames.open_frame(table.infer_objects())
 
     def _protected_names(self, features: Sequence[str], extra: Sequence[str]) -> list[str]:
+        """The protected columns by name; positions in X are looked up."""
         if self.protected is None:
             if not extra:
                 raise InputError(
@@ -209,9 +210,18 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
                     "FairMaxEnt().set_fit_resample_request(sensitive_features=True)"
                 )
             return list(extra)
-        columns: Any = self.protected
-        several = isinstance(columns, Sequence) and not isinstance(columns, str)
-        return [_name_of(column, features) for column in (columns if several else [columns])]
+        given: Any = self.protected
+        several = isinstance(given, Sequence) and not isinstance(given, str)
+        positions = range(-len(features), len(features))
+        for column in given if several else [given]:
+            is_whole = isinstance(column, int | np.integer) and not isinstance(column, bool)
+            if not isinstance(column, str) and not (is_whole and column in positions):
+                raise ColumnError(
+                    f"protected holds {column if is_whole else f'a {type(column).__name__}'}; pass names (text) or "
+                    f"positions (whole numbers from 0) of the {len(features)} columns of X; the values themselves go "
+                    "to fit as sensitive_features"
+                )
+        return [column if isinstance(column, str) else features[column] for column in (given if several else [given])]
 
 
 class _FrameTags(InputTags):  # type: ignore[misc]
@@ -289,17 +299,3 @@ def _check_outcome(outcome: Mapping[str, frames.Column], *, private: bool) -> No
     check_classification_targets(column.to_numpy())
     if len(classes) < 2:
         raise LevelError(f"y has one class ({classes.to_list()[0]!r}); at least two classes are needed to compare")
-
-
-def _name_of(column: Any, features: Sequence[str]) -> str:
-    """Turn a position in X into a name; names stay."""
-    if isinstance(column, bool) or not isinstance(column, str | int | np.integer):
-        raise ColumnError(
-            f"protected holds a {type(column).__name__}; pass names (text) or positions (whole numbers) of columns of "
-            "X; the values themselves go to fit as sensitive_features"
-        )
-    if isinstance(column, str):
-        return column
-    if not -len(features) <= column < len(features):
-        raise ColumnError(f"protected is column {column}, but X has {len(features)} columns; positions count from 0")
-    return features[int(column)]

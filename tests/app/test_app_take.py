@@ -1,17 +1,14 @@
-"""What Take makes: the files, and the command and the Python that make the same bytes."""
+"""What Take makes: the files, weights for known margins, and the command and the Python that make the same bytes."""
 
 import shlex
-from dataclasses import replace
 
 import pytest
 
 import fairmaxent
 from appserver import OPTIONS, downloaded, opened, people, staff
 from fairmaxent.app.page_options import as_labelled
-from fairmaxent.app.scenario import Scenario
-from fairmaxent.cli.debias import debias_command as debias
 from fairmaxent.cli.group import group as commands
-from fairmaxent.cli.request import REQUEST_NAMES, AskedOptions, RoleOptions
+from fairmaxent.report.refits import evaluated
 from fairmaxent.report.writer import find_browser
 
 DOMAIN = """levels.sex = ["f", "m"]
@@ -25,7 +22,6 @@ CASES = {
     "rows": {},
     "weights": {"mode": "weights"},
     "top-up": {"mode": "top-up", "representation_rate": 1.0},
-    "fewer rows": {"rows": 50, "random_state": 7, "base": "product", "base_share": 0.5},
     "relabelled": {"relabel": "probabilities", "threshold": 0.4, "mode": "weights", "blind": True},
     "two columns": {
         "protected": ["sex", "region"],
@@ -34,9 +30,6 @@ CASES = {
         "largest_weight": 4.0,
         "drop": ["age"],
     },
-    "joint": {"protected": ["sex", "region"], "groups": "joint", "representation_rate": None},
-    "within some levels": {"within": {"region": ["n", "s"]}, "representation_rate": None},
-    "numbers redrawn": {"detail": "bins", "representation_rate": None},
     "columns read differently": {
         "bins": {"age": [18, 30, 45, 60]},
         "kinds": {"level": "categorical"},
@@ -46,13 +39,9 @@ CASES = {
     },
     "equal means": {"outcome": "age", "favourable": [], "equal_means": True, "representation_rate": None},
     "judged in the report": {"evaluate": True, "representation_rate": None},
-    "public values": {
-        "release": True,
-        "domain": DOMAIN,
-        "representation_rate": None,
-    },
+    "public values": {"release": True, "domain": DOMAIN, "representation_rate": None},
     "shares": {"target": {"sex": {"f": 0.6, "m": 0.4}}, "representation_rate": None, "compare_missing": True},
-    "free outcome": {"target": {"hired": "free"}, "representation_rate": 1.0, "iid": True, "rows": 80},
+    "free outcome": {"target": {"hired": "free"}, "iid": True, "rows": 80, "random_state": 7, "base": "product"},
     "many at once": {
         "bins": {"age": [18, 30, 45, 60]},
         "kinds": {"level": "categorical"},
@@ -69,16 +58,6 @@ CASES = {
 }
 
 
-def asked_for(tokens):
-    """The request that the command line makes of these words, for the table of these tests."""
-    with debias.make_context(
-        "debias", list(tokens[2:]), parent=commands.make_context("fairmaxent", [], resilient_parsing=True)
-    ) as ctx:
-        params = ctx.params
-        roles = RoleOptions(*(params[name] for name in ("outcome", "protected", "favourable", "groups", "weight")))
-        return AskedOptions.of(**{name: params[name] for name in REQUEST_NAMES}).request(roles, None)
-
-
 # Parquet is read where it is, so what is made from it takes another way; the options are the same.
 SCANNED = ("rows", "weights", "top-up", "relabelled", "to share", "columns read differently", "public values")
 QUICK = (("weights", ".csv"), ("two columns", ".csv"), ("many at once", ".csv"), ("rows", ".parquet"))
@@ -88,8 +67,7 @@ REPEATED = [(case, ".csv") for case in CASES] + [(case, ".parquet") for case in 
 
 
 @pytest.mark.parametrize(
-    ("case", "suffix"),
-    [pytest.param(*one, marks=[] if one in QUICK else [pytest.mark.slow]) for one in REPEATED],
+    ("case", "suffix"), [pytest.param(*one, marks=[] if one in QUICK else [pytest.mark.slow]) for one in REPEATED]
 )
 def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -103,9 +81,6 @@ def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix
     assert [file["what"] for file in job["result"]["files"]][1:3] == ["Model", "Report"]
 
     tokens = shlex.split(answer["command"])
-    scenario = Scenario.from_json(client.get("/api/state")[1]["options"], client.session.opened)
-    roles = {"protected": list(scenario.roles.protected), "favourable": scenario.request().favourable}
-    assert replace(asked_for(tokens), **roles) == scenario.request()
     for name in ("people-domain.toml",) if "people-domain.toml" in files else ():
         (tmp_path / name).write_bytes(files[name])
     # The reports differ in how they name options, and in nothing else.
@@ -164,3 +139,85 @@ def test_a_name_that_cannot_be_typed_still_has_its_python(client):
     answer = client.fit(state, outcome="hired", protected=[name], favourable=["yes"], representation_rate=None)
     assert answer["command"].startswith("#")
     assert repr(name) in answer["python"]
+
+
+SEX = {"sex": {"f": 0.51, "m": 0.49}}
+REGION = {"region": {"n": 0.2, "s": 0.3, "w": 0.5}}
+RAKED = {
+    "bounded": ({**SEX, **REGION}, {"bounds": "0.3,3"}),
+    "weighted": ({**SEX, "promoted": {"no": 0.4, "yes": 0.6}}, {"weight": "level", "title": "A “t”"}),
+    "relaxed": ({**SEX, **REGION}, {"relax": [["sex"]], "bounds": "none,3", "weight_name": "w"}),
+    "replicated": (SEX, {"replicates": 3, "random_state": 4}),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "suffix"),
+    [
+        pytest.param(case, suffix, marks=[] if (case, suffix) == ("weighted", ".csv") else [pytest.mark.slow])
+        for case in RAKED
+        for suffix in (".csv", ".parquet")
+    ],
+)
+def test_known_margins_are_raked_as_the_command_does(client, case, suffix, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    state, content = opened(client, f"people{suffix}", staff())
+    (tmp_path / f"people{suffix}").write_bytes(content)
+    margins, options = RAKED[case]
+    sent = [{"column": name, "shares": [[*pair] for pair in shares.items()]} for name, shares in margins.items()]
+    job = client.work("rake", table=state["table"]["number"], margins=sent, options=options)
+    assert job["state"] == "done", job
+    if "relax" not in options:
+        reached = {(one["margin"], one["level"]): one["achieved"] for one in job["result"]["levels"]}
+        wanted = {(name, level): share for name, shares in margins.items() for level, share in shares.items()}
+        assert reached == pytest.approx(wanted, abs=1e-9)
+    files = {name: body for name, (_, _, body) in downloaded(client, job["result"]["files"]).items()}
+    for name in files:
+        if "-margins" in name:
+            (tmp_path / name).write_bytes(files[name])
+    with pytest.raises(SystemExit) as ended:
+        commands.main(shlex.split(job["result"]["command"])[1:], "fairmaxent")
+    assert ended.value.code == 0
+    for name, body in files.items():
+        assert (b"named as in the app" in body) == name.endswith("-report.html")
+        body = body.replace(b"named as in the app", b"named as on the command line")
+        assert (tmp_path / name).read_bytes() == body, name
+
+
+HALVES = {"margins": [{"column": "sex", "shares": [["f", 0.5], ["m", 0.5]]}]}
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({}, "at least one column"),
+        ({"margins": {"sex": {"f": 1}}}, "at least one column"),
+        ({"margins": [{"column": "nothing", "shares": [["f", 1]]}]}, "make no sense"),
+        ({"margins": [{"column": ["sex"], "shares": [["f", 1]]}]}, "make no sense"),
+        ({"margins": [{"column": "sex", "shares": [["f", "1"]]}]}, "make no sense"),
+        ({**HALVES, "options": {"bounds": "1"}}, "two numbers"),
+        ({**HALVES, "options": {"output": "/x"}}, "unknown option"),
+        ({**HALVES, "options": {"weight": "x"}}, "no column"),
+        ({"margins": [{"column": "sex", "shares": [["f", 0.5], ["m", 0.6]]}]}, "add up to 110.0%"),
+    ],
+)
+def test_margins_that_make_no_sense_are_refused(client, values, said):
+    state, _ = opened(client)
+    job = client.work("rake", table=state["table"]["number"], **values)
+    assert job["state"] == "failed"
+    assert said in job["error"]
+    assert "bug" not in job["error"]
+
+
+def test_the_new_rows_are_judged_as_in_the_report(client):
+    state, _ = opened(client)
+    client.fit(state, representation_rate=None)
+    job = client.work("evaluate")
+    assert job["state"] == "done", job
+    fit = fairmaxent.debias(people(), "hired", ["sex"], favourable="yes", random_state=0, estimate=None)
+    judged = evaluated(fit, people(), mode="rows", iid=False)
+    note, *others = job["result"]["blocks"]
+    assert [note["lead"], *note["items"]] == list(judged.verdict)
+    assert {"Table", "Paragraph"} == {block["kind"] for block in others}
+    client.fit(state, representation_rate=None, mode="weights")
+    assert "new rows" in client.work("evaluate")["error"]

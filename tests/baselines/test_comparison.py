@@ -46,17 +46,14 @@ def test_of_equals_the_first_is_chosen():
     assert verdict(compared(a=(0.800, 0.99), b=(0.810, 1.0), raw=(0.86, 0.40)), asked()).method == "b"
 
 
-def test_no_method_beats_the_raw_data():
+def test_no_method_beats_the_raw_data_or_they_are_good_enough():
     chosen = verdict(compared(a=(0.9, 0.60), b=(0.7, 0.55), raw=(0.8, 0.65)), asked())
     assert chosen.method is None
     assert str(chosen).startswith("No method beats the raw data: the decisions of a model trained on them have the ")
     assert "0.65; the best method has 0.60" in str(chosen)
-
-
-def test_raw_data_that_are_good_enough():
-    chosen = verdict(compared(a=(0.9, 0.99), raw=(0.8, 0.85)), asked(statistical_rate=0.8))
-    assert chosen.method is None
-    assert str(chosen).startswith("The raw data are good enough")
+    enough = verdict(compared(a=(0.9, 0.99), raw=(0.8, 0.85)), asked(statistical_rate=0.8))
+    assert enough.method is None
+    assert str(enough).startswith("The raw data are good enough")
 
 
 def test_group_sizes_that_were_asked_for_must_be_there():

@@ -24,13 +24,8 @@ def test_kinds_follow_the_dtypes(table):
 
 def test_a_value_as_heavy_as_a_bin_is_alone_in_its_bin(table):
     gain = Domain.infer(table).attribute("gain")
-    assert gain.labels[0] == "0"
-    assert gain.labels[1].startswith("(0, ")
-    assert gain.level_starts[1] == 1
-    assert gain.level(0) == 0
-    assert gain.level(1e-9) == 1
-    assert gain.level(-5) == 0
-    assert gain.level(10**9) == gain.size - 1
+    assert (gain.labels[0], gain.labels[1][:4], gain.level_starts[1]) == ("0", "(0, ", 1)
+    assert [gain.level(number) for number in (0, 1e-9, -5, 10**9)] == [0, 1, 0, gain.size - 1]
 
 
 @pytest.mark.parametrize("least", [0.0, 5e-324, 1e-310])
@@ -126,9 +121,7 @@ def test_an_order_that_does_not_fit_the_column_is_refused(order, words):
 
 def test_constant_and_identifier_like_columns_are_named(table):
     domain = Domain.infer(table)
-    notes = domain.notes
-    assert "column 'same' is constant ('one') and carries no information" in notes
-    assert any("column 'city' has 90 values" in note for note in notes)
+    assert "column 'same' is constant ('one') and carries no information" in domain.notes
     assert domain.identifiers == ()
     people = pl.DataFrame({"id": range(200), "key": [f"k{i}" for i in range(200)], "x": np.linspace(0, 1, 200)})
     assert Domain.infer(people).identifiers == ("id", "key")

@@ -68,7 +68,7 @@ def test_stdin_that_does_not_end_a_device_and_a_closed_stdin(monkeypatch):
 
     words = Endless()
     monkeypatch.setattr("sys.stdin", type("Stdin", (), {"buffer": words}))
-    with max_memory("60MB"), pytest.raises(LimitError, match=r"does not end within 20.0 MB"):
+    with max_memory("60MB"), pytest.raises(LimitError, match=r"reading stdin would take about 6\d\.\d MB"):
         read_table("-")
     assert words.served < 30 << 20
     monkeypatch.setattr("sys.stdin", None)
@@ -81,20 +81,10 @@ def test_stdin_that_does_not_end_a_device_and_a_closed_stdin(monkeypatch):
 
 
 def damaged(content, rng):
-    """Cut, overwrite, insert or remove some bytes."""
-    changed = bytearray(content)
-    at = rng.randrange(4, len(changed))
-    match rng.randrange(4):
-        case 0:
-            del changed[at:]
-        case 1:
-            del changed[at : at + rng.randrange(1, 40)]
-        case 2:
-            changed[at:at] = rng.randbytes(rng.randrange(1, 20))
-        case 3:
-            for _ in range(rng.randrange(1, 8)):
-                changed[rng.randrange(4, len(changed))] = rng.choice([0, 255, rng.randrange(256)])
-    return bytes(changed)
+    """Cut, insert, remove or overwrite some bytes."""
+    at, size = rng.randrange(4, len(content)), rng.randrange(1, 40)
+    removed = rng.choice([0, size, len(content)])
+    return content[:at] + rng.randbytes(rng.choice([0, size])) + content[at + removed :]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "arrow", "jsonl"])
@@ -110,22 +100,6 @@ def test_a_damaged_file_is_read_or_refused(suffix, put, tmp_path):
         except (FairMaxEntError, pl.exceptions.PolarsError):  # a LazyFrame is collected by polars itself here
             continue
         assert frame.height >= 0
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("body.csv.gz", gzip.compress(CSV)[:200] + bytes(50) + gzip.compress(CSV)[250:]),
-        ("end.csv.gz", gzip.compress(CSV)[:-20]),
-        ("tail.csv.gz", gzip.compress(CSV) + b"something else"),
-        ("half.arrow", biased_table().write_ipc(None).getvalue()[:-100]),
-    ],
-)
-def test_a_damaged_file_is_no_bug(name, content, put):
-    result = CliRunner().invoke(group, ["debias", str(put(content, name)), *ROLES])
-    assert result.exit_code == 5, result.stderr
-    assert "damaged" in result.stderr or "cannot read" in result.stderr
-    assert result.stderr.count("\n") == 1
 
 
 # ---------------------------------------------------------------- limits

@@ -76,10 +76,9 @@ def test_the_original_census_file_reads_well(put):
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_the_delimiter_is_found(delimiter, put):
     other = ";" if delimiter == "," else ","
-    content = delimiter.join(["sex", "job", "note\nF", "cook", f"a{other}b{other}c\nM", "nurse", "d\n"])
-    frame = read_table(put(content)).frame
-    assert frame.columns == ["sex", "job", "note"]
-    assert len(frame) == 2
+    rows = [["sex", "job", "note"], ["F", "cook", f"a{other}b{other}c"], ["M", "nurse", "d"]]
+    frame = read_table(put("\n".join(map(delimiter.join, rows)))).frame
+    assert [frame.columns, *map(list, frame.rows())] == rows
 
 
 @pytest.mark.parametrize(
@@ -117,12 +116,6 @@ def test_the_encoding_is_found(encoding, noted, put):
 )
 def test_line_ends_spaces_quotes_and_empty_lines(text, rows, put):
     assert read_table(put(text)).frame.rows() == rows
-
-
-def test_names_may_be_quoted_over_two_lines_and_missing(put):
-    table = read_table(put('"a\nb",,c\n1,2,3\n'))
-    assert table.frame.columns == ["a\nb", "column_2", "c"]
-    assert "column_2" in table.notes[0]
 
 
 # ---------------------------------------------------------------- kinds and missing values
@@ -250,6 +243,13 @@ def test_whole_characters_and_a_byte_order_mark_in_lines_of_json_are_read(tmp_pa
     for name in ("whole.jsonl", "whole"):
         (tmp_path / name).write_text(r'{"a":"\ud83d\ude00 \\ud83d \uD83D\uDE00"}' + "\n", encoding="utf-8-sig")
         assert read_table(tmp_path / name).frame.to_dicts() == [{"a": "😀 \\ud83d 😀"}]
+
+
+def test_a_key_that_stands_twice_in_a_line_of_json_is_refused(put):
+    nested = '{"a": {"x": 1}, "b": {"x": 2}, "c": "\\"a\\": 3, \\"a\\": 4"}\n'
+    assert read_table(put(nested * 3, "nested.jsonl")).frame.shape == (3, 3)
+    with pytest.raises(ColumnError, match=r"twice\.jsonl, line 3: the key 'a' stands there twice"):
+        read_table(put('{"a": 1}\n\n{"a": 1, "b": 2, "a": 3}\n', "twice.jsonl"))
 
 
 BYTES, SPAN = b"\xff", dt.timedelta(1)

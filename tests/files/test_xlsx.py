@@ -24,16 +24,7 @@ ROWS = [
     ("Ann", "F", 1200, dt.date(2019, 3, 1), dt.datetime(2020, 1, 1, 8, 30), dt.time(8, 30), True, 0.1 + 0.2),
     ("Bob", "M", 950, dt.date(1999, 12, 31), dt.datetime(2020, 1, 2, 17, 5, 3), dt.time(17, 5), False, 1e-9),
     ("=1+1", "M", -3, dt.date(2024, 2, 29), dt.datetime(1905, 1, 1), dt.time(0), True, 1e300),
-    (
-        "http://example.org",
-        "F",
-        10**14,
-        dt.date(1900, 3, 1),
-        dt.datetime(2020, 1, 3, 23, 59, 59, 999000),
-        None,
-        None,
-        -2.5,
-    ),
+    ("http://a.org", "F", 10**14, dt.date(1900, 3, 1), dt.datetime(2020, 1, 3, 23, 59, 59, 999000), None, None, -2.5),
     (None, None, None, None, None, dt.time(23, 59, 59), False, None),
 ]
 
@@ -80,7 +71,7 @@ def test_a_workbook_is_read_with_its_types(book):
     read = read_table(book([COLUMNS, *ROWS]))
     # openpyxl writes 1+1 as a formula, whose value nobody has computed, and numbers with 15 digits
     as_written = table().with_columns(
-        name=pl.Series(["Ann", "Bob", None, "http://example.org", None]), share=pl.Series([0.3, *table()["share"][1:]])
+        name=pl.Series(["Ann", "Bob", None, "http://a.org", None]), share=pl.Series([0.3, *table()["share"][1:]])
     )
     assert read.frame.equals(as_written)
     assert read.frame.schema == table().schema
@@ -98,16 +89,10 @@ def test_numbers_that_are_whole_are_integers_and_markers_and_errors_are_missing(
 
 
 def test_texts_are_read_as_those_of_a_csv(book):
-    rows = [
-        ["code", "pay", "due", "n", "mix"],
-        ["007", "1.234,50 €", "31.12.2020", "12", 1],
-        ["010", "5,00 €", "1.1.2021", "7", "x"],
-    ]
-    read = read_table(book(rows))
-    assert read.frame.rows() == [
-        ("007", 1234.5, dt.date(2020, 12, 31), 12, "1"),
-        ("010", 5.0, dt.date(2021, 1, 1), 7, "x"),
-    ]
+    rows = [["code", "pay", "due", "n", "mix"], ["007", "1.234,50 €", "31.12.2020", "12", 1]]
+    read = read_table(book([*rows, ["010", "5,00 €", "1.1.2021", "7", "x"]]))
+    days = dt.date(2020, 12, 31), dt.date(2021, 1, 1)
+    assert read.frame.rows() == [("007", 1234.5, days[0], 12, "1"), ("010", 5.0, days[1], 7, "x")]
     assert "numbers and text are mixed, so these columns were read as text (mix)" in read.notes
     assert "numbers stored as text were read as numbers (pay, n)" in read.notes
 

@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from fairmaxent.data.table import Blocks, Table
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import build_base, reachable_roots
-from fairmaxent.maxent.priors.tree_learning import spanning_parents
+from fairmaxent.maxent.priors.tree import spanning_parents
 from oracle import dense, points
 
 

@@ -8,7 +8,7 @@ from fairmaxent.errors import InfeasibleError
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import attribute_features, cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
-from fairmaxent.maxent.priors.product import Product
+from fairmaxent.maxent.priors.bases import Product
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.solvers import BoxNewton, Newton, NewtonCG, Status
 from oracle import KINDS, dense, matrix_of, one_hot, random_blocks, random_prior, random_rows

@@ -9,7 +9,7 @@ from scipy.special import gammaln
 from fairmaxent.data.table import Blocks, Table
 from fairmaxent.maxent.logspace import log_gamma
 from fairmaxent.maxent.priors.bases import build_base
-from fairmaxent.maxent.priors.tree_learning import OUTCOME_STRENGTH, STRENGTHS, best_strength, smoothed
+from fairmaxent.maxent.priors.tree import OUTCOME_STRENGTH, STRENGTHS, best_strength, smoothed
 from oracle import dense
 
 

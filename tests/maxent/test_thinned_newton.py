@@ -9,8 +9,8 @@ from fairmaxent.data.table import Blocks, Table
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import default_solver, maximise_entropy
+from fairmaxent.maxent.priors.bases import Product
 from fairmaxent.maxent.priors.mixture import Mixture
-from fairmaxent.maxent.priors.product import Product
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.solvers import Newton, NewtonCG, Status, ThinnedNewton
 

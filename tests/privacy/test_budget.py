@@ -7,13 +7,12 @@ import pytest
 
 from fairmaxent import InputError, Privacy
 from fairmaxent.privacy.budget import Ledger, Spent, epsilon_of, rho_of
-
-SETTINGS = 200
+from tables import times
 
 
 def settings(seed):
     rng = np.random.default_rng(seed)
-    for _ in range(SETTINGS):
+    for _ in range(times(200)):
         yield float(10 ** rng.uniform(-1.5, 1.2)), float(10 ** rng.uniform(-12, -3))
 
 

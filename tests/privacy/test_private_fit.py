@@ -249,16 +249,14 @@ def test_certificate_and_overview_say_what_was_spent(noise):
 
 
 def test_a_delta_that_is_too_large_for_the_table_is_warned_about(noise):
-    warned = private(privacy=Privacy(delta=0.01)).certificate.warnings
-    assert any("is not below 1 divided by the number of rows" in line for line in warned)
-    assert not any("is not below 1" in line for line in private().certificate.warnings)
+    for delta, warned in ((0.01, True), (1e-9, False)):
+        warnings = " ".join(private(privacy=Privacy(delta=delta)).certificate.warnings)
+        assert ("is not below 1 divided by the number of rows" in warnings) == warned
 
 
 def test_relabelling_works_on_drawn_rows(noise):
     fit = private(people(3000), relabel=fairmaxent.Relabel(labeller="tree"), favourable="yes")
     assert fit.certificate.achieved["statistical_rate"]["sex"] == pytest.approx(1, abs=1e-6)
-    assert fit.certificate.privacy is not None
-    assert len(fit.sample(100)) == 100
 
 
 # ---------------------------------------------------------------- refusals
@@ -309,19 +307,12 @@ def test_columns_and_values_that_were_not_declared_are_refused(noise):
 
 
 @pytest.mark.parametrize("make", [lambda t: t, lambda t: t.to_pandas(), lambda t: t.to_arrow(), lambda t: t.lazy()])
-@pytest.mark.parametrize(
-    "column",
-    [
-        {"job": polars.lit("pilot")},
-        {"job": polars.lit(None, polars.String)},
-        {"age": polars.lit("pilot")},
-        {"age": polars.lit(None, polars.Float64)},
-    ],
-)
-def test_an_error_about_a_value_does_not_show_it(noise, make, column):
-    (name,) = column
+@pytest.mark.parametrize(("name", "kind"), [("job", polars.String), ("age", polars.Float64)])
+@pytest.mark.parametrize("value", ["pilot", None])
+def test_an_error_about_a_value_does_not_show_it(noise, make, name, kind, value):
+    column = polars.lit(value, kind if value is None else polars.String).alias(name)
     with pytest.raises(LevelError, match=f"column '{name}' has a value that was not declared") as caught:
-        private(make(people().with_columns(**column)))
+        private(make(people().with_columns(column)))
     assert "do not pass it on" in str(caught.value)
     assert "pilot" not in "".join(traceback.format_exception(caught.value)).replace('"pilot"', "")
     assert "that every value in the table is declared" in private().certificate.to_dict()["privacy"]["public"]
@@ -396,9 +387,7 @@ def test_the_estimator_returns_declared_types(noise, as_list):
         model = estimator.FairMaxEnt(0, privacy=ONE, domain=declared, rows=200, random_state=0, estimate=None)
         given = (rows.tolist(), classes.tolist()) if as_list else (rows, classes)
         drawn.append([np.asarray(part) for part in model.fit_resample(*given)])
-    assert {str((a.dtype, a.tolist(), b.dtype, b.tolist())) for a, b in drawn} == {
-        str((a.dtype, a.tolist(), b.dtype, b.tolist())) for a, b in drawn[:1]
-    }
+    assert len({str((a.dtype, a.tolist(), b.dtype, b.tolist())) for a, b in drawn}) == 1
     assert set(drawn[0][1]) == {"n", "p", "perhaps"}
     assert np.isnan(drawn[0][0]).any()
 

@@ -10,17 +10,15 @@ from scipy.optimize import linprog
 
 @dataclass(frozen=True)
 class Random:
-    """A table, margins, and bounds; ``codes`` and ``design`` are its rows once more, for independent code."""
+    """A table, margins, and bounds."""
 
     frame: pl.DataFrame
-    codes: np.ndarray
-    design: np.ndarray
     margins: dict[tuple[str, ...], dict[tuple[str, ...], float]]
     bounds: tuple[float, float]
 
     @property
     def shares(self) -> np.ndarray:
-        return self.design / self.design.sum()
+        return (self.frame["design"] / self.frame["design"].sum()).to_numpy()
 
     def incidence(self, chosen=None):
         """Which rows have which level of the chosen margins, and the wanted shares."""
@@ -62,7 +60,7 @@ def margin(frame, columns, shares):
 def feasible(seed, *, tight=False):
     """A problem that some factors within its bounds solve; tight: all but one of them are at a bound."""
     rng = np.random.default_rng(seed)
-    frame, codes, design = table(rng, int(rng.integers(2, 5)), int(rng.integers(12, 80)))
+    frame, _, design = table(rng, int(rng.integers(2, 5)), int(rng.integers(12, 80)))
     low, high = float(rng.uniform(0.05, 0.9)), float(rng.uniform(1.2, 4))
     shares = design / design.sum()
     factors = rng.uniform(low, high, len(shares))
@@ -75,7 +73,7 @@ def feasible(seed, *, tight=False):
             more = min(left, shares[row] * (high - low))
             factors[row] += more / shares[row]
             left -= more
-    return Random(frame, codes, design, random_margins(rng, frame, shares * factors), (low, high))
+    return Random(frame, random_margins(rng, frame, shares * factors), (low, high))
 
 
 def infeasible(seed):
@@ -87,7 +85,7 @@ def infeasible(seed):
         tilted = design * rng.uniform(0.05, 4, size=(64,))[codes @ rng.integers(0, 9, codes.shape[1]) % 64]
         margins[columns] = margin(frame, columns, tilted / tilted.sum())
     bounds = (0.0, np.inf) if rng.random() < 0.3 else (float(rng.uniform(0, 0.6)), float(rng.uniform(1.5, 5)))
-    return Random(frame, codes, design, margins, bounds)
+    return Random(frame, margins, bounds)
 
 
 def miss(problem, chosen=None):
@@ -111,12 +109,9 @@ def proportional_fitting(frame, margins, weights, rounds=20_000):
     """Iterative proportional fitting, margin after margin: the slow twin without bounds."""
     weights = np.asarray(weights, dtype=float) / np.sum(weights)
     cells = []
-    for columns, values in margins.items():
-        names = columns if isinstance(columns, tuple) else (columns,)
-        keys = list(zip(*(frame[name].to_list() for name in names), strict=True))
-        levels = list(values)
-        position = {level if isinstance(level, tuple) else (level,): number for number, level in enumerate(levels)}
-        cells.append((np.array([position[key] for key in keys]), np.array(list(values.values()), dtype=float)))
+    for column, values in margins.items():
+        position = {level: number for number, level in enumerate(values)}
+        cells.append((np.array([position[key] for key in frame[column]]), np.array(list(values.values()), dtype=float)))
     for _ in range(rounds):
         before = weights
         for position, wanted in cells:
@@ -136,7 +131,7 @@ def cycle(seed):
     codes = np.array(list(np.ndindex(*[2] * (length + 1))))
     names = [f"c{number}" for number in range(length + 1)]
     frame = pl.DataFrame({name: [f"l{code}" for code in column] for name, column in zip(names, codes.T, strict=True)})
-    design = rng.uniform(0.5, 2, len(codes))
+    frame = frame.with_columns(design=pl.Series(rng.uniform(0.5, 2, len(codes))))
     margins = {(names[-1],): {("l0",): 0.4, ("l1",): 0.6}}
     for number in range(length):
         agree = float(rng.uniform(0.9, 0.99)) if number < length - 1 else float(rng.uniform(0.01, 0.1))
@@ -144,4 +139,4 @@ def cycle(seed):
         margins[columns] = {(f"l{a}", f"l{b}"): (agree if a == b else 1 - agree) / 2 for a in (0, 1) for b in (0, 1)}
     order = rng.permutation(length + 1)
     shuffled = {list(margins)[number]: list(margins.values())[number] for number in order}
-    return Random(frame.with_columns(design=pl.Series(design)), codes, design, shuffled, (0.0, np.inf))
+    return Random(frame, shuffled, (0.0, np.inf))

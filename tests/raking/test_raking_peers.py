@@ -79,15 +79,17 @@ def test_the_weights_of_proportional_fitting(design):
     assert np.abs(raked(margins, weight) - raking_problems.proportional_fitting(frame, margins, base)).max() < 1e-10
 
 
+def in_total(margins, total):
+    return {name: {k: total * v / sum(shares.values()) for k, v in shares.items()} for name, shares in margins.items()}
+
+
 @pytest.mark.parametrize("design", DESIGNS)
 def test_the_weights_of_svy(design):
     svy = pytest.importorskip("svy", reason="svy is not installed")
     margins, weight = DESIGNS[design]
     frame = survey().with_columns(base=pl.lit(1.0) if weight is None else pl.col(weight))
-    sample = svy.Sample(frame, svy.Design(wgt="base"))
-    shares = {name: {k: v / sum(values.values()) for k, v in values.items()} for name, values in margins.items()}
-    weighted = sample.weighting.rake(shares=shares, tol=1e-13, max_iter=100_000)
-    theirs = weighted.data["rk_wgt"].to_numpy()
+    weighting = svy.Sample(frame, svy.Design(wgt="base")).weighting
+    theirs = weighting.rake(shares=in_total(margins, 1), tol=1e-13, max_iter=100_000).data["rk_wgt"].to_numpy()
     assert np.abs(raked(margins, weight) - theirs / theirs.mean()).max() < 1e-8
 
 
@@ -95,8 +97,8 @@ def test_the_weights_of_svy(design):
 def test_the_weights_of_weightipy(design):
     weightipy = pytest.importorskip("weightipy", reason="weightipy is not installed")
     margins, _ = DESIGNS[design]  # weightipy knows no design weights
-    percent = {name: {k: 100 * v / sum(values.values()) for k, v in values.items()} for name, values in margins.items()}
-    scheme = weightipy.scheme_from_dict(percent, rim_params={"convcrit": 1e-14, "max_iterations": 100_000})
+    limits = {"convcrit": 1e-14, "max_iterations": 100_000}
+    scheme = weightipy.scheme_from_dict(in_total(margins, 100), rim_params=limits)
     theirs = weightipy.weight_dataframe(survey().to_pandas(), scheme)["weights"].to_numpy()
     assert np.abs(raked(margins, None) - theirs / theirs.mean()).max() < 1e-8
 

@@ -313,6 +313,6 @@ def test_the_last_digits_of_the_weights_change_no_rule_of_a_boosting():
     chance = rng.uniform(0.1, 0.9, len(people.profiles.counts))
     lesson = people.lesson(people.size, np.column_stack([chance, 1 - chance]))
     expected = ScikitLabeller(roles, None).learn(lesson)(people.inputs)
-    for _ in range(5):
+    for _ in range(2):
         noisy = replace(lesson, weights=lesson.weights * (1 + 1e-14 * rng.standard_normal(lesson.weights.shape)))
         assert np.array_equal(ScikitLabeller(roles, None).learn(noisy)(people.inputs), expected)

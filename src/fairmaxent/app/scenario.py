@@ -250,12 +250,17 @@ class Readings:
     """The rows in codes: the newest reading, and the newest private one, whose noise is paid for only once."""
 
     def __init__(self) -> None:
-        self._newest: dict[bool, tuple[object, Reading]] = {}  # by whether it is private
+        self._newest: dict[bool, tuple[str, Reading]] = {}  # by whether it is private
         self.spent: list[str] = []  # the budget of each private look, as text
 
     def get(self, scenario: Scenario, request: Request, *, spend: bool) -> Reading:
         """Read the rows, unless they are there; a new private look needs leave to ``spend`` its budget."""
-        key, private = _key(scenario, request), request.privacy is not None
+        private = request.privacy is not None
+        # All that the reading depends on.
+        roles = (request.outcome, request.also_names, request.protected_names, request.within_names, request.weight)
+        columns = (scenario.options.drop, scenario.columns_as, scenario.domain_text, request.detail, request.release)
+        more = (scenario.needs_rows_in_memory, sorted(request.named_columns))
+        key = repr((roles, columns, (replace(request.privacy), request.forbid) if request.privacy else more))
         newest = self._newest.get(private)
         if newest is not None and newest[0] == key:
             return newest[1]
@@ -274,15 +279,6 @@ class Readings:
             raise
         self._newest[private] = key, data
         return data
-
-
-def _key(scenario: Scenario, request: Request) -> object:
-    """All that the reading depends on."""
-    roles = (request.outcome, request.also_names, request.protected_names, request.within_names, request.weight)
-    columns = (scenario.options.drop, scenario.columns_as, scenario.domain_text, request.detail, request.release)
-    if request.privacy is not None:
-        return repr((roles, columns, replace(request.privacy), request.forbid))
-    return repr((scenario.needs_rows_in_memory, roles, columns, sorted(request.named_columns)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """What Look and See show, as plain values for the page: an inspection, and a fit in people as well as in rates."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -165,7 +165,13 @@ def seen(fit: Fit) -> dict[str, Any]:
             }
             for kind, name in certificate.rates_shown
         ],
-        "groups": list(_groups(fit)),
+        # With how many people of a table of the same size are in it, and have the outcome, also if some are not known.
+        "groups": [
+            vars(change)
+            | {f"people_{when}": fit.table.size * getattr(change, f"share_{when}") for when in ("before", "after")}
+            | {f"with_{when}": fit.table.size * getattr(change, f"having_{when}") for when in ("before", "after")}
+            for change in group_changes(fit)
+        ],
         "means": certificate.means,
         "effective_rows": certificate.effective_rows,
         "copied_share": certificate.copied_share,
@@ -196,23 +202,6 @@ def drawn_blocks(blocks: Iterable[Block]) -> list[dict[str, Any]]:
 
 def _sentences(remarks: Iterable[Any]) -> list[str]:
     return [visible(spelled(remark, as_labelled)) for remark in remarks]
-
-
-def _groups(fit: Fit) -> Iterator[dict[str, Any]]:
-    """Each group and outcome, with how many people of a table of the same size have it, before and after.
-
-    These are counted: a rate is about those whose outcome is known, so a rate times the size of its group would be too
-    much.
-    """
-    rows = fit.table.size
-    for change in group_changes(fit):
-        yield {
-            **vars(change),
-            "people_before": change.share_before * rows,
-            "people_after": change.share_after * rows,
-            "with_before": change.having_before * rows,
-            "with_after": change.having_after * rows,
-        }
 
 
 def _estimate(fit: Fit) -> dict[str, Any] | None:

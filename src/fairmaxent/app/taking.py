@@ -169,7 +169,6 @@ def _files(whats: Mapping[str | None, str]) -> list[dict[str, Any]]:
 
 # ---------------------------------------------------------------- known margins
 
-_AS_INFERRED = DomainOptions()
 _RAKING = ("weight", "bounds", "relax", "replicates", "random_state", "weight_name", *FILING_NAMES)
 _SLACK = 1e-6  # how far shares may be from adding up to 1
 
@@ -214,7 +213,7 @@ def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress:
     with Staging(wanted.targets, force=True) as staging:
         form = source.form if like_input else None
         staging.write_table(raking.weigh(source.frame, name=wanted.weight_name), paths["output"], form=form)
-        origin = _origin(table, _AS_INFERRED, command)
+        origin = _origin(table, DomainOptions(), command)
         make_raking_report(raking, wanted, staging, origin, source)
     certificate = raking.certificate
     return {

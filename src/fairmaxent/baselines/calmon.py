@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Codes, Reals, Table, match_rows, tally
-from fairmaxent.errors import InfeasibleError, InputError, SolverError
+from fairmaxent.errors import InfeasibleError, InputError, SolverError, checked_number
 from fairmaxent.fairness.rates import statistical_pair
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.maxent.priors.rows import Rows
@@ -241,8 +240,7 @@ def calmon(
         How many steps a single row may change at most. A small value also keeps the program small.
     """
     for name, value in (("epsilon", epsilon), ("distortion", distortion)):
-        if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= value < np.inf:
-            raise InputError(f"{name} is {value!r}; pass a finite number that is not negative")
+        checked_number(name, value, "be a finite number that is not negative", lambda number: 0 <= number < np.inf)
     if isinstance(largest_change, bool) or not isinstance(largest_change, int | np.integer) or largest_change < 1:
         raise InputError(f"largest_change is {largest_change!r}; pass a whole number of steps, at least 1")
     data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)

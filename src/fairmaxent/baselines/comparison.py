@@ -91,7 +91,7 @@ def verdict(results: Sequence[Compared], request: Request) -> Verdict:
     by_column = rate_option.values() if isinstance(rate_option, Mapping) else [rate_option]
     wanted = min((rate for rate in by_column if rate is not None), default=None)  # one rate for all columns
     sizes = 0.0 if size_option is None or isinstance(size_option, Mapping) else size_option
-    scored = {one.method: one.scores for one in results if one.scores is not None}
+    scored = {result.method: result.scores for result in results if result.scores is not None}
     of_decisions = any(scores.accuracy is not None for scores in scored.values())
     raw = scored.pop(RAW, None)
     raw_rate = None if raw is None else _rate(raw, of_decisions=of_decisions)
@@ -146,7 +146,7 @@ class Comparison:
         return frames.new_frame(table, self.library)
 
     def __repr__(self) -> str:
-        reasons = [(one.method, str(one.refused)) for one in self.results if one.refused is not None]
+        reasons = [(result.method, str(result.refused)) for result in self.results if result.refused is not None]
         return comparison_text(self, reasons)
 
 
@@ -204,8 +204,8 @@ def compared(
     if request.privacy is not None:
         raise InputError("the other methods are not private; leave out ", Option("privacy"))
     # All methods do without identifiers, as fairmaxent does.
-    known = bound(request.domain or Domain.infer(opened.to_native()), opened)
-    domain, left_out = without_identifiers(known, request.named_columns)
+    whole = bound(request.domain or Domain.infer(opened.to_native()), opened)
+    domain, left_out = without_identifiers(whole, request.named_columns)
     opened = opened.drop(left_out)
     return CrossValidation(opened, replace(request, domain=domain), folds, classifier).run(progress)
 
@@ -225,14 +225,14 @@ def methods_table(results: Sequence[Compared]) -> str:
     """One line for each method that gave a result."""
     rows = [
         [
-            one.method,
+            result.method,
             *map(cell_text, (scores.representation_rate, scores.statistical_rate)),
             *map(cell_text, (scores.accuracy, scores.predicted_rate)),
             "–" if scores.predicted_interval is None else "{:.2f}–{:.2f}".format(*scores.predicted_interval),
             f"{scores.seconds:,.2f}",
         ]
-        for one in results
-        if (scores := one.scores) is not None
+        for result in results
+        if (scores := result.scores) is not None
     ]
     return "\n".join(table_lines(_HEAD, rows)) if rows else ""
 
@@ -245,12 +245,12 @@ def _reading_aid(comparison: Comparison) -> Iterator[str]:
     about = f"{request.outcome} = {levels}" if request.favourable is not None else f"any {request.outcome}"
     yield "How to read it: 1 means that all groups are equal, 0 that one has nothing."
     yield f"Sizes: the smallest over the largest group. Outcomes: the lowest over the highest rate of {about}."
-    if any(one.scores is not None and one.scores.accuracy is not None for one in comparison.results):
+    if any(result.scores is not None and result.scores.accuracy is not None for result in comparison.results):
         model = {"tree": "decision tree", "logistic": "logistic regression"}[comparison.classifier]
         yield f"A {model} learned from each result and decided about other people: accuracy is how often it was right,"
         yield "decisions the lowest over the highest rate that it gave, and where that lies among all such people."
         yield f"Deciding the same for everybody would be right in {percent(comparison.most_frequent)} of cases."
-        if any(one.scores is not None and one.scores.predicted_rate is None for one in comparison.results):
+        if any(result.scores is not None and result.scores.predicted_rate is None for result in comparison.results):
             yield "– means that it gave the outcome to nobody."
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, cells_of, check_count, check_seed, generator
 from fairmaxent.data.roles import Roles, check_roles, read_columns
-from fairmaxent.data.table import Blocks, Reals, Table, tally
+from fairmaxent.data.table import Blocks, Codes, Reals, Table, tally
 from fairmaxent.engines.rows import read_domain
-from fairmaxent.errors import InfeasibleError, InputError, Option
+from fairmaxent.errors import InfeasibleError, InputError, Option, TargetError, checked_number
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.option_values import check_share
@@ -56,7 +55,7 @@ class CodedData:
         return self.roles.blocks
 
     @cached_property
-    def cells(self) -> NDArray[np.integer]:
+    def cells(self) -> Codes:
         """The cell (y, z) of each row."""
         return np.asarray(self.table.codes[:, 0][self.table.inverse])
 
@@ -187,17 +186,42 @@ def kamiran_calders(
 
 
 def king_zeng(
-    frame: Any, outcome: str, protected: Names, *, domain: Domain | None = None, random_state: int | None = None
+    frame: Any,
+    outcome: str,
+    protected: Names,
+    *,
+    shares: Mapping[Any, float] | None = None,
+    domain: Domain | None = None,
+    random_state: int | None = None,
 ) -> WeightedRows:
-    """Weighting for representation: t(y, z) = P(y | z)/k with k groups, which keeps the outcomes within each of them.
+    """Weighting for representation: t(y, z) = wanted share(z)·P(y | z), which keeps the outcomes within each group.
 
-    King and Zeng, "Logistic regression in rare events data", 2001, with groups instead of events. The groups are the
-    joint groups of the protected columns that have rows; :func:`fairmaxent.rake` gives them any other shares.
+    King and Zeng, "Logistic regression in rare events data", 2001, with groups instead of events.
+    ``shares`` gives the share of every joint group of the protected columns, ``{"Female": 0.6, "Male": 0.4}`` for one
+    column and ``{("Female", "Black"): 0.3, …}`` for several; by default all groups that have rows get equal shares.
     """
     data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
-    present = data.group_shares
-    factor = np.divide(data.equal_shares, present, out=np.zeros_like(present), where=present > 0)
+    wanted, present = data.equal_shares if shares is None else _read_shares(data, shares), data.group_shares
+    factor = np.divide(wanted, present, out=np.zeros_like(present), where=present > 0)
     return WeightedRows.of(data, data.empirical * factor)
+
+
+def _read_shares(data: CodedData, shares: Mapping[Any, float]) -> Reals:
+    """The wanted share of each joint group."""
+    columns = data.roles.attributes[1:]
+    if not isinstance(shares, Mapping):
+        raise TargetError(f"shares is {shares!r}; give the share of each group, e.g. {{'Female': 0.5, 'Male': 0.5}}")
+    wanted = np.zeros(data.blocks.shape(0)[1:])
+    for group, share in shares.items():
+        values = group if len(columns) > 1 else (group,)
+        if not isinstance(values, tuple) or len(values) != len(columns):
+            raise TargetError(f"shares has the group {group!r}; give a value of each protected column, as a tuple")
+        levels = tuple(column.exact_level(value) for column, value in zip(columns, values, strict=True))
+        wanted[levels] += checked_number(f"shares[{group!r}]", share, "be between 0 and 1", lambda part: 0 <= part <= 1)
+    wanted = wanted.ravel()
+    if abs(wanted.sum() - 1) > 1e-6 or (wanted[data.group_shares <= 0] > 0).any():
+        raise TargetError("shares must sum to 1, and no group without rows can have one; correct the shares")
+    return np.asarray(wanted / wanted.sum())
 
 
 def prior(

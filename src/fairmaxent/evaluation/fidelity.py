@@ -180,6 +180,8 @@ def _trend(first: tuple[_Side, ...], second: tuple[_Side, ...]) -> float | None:
 def _correlation(first: Any, second: Any) -> float | None:
     """Pearson's correlation over rows with both values; None if a column is constant."""
     both = ~(np.isnan(first) | np.isnan(second))
-    one, other = (values[both] - values[both].mean() if both.any() else values[:0] for values in (first, second))
-    spread = math.sqrt(float(one @ one) * float(other @ other))
-    return float(one @ other) / spread if spread > 0 else None
+    if not both.any():
+        return None
+    first, second = (values[both] - values[both].mean() for values in (first, second))
+    spread = math.sqrt(float(first @ first) * float(second @ second))
+    return float(first @ second) / spread if spread > 0 else None

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data.roles import Roles, read_columns
-from fairmaxent.data.table import Reals, Table
+from fairmaxent.data.table import Mask, Reals, Table
 from fairmaxent.errors import ColumnError, InputError, Option
 from fairmaxent.evaluation.pooled import Pooled, Rows
 from fairmaxent.metrics.effective_counts import EffectiveCounts
@@ -167,7 +166,7 @@ class _School:
                     people = int(members.sum())
                     yield GroupScores(attribute.name, label, people, accuracy, share if self.named else None)
 
-    def _share(self, happened: NDArray[np.bool_]) -> Score:
+    def _share(self, happened: Mask) -> Score:
         rates, sizes = np.array([happened.mean()]), np.array([float(len(happened))])
         low, high = share_interval(EffectiveCounts.of_rates(rates, sizes), self.confidence)
         return Score(float(rates[0]), float(low[0]), float(high[0]))

@@ -38,18 +38,13 @@ def run(cells: Iterable[Cell], folder: Path, *, workers: int | None = None) -> I
         for future in as_completed(futures):
             future.result()
             yield futures[future]
-    finally:
-        _stop(pool)
-
-
-def _stop(pool: ProcessPoolExecutor) -> None:
-    """End the workers; only the cells that are still running are lost."""
-    workers = list((pool._processes or {}).values())
-    pool.shutdown(wait=False, cancel_futures=True)
-    for worker in workers:
-        worker.terminate()
-    for worker in workers:
-        worker.join()
+    finally:  # end the workers; only the cells that are still running are lost
+        processes = list((pool._processes or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join()
 
 
 def _prepare_worker() -> None:

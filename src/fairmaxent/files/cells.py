@@ -112,9 +112,8 @@ def _almost_numbers(present: Any, typed: Typed) -> Iterator[Remark]:
 
 def _first_cell(column: Any) -> str:
     """The first cell of a column of text that is not missing."""
-    cells = column.head(_LOOKED_AT).drop_nulls()
-    cells = cells if len(cells) else column.drop_nulls()
-    return str(cells[0]) if len(cells) else ""
+    first = column.is_not_null().arg_max()
+    return str(column[first] or "") if first is not None else ""
 
 
 # ---------------------------------------------------------------- plain values

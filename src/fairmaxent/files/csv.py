@@ -6,10 +6,11 @@ unequal length); it also knows the line number that an error message needs.
 
 import codecs
 import csv
+import gzip
 import io
 import re
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ _BYTE_MEMORY, _CELL_MEMORY, _SLOW_CELL_MEMORY = 6, 24, 100
 
 
 def read_csv(
-    content: bytes, path: str, reading: Reading, texts: Collection[str] = (), format: str = "csv"
+    content: bytes, path: str, reading: Reading, texts: Collection[str], format: str
 ) -> tuple[Any, list[Remark], TableForm]:
     """Read a table from the content of a file; ``texts`` are columns that stay text."""
     csv.field_size_limit(LONGEST_CELL)  # of the whole process, by default 128 KiB
@@ -45,8 +46,8 @@ def read_csv(
     remarks: list[Remark] = [] if encoding == "utf-8" else [f"{path} was read as {encoding}"]
     if separator_line and reading.skip_lines is None:
         remarks.append(f"{path} says in its first line what separates the cells ({separator_line.strip()})")
-    has_titles = lines > bool(separator_line) and reading.skip_lines is None
-    cells = _read_cells(text, separator, lines, reading, path, remarks, has_titles=has_titles)
+    titled = f"line {lines + 1}" if lines > bool(separator_line) and reading.skip_lines is None else ""
+    cells = _read_cells(text, separator, lines, titled, reading, path, remarks)
     typed = typed_table(cells, ["", *reading.markers], reading, texts, separator)
     frame, empty = _without_empty_end(typed.frame, path)
     remarks += [*typed.remarks, *empty, *remarks_around(frame, path, reading)]
@@ -171,14 +172,7 @@ def _regular_width(records: Sequence[tuple[int, Sequence[str]]]) -> tuple[bool, 
 
 
 def _read_cells(
-    whole: str,
-    separator: str,
-    above: int,
-    reading: Reading,
-    path: str,
-    remarks: list[Remark],
-    *,
-    has_titles: bool,
+    whole: str, separator: str, above: int, titled: str, reading: Reading, path: str, remarks: list[Remark]
 ) -> Any:
     """Read the table in a text as a polars table of text; ``above`` it stand lines that are no part of it."""
     text = whole[_line_start(whole, above) :]
@@ -187,7 +181,7 @@ def _read_cells(
         what = f"{path} has no table after the {above} lines that were skipped; set "
         raise InputError(what, Option("skip_lines"), " to fewer")
     _need_memory(len(text), _CELL_MEMORY * text.count(separator), path)
-    names = column_names(header, reading, path, remarks, f"line {above + 1}" if has_titles else "")
+    names = column_names(header, reading, path, remarks, titled)
     skipped = lines if reading.columns is None else 0
     cells = _fast(text, names, separator, skipped) if skipped <= 1 else None
     if cells is None:
@@ -309,3 +303,34 @@ def _without_empty_end(frame: Any, path: str) -> tuple[Any, tuple[str, ...]]:
     empty = len(frame) - rows
     what = "an empty row was" if empty == 1 else f"{empty:,} empty rows were"
     return frame.head(rows), (f"{what} left out at the end of {path}",)
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write_csv(
+    lazy: Any, file: IO[bytes], compression: str, form: TableForm | None, schema: object, format: str
+) -> tuple[str, ...]:
+    """Write a lazy frame with a separator, a decimal mark and an encoding, and return what could not be kept."""
+    form = form or TableForm(format, "\t" if format == "tsv" else ",")
+    how = {
+        "separator": form.separator,
+        "decimal_comma": form.decimal == ",",
+        "float_scientific": False if form.decimal == "," else None,  # 1e-7 has no comma, so it might be a text
+        "datetime_format": "%Y-%m-%dT%H:%M:%S%.f",
+        "check_extension": False,
+    }
+    if form.encoding == "utf-8":
+        lazy.sink_csv(file, compression=compression, **how)
+        return ()
+    buffer = io.BytesIO()
+    lazy.sink_csv(buffer, **how)
+    text = buffer.getvalue().decode()
+    notes: tuple[str, ...] = ()
+    try:
+        content = text.encode(form.encoding)
+    except UnicodeEncodeError as problem:
+        content = text.encode()
+        notes = (f"{form.encoding} has no character {text[problem.start]!r}, so the table was written as utf-8",)
+    file.write(gzip.compress(content, mtime=0) if compression == "gzip" else content)
+    return notes

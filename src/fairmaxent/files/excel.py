@@ -32,14 +32,6 @@ _DIMENSION = re.compile(rb'<dimension ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"')
 _Value = str | int | float | bool | dt.date | dt.datetime | dt.time
 
 
-class _Sheet(NamedTuple):
-    """A sheet of a workbook; ``number`` counts all that the workbook lists, also those that only show a chart."""
-
-    number: int
-    name: str
-    is_hidden: bool
-
-
 class _SheetCells(NamedTuple):
     """The cells of a sheet that hold something, by row and column; both are numbered from 0."""
 
@@ -48,7 +40,7 @@ class _SheetCells(NamedTuple):
 
 
 def read_xlsx(
-    content: bytes, path: str, reading: Reading, texts: Collection[str] = ()
+    content: bytes, path: str, reading: Reading, texts: Collection[str], format: str
 ) -> tuple[Any, list[Remark], None]:
     """Read a table from the content of a workbook; ``texts`` are columns that stay text."""
     remarks: list[Remark] = []
@@ -57,8 +49,7 @@ def read_xlsx(
         return StorageError(f"{path} is a damaged Excel workbook ({why}); save it again, or save the sheet as CSV")
 
     with library_errors(explain, load_library("python_calamine").CalamineError, *_OF_DAMAGE):
-        workbook, sheets = _open(content, path)
-        cells = _choose(workbook, sheets, reading.sheet, path, remarks)
+        cells = _choose(_open(content, path), reading.sheet, path, remarks)
     columns = _columns(cells, path, reading, remarks)
     typed = _typed(columns, reading, texts, remarks)
     remarks += [*typed.remarks, *remarks_around(typed.frame, path, reading)]
@@ -68,7 +59,7 @@ def read_xlsx(
 # ---------------------------------------------------------------- the workbook and its sheets
 
 
-def _open(content: bytes, path: str) -> tuple[Any, list[_Sheet]]:
+def _open(content: bytes, path: str) -> Any:
     """Open a workbook; its sheets are listed, but not read."""
     calamine = load_library("python_calamine")
     archive = zipfile.ZipFile(io.BytesIO(content))
@@ -83,14 +74,9 @@ def _open(content: bytes, path: str) -> tuple[Any, list[_Sheet]]:
             size = float(_CELL_MEMORY * width * (int(found[4]) - int(found[2]) + 1))
             need_memory(size, f"reading {path}", "remove cells beside the table")
     opened = calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
-    sheets = [
-        _Sheet(number, sheet.name, sheet.visible != calamine.SheetVisibleEnum.Visible)
-        for number, sheet in enumerate(opened.sheets_metadata)
-        if sheet.typ == calamine.SheetTypeEnum.WorkSheet
-    ]
-    if not sheets:
+    if not any(sheet.typ == calamine.SheetTypeEnum.WorkSheet for sheet in opened.sheets_metadata):
         raise StorageError(f"{path} is not an Excel workbook with sheets; save the sheet as CSV")
-    return opened, sheets
+    return opened
 
 
 def _column_number(letters: bytes) -> int:
@@ -100,50 +86,48 @@ def _column_number(letters: bytes) -> int:
     return number
 
 
-def _choose(
-    workbook: Any, sheets: Sequence[_Sheet], wanted: str | int | None, path: str, remarks: list[Remark]
-) -> _SheetCells:
+def _choose(workbook: Any, wanted: str | int | None, path: str, remarks: list[Remark]) -> _SheetCells:
     """The sheet that is asked for, or the first that holds a table: two rows and two columns at least."""
-    visible_first = sorted(sheets, key=lambda sheet: sheet.is_hidden)
-    candidates = visible_first if wanted is None else [_sheet_called(wanted, sheets, path)]
+    calamine = load_library("python_calamine")
+    # By name: their numbers count sheets that only show a chart, too.
+    sheets = [sheet for sheet in workbook.sheets_metadata if sheet.typ == calamine.SheetTypeEnum.WorkSheet]
+    names = [sheet.name for sheet in sheets]
+    visible_first = sorted(sheets, key=lambda sheet: sheet.visible != calamine.SheetVisibleEnum.Visible)
+    candidates = [sheet.name for sheet in visible_first] if wanted is None else [_sheet_called(wanted, names, path)]
     chosen, cells = candidates[0], _SheetCells({}, [])
-    for sheet in candidates:
-        read = _sheet_cells(workbook, sheet)
+    for name in candidates:
+        read = _sheet_cells(workbook.get_sheet_by_name(name))
         is_table = sum(len(row) > 1 for row in read.rows.values()) > 1
         if is_table or (read.rows and not cells.rows):
-            chosen, cells = sheet, read
+            chosen, cells = name, read
         if is_table:
             break
-    others = [repr(cut(sheet.name)) for sheet in sheets if sheet is not chosen]
+    others = [repr(cut(name)) for name in names if name != chosen]
     if others and wanted is None:
         shown = ", ".join(others[:_SHOWN]) + (f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else "")
-        what = f"{path} has {len(sheets)} sheets, and {cut(chosen.name)!r} was read; to read {shown}, set "
+        what = f"{path} has {len(names)} sheets, and {cut(chosen)!r} was read; to read {shown}, set "
         remarks.append((what, Option("sheet")))
     if not cells.rows:
-        raise InputError(f"the sheet {cut(chosen.name)!r} of {path} is empty; choose another with ", Option("sheet"))
+        raise InputError(f"the sheet {cut(chosen)!r} of {path} is empty; choose another with ", Option("sheet"))
     return cells
 
 
-def _sheet_called(wanted: str | int, sheets: Sequence[_Sheet], path: str) -> _Sheet:
+def _sheet_called(wanted: str | int, names: Sequence[str], path: str) -> str:
     """The sheet of this name, or else of this number."""
-    by_name = {sheet.name: sheet for sheet in sheets}
-    if wanted in by_name:
-        return by_name[str(wanted)]
     number = int(wanted) if str(wanted).isdecimal() and len(str(wanted)) < 9 else 0
-    if 1 <= number <= len(sheets):
-        return sheets[number - 1]
-    raise InputError(Option("sheet"), f" is {wanted!r}, which {path} does not have; {did_you_mean(wanted, by_name)}")
+    if wanted in names or 1 <= number <= len(names):
+        return str(wanted) if wanted in names else names[number - 1]
+    raise InputError(Option("sheet"), f" is {wanted!r}, which {path} does not have; {did_you_mean(wanted, names)}")
 
 
-def _sheet_cells(workbook: Any, sheet: _Sheet) -> _SheetCells:
-    held = workbook.get_sheet_by_index(sheet.number)
-    above, left = held.start or (0, 0)
+def _sheet_cells(sheet: Any) -> _SheetCells:
+    above, left = sheet.start or (0, 0)
     rows = {}
-    for number, row in enumerate(held.to_python(), above):
+    for number, row in enumerate(sheet.to_python(), above):
         values = {column: plain for column, value in enumerate(row, left) if (plain := _plain(value)) is not None}
         if values:
             rows[number] = values
-    return _SheetCells(rows, held.merged_cell_ranges or [])
+    return _SheetCells(rows, sheet.merged_cell_ranges or [])
 
 
 def _plain(value: Any) -> _Value | None:

@@ -16,7 +16,6 @@ from fairmaxent.errors import LimitError, cut
 
 _MOST_ROWS, _MOST_COLUMNS, _LONGEST_CELL = 1_048_576, 16_384, 32_767  # of a sheet
 _BATCH = 10_000  # rows
-_FIRST_STYLE = 164  # the first number of a format that is not built in
 _EPOCH = dt.date(1899, 12, 30)
 _DAY = 86_400_000_000  # microseconds
 _FIRST_DAY = dt.date(1900, 3, 1)  # before this, Excel counts days wrongly or not at all
@@ -26,9 +25,11 @@ _SHOWN_AS = {"date": "yyyy-mm-dd", "moment": "yyyy-mm-dd hh:mm:ss", "time": "hh:
 _ESCAPED = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 
 
-def write_xlsx(frame: Any, file: IO[bytes]) -> tuple[str, ...]:
-    """Write a polars table or lazy frame to an open file, and return what could not be written as it was."""
-    table = frame.lazy().collect()
+def write_xlsx(
+    lazy: Any, file: IO[bytes], compression: str, form: object, schema: object, format: str
+) -> tuple[str, ...]:
+    """Write a lazy frame to an open file, and return what could not be kept; ``form``: the input is a workbook, too."""
+    table = lazy.collect()
     check_sheet_rows(len(table))
     if table.width > _MOST_COLUMNS:
         raise LimitError(f"a sheet has at most {_MOST_COLUMNS:,} columns; write the table as CSV or Parquet")
@@ -42,7 +43,9 @@ def write_xlsx(frame: Any, file: IO[bytes]) -> tuple[str, ...]:
             for text in _sheet(table, kinds):
                 sheet.write(text.encode())
     changed = ", ".join(repr(cut(name)) for name in itertools.compress(table.columns, as_text))
-    return (f"a sheet cannot hold the numbers or dates of {changed}, so they were written as text",) if changed else ()
+    lost = "only the table was written; titles, number formats, formulas and other sheets of the input were not kept"
+    what = f"a sheet cannot hold the numbers or dates of {changed}, so they were written as text"
+    return tuple(note for note, is_true in ((what, changed), (lost, form is not None)) if is_true)
 
 
 def check_sheet_rows(rows: int) -> None:
@@ -65,14 +68,12 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 
 def _kind(column: Any) -> str:
-    """How the cells of a column are written."""
+    """How the cells of a column would be written."""
     polars, dtype = load_library("polars"), column.dtype
-    if dtype.is_integer() or dtype.is_float():
-        return "number"
     if dtype == polars.Datetime and dtype.time_zone is not None:
         return "text"
     kinds = {polars.Boolean: "truth", polars.Date: "date", polars.Datetime: "moment", polars.Time: "time"}
-    return kinds.get(dtype.base_type(), "text")
+    return "number" if dtype.is_integer() or dtype.is_float() else kinds.get(dtype.base_type(), "text")
 
 
 def _fits(column: Any, kind: str) -> bool:
@@ -83,9 +84,8 @@ def _fits(column: Any, kind: str) -> bool:
         return not column.is_infinite().any()
     if kind in ("text", "truth", "time") or not column.drop_nulls().len():
         return True
-    if kind == "moment" and (column.dt.microsecond() % 1000 != 0).any():
-        return False
-    return bool(column.dt.date().min() >= _FIRST_DAY)
+    exact = kind == "date" or (column.dt.microsecond() % 1000 == 0).all()
+    return bool(exact and column.dt.date().min() >= _FIRST_DAY)
 
 
 def _cells(column: Any, kind: str) -> tuple[str, str, list[str | None]]:
@@ -165,11 +165,9 @@ _DOCUMENT = "http://schemas.openxmlformats.org/officeDocument/2006/relationships
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 _TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml"
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
-_STYLES = {_FIRST_STYLE + index: code for index, code in enumerate(_SHOWN_AS.values())}
-_FORMATS = "".join(f'<numFmt numFmtId="{number}" formatCode="{code}"/>' for number, code in _STYLES.items())
-_LOOKS = "".join(
-    f'<xf numFmtId="{number}" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>' for number in _STYLES
-)
+_FORMATS = "".join(f'<numFmt numFmtId="{164 + n}" formatCode="{code}"/>' for n, code in enumerate(_SHOWN_AS.values()))
+_LOOK = '<xf numFmtId="{}" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>'
+_LOOKS = "".join(map(_LOOK.format, (0, *range(164, 164 + len(_SHOWN_AS)))))
 _FIXED = {
     "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types">'
     '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
@@ -184,13 +182,13 @@ _FIXED = {
     f'<Relationship Id="rId2" Type="{_DOCUMENT}/styles" Target="styles.xml"/></Relationships>',
     "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_DOCUMENT}"><sheets>'
     '<sheet name="Table" sheetId="1" r:id="rId1"/></sheets></workbook>',
-    "xl/styles.xml": f'<styleSheet xmlns="{_MAIN}"><numFmts count="{len(_STYLES)}">{_FORMATS}</numFmts>'
+    "xl/styles.xml": f'<styleSheet xmlns="{_MAIN}"><numFmts count="{len(_SHOWN_AS)}">{_FORMATS}</numFmts>'
     '<fonts count="1"><font><sz val="11"/><name val="Calibri"/></font></fonts>'
     '<fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill>'
     '</fills><borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>'
     '<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>'
-    f'<cellXfs count="{len(_STYLES) + 1}"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/>{_LOOKS}'
-    '</cellXfs><cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>',
+    f'<cellXfs count="{len(_SHOWN_AS) + 1}">{_LOOKS}</cellXfs>'
+    '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>',
 }
 _SHEET_START = f'{_DECLARATION}<worksheet xmlns="{_MAIN}"><sheetData>'
 _TEXT_START, _TEXT_END = '" t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>"

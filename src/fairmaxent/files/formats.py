@@ -4,19 +4,17 @@ Every file is written completely or not at all: see `files.write`.
 """
 
 import codecs
-import gzip
 import io
 import os
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
-from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError, Option, StorageError, did_you_mean, first_line, shown
-from fairmaxent.files.reading import STANDARD, Reading, Remark, TableFile, TableForm, read_content
+from fairmaxent.files.reading import STANDARD, Reading, TableFile, TableForm, read_content
 from fairmaxent.plain_text import visible
 
 FileFormat = str  # the name of a format: a key of FORMATS
@@ -29,6 +27,7 @@ _FOREIGN = {
     b"\xfd7zXZ": "compressed with xz; decompress it first",
     b"\x28\xb5\x2f\xfd": "compressed with zstd; decompress it first: zstd -d",
 }
+STREAM = b"\xff\xff\xff\xff"  # the beginning of an Arrow stream
 _MEANT_FOR = {"sheet": "Excel workbooks", "delimiter": "CSV files", "encoding": "CSV files"}
 _OF_CELLS = frozenset({"skip_lines", "skip_last", "decimal", "date_order", "missing", "columns"})
 
@@ -38,12 +37,18 @@ class Format:
     """A format: how files in it are called and begin, which functions read and write it, and what it cannot hold."""
 
     suffixes: tuple[str, ...]
-    read: Callable[[bytes, str, Reading, Collection[str]], tuple[Any, Sequence[Remark], TableForm | None]]
-    write: Callable[[Any, IO[bytes], str, TableForm | None, Any], tuple[str, ...]]  # returns what could not be kept
+    read: str  # the function, in a module that is loaded when it is used
+    write: str  # likewise; it returns what could not be kept
     magic: tuple[bytes, ...] = ()
     is_text: bool = False  # and can be compressed, or shown on a terminal
     options: frozenset[str] = frozenset()  # of `Reading` that are about it
     cannot_hold: tuple[str, ...] = ()  # columns of these types; polars panics over bytes in JSON
+
+
+def _function(name: str) -> Callable[..., Any]:
+    module, function = name.split(".")
+    found: Callable[..., Any] = getattr(load_library(f"fairmaxent.files.{module}"), function)
+    return found
 
 
 # ---------------------------------------------------------------- reading
@@ -62,9 +67,9 @@ def read_table(
     content = read_content(path)
     format = reading.input_format or _format_of(content, path)
     refuse_options(path, reading, format)
-    if not content.strip():
+    if not content.strip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"):  # beside marks of an encoding
         raise InputError(f"{path} is empty; pass a table with column names and at least one row")
-    frame, remarks, form = FORMATS[format].read(content, str(path), reading, texts)
+    frame, remarks, form = _function(FORMATS[format].read)(content, str(path), reading, texts, format)
     if not len(frame):
         raise InputError(f"{path} has column names but no rows; pass a table with at least one row")
     return TableFile(frame, tuple(remarks), form=form or TableForm(format))
@@ -161,7 +166,8 @@ def write_to_file(
                 ".arrow file, or convert the column to text"
             )
     try:
-        return FORMATS[name].write(lazy, file, compression, form, schema)
+        kept: tuple[str, ...] = _function(FORMATS[name].write)(lazy, file, compression, form, schema, name)
+        return kept
     except (polars.exceptions.PolarsError, OSError) as problem:
         if isinstance(problem, BrokenPipeError):
             raise
@@ -188,76 +194,29 @@ def as_polars(frame: Any) -> Any:
     """Convert a pandas or pyarrow table to polars; a model returns rows in the library it was fitted with."""
     import narwhals
 
-    opened = narwhals.from_native(frame, eager_only=True)
-    return frame if opened.implementation.is_polars() else opened.to_polars()
+    return narwhals.from_native(frame, eager_only=True).to_polars()
 
 
-# ---------------------------------------------------------------- the formats, whose libraries load when they are used
+# ---------------------------------------------------------------- the formats
 
-
-def _later(module: str, function: str, **options: Any) -> Callable[..., Any]:
-    return lambda *args: getattr(load_library(f"fairmaxent.files.{module}"), function)(*args, **options)
-
-
-def _typed(format: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    return _later("parquet", "read_typed", format=format), _later("parquet", "write_typed", format=format)
-
-
-def _write_csv(
-    lazy: Any, file: IO[bytes], compression: str, form: TableForm | None, _: object, separator: str = ","
-) -> tuple[str, ...]:
-    """Write a lazy frame with a separator, a decimal mark and an encoding, and return what could not be kept."""
-    form = form or TableForm("csv", separator)
-    how = {
-        "separator": form.separator,
-        "decimal_comma": form.decimal == ",",
-        "float_scientific": False if form.decimal == "," else None,  # 1e-7 has no comma, so it might be a text
-        "datetime_format": "%Y-%m-%dT%H:%M:%S%.f",
-        "check_extension": False,
-    }
-    if form.encoding == "utf-8":
-        lazy.sink_csv(file, compression=compression, **how)
-        return ()
-    buffer = io.BytesIO()
-    lazy.sink_csv(buffer, **how)
-    text = buffer.getvalue().decode()
-    notes: tuple[str, ...] = ()
-    try:
-        content = text.encode(form.encoding)
-    except UnicodeEncodeError as problem:
-        content = text.encode()
-        notes = (f"{form.encoding} has no character {text[problem.start]!r}, so the table was written as utf-8",)
-    file.write(gzip.compress(content, mtime=0) if compression == "gzip" else content)
-    return notes
-
-
-def _write_workbook(lazy: Any, file: IO[bytes], _: str, form: TableForm | None, __: object) -> tuple[str, ...]:
-    from fairmaxent.files.excel_writer import write_xlsx
-
-    notes = write_xlsx(lazy, file)
-    lost = "only the table was written; titles, number formats, formulas and other sheets of the input were not kept"
-    return notes if form is None else (*notes, lost)
-
-
+_TYPED = ("parquet.read_typed", "parquet.write_typed")
 _TEXT: dict[str, Any] = {
+    "read": "csv.read_csv",
+    "write": "csv.write_csv",
     "is_text": True,
     "options": _OF_CELLS | {"delimiter", "encoding"},
     "cannot_hold": ("Binary", "Duration"),
 }
 FORMATS = {
-    "csv": Format((".csv", ".data", ".txt"), _later("csv", "read_csv"), _write_csv, **_TEXT),
-    "tsv": Format(
-        (".tab", ".tsv"), _later("csv", "read_csv", format="tsv"), partial(_write_csv, separator="\t"), **_TEXT
-    ),
-    "parquet": Format((".parquet", ".pq"), *_typed("parquet"), magic=(b"PAR1",)),
-    "arrow": Format(
-        (".arrow", ".feather", ".ipc"), *_typed("arrow"), magic=(b"ARROW1", b"\xff\xff\xff\xff")
-    ),  # or a stream
-    "jsonl": Format((".jsonl", ".ndjson"), *_typed("jsonl"), is_text=True, cannot_hold=("Binary",)),
+    "csv": Format((".csv", ".data", ".txt"), **_TEXT),
+    "tsv": Format((".tab", ".tsv"), **_TEXT),
+    "parquet": Format((".parquet", ".pq"), *_TYPED, magic=(b"PAR1",)),
+    "arrow": Format((".arrow", ".feather", ".ipc"), *_TYPED, magic=(b"ARROW1", STREAM)),
+    "jsonl": Format((".jsonl", ".ndjson"), *_TYPED, is_text=True, cannot_hold=("Binary",)),
     "xlsx": Format(
         (".xlsx",),
-        _later("excel", "read_xlsx"),
-        _write_workbook,
+        "excel.read_xlsx",
+        "excel_writer.write_xlsx",
         magic=(b"PK\x03\x04",),
         options=_OF_CELLS | {"sheet"},
         cannot_hold=("Duration",),

@@ -5,7 +5,9 @@ import contextlib
 import glob
 import io
 import itertools
+import json
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -16,15 +18,16 @@ import narwhals as nw
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import check_file_columns, need_memory
-from fairmaxent.errors import ColumnError, StorageError, first_line
+from fairmaxent.errors import ColumnError, StorageError, first_line, shown
+from fairmaxent.files.formats import STREAM
 
 _CELL_MEMORY = 8  # bytes of a cell, at least
+_UNFINISHED = re.compile(r"(^|/)(\.|_[^=/]*(/|$))")  # or a record of another tool
 _JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
 _JSON_LINES = 17_000  # that are looked at before the others: polars takes long to collect many columns
-_STREAM = b"\xff\xff\xff\xff"  # the beginning of an Arrow stream
 
 
-def read_typed(content: bytes, path: str, *_: object, format: str) -> tuple[Any, tuple[()], None]:
+def read_typed(content: bytes, path: str, reading: object, texts: object, format: str) -> tuple[Any, tuple[()], None]:
     """Read a table in one of these formats."""
     polars = load_library("polars")
 
@@ -42,8 +45,10 @@ def read_typed(content: bytes, path: str, *_: object, format: str) -> tuple[Any,
 def _read(content: bytes, path: str, format: str, polars: Any) -> Any:
     if format == "jsonl":
         text = content.removeprefix(codecs.BOM_UTF8)
-        return polars.read_ndjson(text, schema=_json_schema(text, path, polars))
-    if content.startswith(_STREAM):
+        frame = polars.read_ndjson(text, schema=_json_schema(text, path, polars))
+        _check_keys(text, path, polars)
+        return frame
+    if content.startswith(STREAM):
         return polars.read_ipc_stream(content)
     is_arrow = format == "arrow"
     scanned = (polars.scan_ipc if is_arrow else polars.scan_parquet)(io.BytesIO(content))
@@ -63,22 +68,46 @@ def _json_schema(content: bytes, path: object, polars: Any) -> Any:
     return schema
 
 
+def _check_keys(content: bytes, path: str, polars: Any) -> None:
+    """Refuse a row that has a key twice, of which polars takes one; only lines that may have one are parsed again."""
+
+    def unique(pairs: list[tuple[str, object]]) -> None:
+        names = [name for name, _ in pairs]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ColumnError(f"{path}, line {line}: the key {shown(twice)} stands there twice; remove or rename one")
+
+    lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="\n")
+    for before in itertools.count(step=_JSON_LINES):
+        if not (some := polars.Series(list(itertools.islice(lines, _JSON_LINES)), dtype=polars.String)).len():
+            return
+        keys = some.str.extract_all(r'"(?:[^"\\]|\\.)*"\s*:').list
+        for index in (keys.n_unique() < keys.len()).arg_true():
+            line = before + index + 1
+            json.loads(some[index], object_pairs_hook=unique)
+
+
 def _need_memory(needed: float, path: object) -> None:
     need_memory(needed, f"reading {path}", "leave out columns, or take a part of the rows")
 
 
 def write_typed(
-    lazy: Any, file: IO[bytes], compression: str, _: object, schema: Any, *, format: str
+    lazy: Any, file: IO[bytes], compression: str, form: object, schema: Any, format: str
 ) -> tuple[str, ...]:
     """Write a lazy frame in one of these formats, all of which hold any table."""
     if format == "arrow":
         lazy.sink_ipc(file)
     elif format == "jsonl":
         lazy.sink_ndjson(file, compression=compression, check_extension=False)
+    elif schema is None:
+        lazy.sink_parquet(file)
     else:
+        polars, empty = load_library("polars"), io.BytesIO()
+        polars.DataFrame(schema=schema).write_parquet(empty)  # which declares the types, whatever the rows come as
+        empty.seek(0)
+        record = {"ARROW:schema": polars.read_parquet_metadata(empty)["ARROW:schema"]}
         # Drawn rows come in no order, so the minimum and maximum of a row group would not help a reader.
-        drawn = schema is not None
-        lazy.sink_parquet(file, metadata=_schema_record(schema) if drawn else None, statistics=not drawn)
+        lazy.sink_parquet(file, metadata=record, statistics=False)
     return ()
 
 
@@ -91,24 +120,15 @@ def is_pattern(path: str | os.PathLike[str]) -> bool:
 
 
 def parts_of(path: str | os.PathLike[str]) -> list[Path] | None:
-    """List the parts of a folder or a pattern; None if the path is neither, or an address that only polars can list.
-
-    Names that begin with a dot or an underscore are unfinished, or records of another tool.
-    """
+    """List the parts of a folder or a pattern; None if the path is neither, or an address that only polars can list."""
     if "://" in str(path):
         return None
     source = Path(path)
     if is_pattern(path):
         names = [Path(name) for name in glob.glob(str(path), recursive=True)]
     elif source.is_dir():
-        names = [
-            name
-            for name in source.rglob("*.parquet")
-            if not any(
-                part.startswith(".") or (part.startswith("_") and "=" not in part)
-                for part in name.relative_to(source).parts
-            )
-        ]
+        found = source.rglob("*.parquet")
+        names = [name for name in found if not _UNFINISHED.search(name.relative_to(source).as_posix())]
     else:
         return None
     return sorted(name for name in names if name.is_file())
@@ -169,12 +189,3 @@ def with_categories(domain: Domain) -> Domain:
             categories = texts.cast(polars.Enum(texts.drop_nulls().unique().sort()))
             changed[index] = replace(attribute, values=nw.from_native(categories, series_only=True))
     return domain.with_attributes(changed)
-
-
-def _schema_record(schema: Any) -> dict[str, str]:
-    """Return the metadata that declares these column types in a Parquet file, whatever it was written from."""
-    polars = load_library("polars")
-    empty = io.BytesIO()
-    polars.DataFrame(schema=schema).write_parquet(empty)
-    empty.seek(0)
-    return {"ARROW:schema": polars.read_parquet_metadata(empty)["ARROW:schema"]}

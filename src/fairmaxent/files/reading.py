@@ -15,20 +15,12 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, get_args
+from typing import Any, Literal, get_args
 
+from fairmaxent import errors
 from fairmaxent.data import limits
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import (
-    ColumnError,
-    InputError,
-    LimitError,
-    Option,
-    StorageError,
-    check_choice,
-    did_you_mean,
-    spelled,
-)
+from fairmaxent.errors import InputError, LimitError, Option, StorageError
 from fairmaxent.options import documented, option
 
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
@@ -117,7 +109,7 @@ class Reading:
     def __post_init__(self) -> None:
         for name, choices in (("decimal", Decimal), ("date_order", DateOrder)):
             if getattr(self, name) is not None:
-                check_choice(name, getattr(self, name), choices)
+                errors.check_choice(name, getattr(self, name), choices)
         for name, what in (("skip_lines", "lines above the header"), ("skip_last", "rows below the table")):
             if (getattr(self, name) or 0) < 0:
                 raise InputError(Option(name), f" is {getattr(self, name)}; give the number of {what}")
@@ -156,7 +148,7 @@ class TableFile:
 
     def notes_spelled(self, spell: Callable[[Option], str]) -> tuple[str, ...]:
         """The remarks as sentences, with their options spelled by ``spell``."""
-        return tuple(remark if isinstance(remark, str) else spelled(remark, spell) for remark in self.remarks)
+        return tuple(remark if isinstance(remark, str) else errors.spelled(remark, spell) for remark in self.remarks)
 
 
 # ---------------------------------------------------------------- bytes
@@ -167,31 +159,30 @@ def read_content(path: str | os.PathLike[str]) -> bytes:
     content = _raw(path)
     if not content.startswith(_GZIP):
         return content
-    buffer = io.BytesIO()
+    remedy = "if you trust the file, decompress it first"
     try:
         with gzip.open(io.BytesIO(content)) as file:
-            while part := file.read(_CHUNK):
-                buffer.write(part)
-                check_inflated(buffer.tell(), content, path, "if you trust the file, decompress it first")
+            return _read_all(file, lambda size: check_inflated(size, content, path, remedy))
     except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
         raise StorageError(f"{path} is a damaged gzip file ({problem}); download or write it again") from problem
-    return buffer.getvalue()
 
 
 def _raw(path: str | os.PathLike[str]) -> bytes:
+    def check(size: int) -> None:
+        name = "stdin" if path == STANDARD else path
+        limits.need_memory(_LEAST_MEMORY * size, f"reading {name}", "take a part of the rows")
+
     try:
         if path == STANDARD:
             if sys.stdin is None:
                 raise StorageError("stdin is closed; name a file, or pass the table through a pipe")
-            return _read_stream(sys.stdin.buffer, "stdin")
+            return _read_all(sys.stdin.buffer, check)
         with open(path, "rb") as file:
             kind = os.fstat(file.fileno())
-            if stat.S_ISREG(kind.st_mode):
-                limits.need_memory(_LEAST_MEMORY * kind.st_size, f"reading {path}", "take a part of the rows")
-                return file.read()
+            check(kind.st_size)
             if stat.S_ISCHR(kind.st_mode) and not file.isatty():
                 raise StorageError(f"{path} is a device, not a file; pass a table")
-            return _read_stream(file, path)
+            return file.read() if stat.S_ISREG(kind.st_mode) else _read_all(file, check)
     except IsADirectoryError as problem:
         raise StorageError(f"{path} is a folder; pass one of the files in it") from problem
     except (OSError, ValueError) as problem:
@@ -200,17 +191,12 @@ def _raw(path: str | os.PathLike[str]) -> bytes:
         raise StorageError(f"cannot read {path}: {reason_of(problem)}; {_nearby(Path(path))}") from problem
 
 
-def _read_stream(stream: BinaryIO, name: object) -> bytes:
-    """Read a stream, whose size is not known, up to the limit of memory."""
-    buffer, most = io.BytesIO(), limits.memory_limit() / _LEAST_MEMORY
+def _read_all(stream: Any, check: Callable[[int], None]) -> bytes:
+    """Read a stream, whose size is not known, as far as the check of its size allows."""
+    buffer = io.BytesIO()
     while chunk := stream.read(_CHUNK):
         buffer.write(chunk)
-        if buffer.tell() > most:
-            raise LimitError(
-                f"{name} does not end within {limits.memory_text(most)}, and each byte of a table takes at least "
-                f"{_LEAST_MEMORY} of memory; take a part of the rows, or raise the limit with ",
-                Option("max_memory"),
-            )
+        check(buffer.tell())
     return buffer.getvalue()
 
 
@@ -222,7 +208,7 @@ def reason_of(problem: OSError | ValueError) -> str:
 def _nearby(path: Path) -> str:
     """Suggest what a mistyped path may have meant."""
     with contextlib.suppress(OSError, ValueError):
-        hint = did_you_mean(path.name, [entry.name for entry in path.parent.iterdir() if entry.is_file()])
+        hint = errors.did_you_mean(path.name, [entry.name for entry in path.parent.iterdir() if entry.is_file()])
         if not path.exists() and hint.startswith("did you mean"):
             return hint
     return "check the path and its permissions"
@@ -302,7 +288,9 @@ def column_names(header: Cells, reading: Reading, path: str, remarks: list[Remar
     """
     given = header if reading.columns is None else reading.columns
     if len(given) != len(header):
-        raise ColumnError(f"{path} has {len(header)} columns and {len(given)} names were given; name every column")
+        raise errors.ColumnError(
+            f"{path} has {len(header)} columns and {len(given)} names were given; name every column"
+        )
     limits.check_file_columns(len(given), path)
     names = [name.strip() or f"column_{number}" for number, name in enumerate(given, 1)]
     unnamed = [name for name, original in zip(names, given, strict=True) if not original.strip()]
@@ -311,7 +299,7 @@ def column_names(header: Cells, reading: Reading, path: str, remarks: list[Remar
     first: dict[str, int] = {}
     for number, name in enumerate(names, 1):
         if first.setdefault(name, number) != number:
-            raise ColumnError(
+            raise errors.ColumnError(
                 f"{path}: columns {first[name]} and {number} are both called {name!r}; rename one. "
                 "If the first line holds data instead of names, name the columns with ",
                 Option("columns"),

@@ -4,17 +4,14 @@ Of several files, all are complete before the first gets its name. Files that ho
 owner only, unless asked otherwise; a file that is replaced keeps its permissions.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import errno
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple, Self
 
 from fairmaxent.errors import InputError, LimitError, Option, StorageError
 from fairmaxent.files.formats import output_format, write_on_stdout, write_to_file
@@ -102,21 +99,13 @@ def write_errors(path: Name, what: str = "cannot write {}: {}; choose another lo
 # ---------------------------------------------------------------- a target
 
 
-@dataclass(frozen=True)
-class _Staged:
+class _Staged(NamedTuple):
     """A target, and where its content is written until it is complete."""
 
     target: Path
     temporary: Path
     readable: bool
     is_folder: bool
-
-    @classmethod
-    def beside(cls, target: Path, *, readable: bool, is_folder: bool) -> _Staged:
-        """Make a temporary file or folder."""
-        mode = (0o777 if readable else 0o700) if is_folder else None  # the workers of a cluster may be other users
-        with write_errors(target.parent, "cannot write in {}: {}; choose another location"):
-            return cls(target, new_temporary(target.parent, target.suffix, folder_mode=mode), readable, is_folder)
 
     def complete(self) -> None:
         """Flush a file to disk, with the permissions it is to have: those of what is replaced, or as the umask says."""
@@ -224,8 +213,11 @@ class Staging:
         shared = set(map(Path, readable))
         try:
             for number, (name, path) in enumerate(zip(map(Path, [*named, *folders]), paths, strict=True)):
-                is_folder = number >= len(named)
-                self._staged[name] = _Staged.beside(path, readable=name in shared, is_folder=is_folder)
+                is_folder, is_shared = number >= len(named), name in shared
+                mode = (0o777 if is_shared else 0o700) if is_folder else None  # workers of a cluster may be other users
+                with write_errors(path.parent, "cannot write in {}: {}; choose another location"):
+                    temporary = new_temporary(path.parent, path.suffix, folder_mode=mode)
+                self._staged[name] = _Staged(path, temporary, is_shared, is_folder)
         except BaseException:
             self._remove()
             raise
@@ -244,7 +236,7 @@ class Staging:
         with write_errors(target), open_temporary(self.path_for(target)) as file:
             return write_to_file(frame, file, target, **how)
 
-    def __enter__(self) -> Staging:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, problem: object, traceback: object) -> None:

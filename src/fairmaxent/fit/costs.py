@@ -92,7 +92,7 @@ def measure_costs(solved: Solved, *, filled: bool) -> Costs:
     """Take the costs from the fair weights and from the fitted distribution.
 
     Copies are expected draws of an input row itself; a row from the base that happens to equal it comes on top. Input
-    rows that are equal share their copies. ``filled`` says whether the fair table needs cells that no row has.
+    rows that are equal share their copies. ``filled``: the fair table needs cells that no row has.
     """
     problem, distribution = solved.problem, solved.distribution
     drawn = tilted_rows(distribution.tilted)

@@ -70,17 +70,14 @@ class _Grouped:
 
 @dataclass(frozen=True, eq=False)
 class Details:
-    """The input rows behind each row of the rows component; if relabelled, those of its profile, whatever its outcome.
-
-    A relabelled row does not have the outcome of the row that it comes from.
-    """
+    """The input rows behind each row of the rows component; if relabelled, those of its profile with any outcome."""
 
     positions: Positions
     weights: Reals  # of each input row; zero where evidence speaks against it
     rows: Rows  # the component
     table: Table
     relabelled: bool
-    by_cell: bool = False  # rows of the base get the raw outcome of a real row of their cell
+    by_cell: bool = False  # for equal means, rows of the base get the raw outcome of a real row of their cell (y, z)
 
     @cached_property
     def sources(self) -> tuple[NDArray[np.intp], _Grouped]:
@@ -121,10 +118,7 @@ class Details:
     def draw(
         self, places: NDArray[np.intp], roots: NDArray[np.integer], rng: np.random.Generator
     ) -> dict[int, NDArray[np.intp]]:
-        """Draw an input row behind each row of the component and return its positions, by attribute; -1 stays -1.
-
-        ``roots`` are the cells of outcome and groups of the drawn rows.
-        """
+        """Draw an input row behind each row of the component and return its positions, by attribute; -1 stays -1."""
         copied, (of_rows, sources) = np.flatnonzero(places >= 0), self.sources
         rows = sources.draw(of_rows[places[copied]], rng)
         result = {index: np.full(len(places), -1, dtype=np.intp) for index in self.positions}
@@ -166,10 +160,7 @@ class Distribution:
     def detailed(
         self, positions: Positions | None, rows: Counted, design: Reals | None, problem: Problem | None = None
     ) -> Distribution:
-        """Let drawn rows that copy a real row keep its raw values.
-
-        For equal means, rows of the base get a raw outcome that a real row of the same cell of outcome and groups has.
-        """
+        """Let drawn rows that copy a real row keep its raw values."""
         component, relabels = rows_of(self.prior), problem is not None and problem.relabels
         if component is None or not positions:
             return self

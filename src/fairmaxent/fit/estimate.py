@@ -37,10 +37,7 @@ _SURE = 0.975  # share of replicates in which a remedy must be better
 
 
 def represented(data: Reading, most: int = MOST_PEOPLE) -> Reading:
-    """Everybody or, of more than ``most`` people, that many with the same shares of outcomes and groups.
-
-    Each person has a row of their own, even if an engine counted the rows.
-    """
+    """Everybody or, of more than ``most`` people, that many with the same shares of outcomes and groups, a row each."""
     table = data.table.collect()
     rng = np.random.default_rng([_STREAM, 0])
     if table.keeps_rows:
@@ -94,11 +91,6 @@ def _steps(total: int, most: int, rng: np.random.Generator) -> NDArray[np.intp]:
 
 # ---------------------------------------------------------------- trying a student out
 
-# A fit of other rows, or with another request. It learns soft labels anew, because those at hand have seen the fold.
-Refit = Callable[[Reading, Request], Fit]
-# What a student learns from, given who it may learn from, and a seed.
-MakeLesson = Callable[[NDArray[np.bool_], int], Lesson]
-
 
 @dataclass(frozen=True, eq=False)
 class Tryout:
@@ -107,7 +99,7 @@ class Tryout:
     fit: Fit
     data: Reading  # its people, or some of them: everybody has a row
     request: Request
-    refit: Refit
+    refit: Callable[[Reading, Request], Fit]  # soft labels are learned anew: those at hand have seen the fold
     plan: Estimate
 
     @cached_property
@@ -128,8 +120,10 @@ class Tryout:
             return 1
         return 3 if self.plan.student == TREE else 2
 
-    def trial(self, lesson: MakeLesson, rounds: int = 1, progress: Progress = silent) -> Trial:
-        """Let students decide about people they have not seen."""
+    def trial(
+        self, lesson: Callable[[NDArray[np.bool_], int], Lesson], rounds: int = 1, progress: Progress = silent
+    ) -> Trial:
+        """Let students decide about people they have not seen; a lesson depends on whom it may be about, and a seed."""
         people, runs, measure = self.people, [], self.fit.certificate.measure
         for number in range(rounds):
             fold = fold_of_each(people, FOLDS, seed=number)

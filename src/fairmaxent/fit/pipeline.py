@@ -118,10 +118,7 @@ def _read_privately(data: Reading, request: Request, noise: Noise) -> PrivateRea
 
 
 def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: Labelling = NO_LABELS) -> Fit:
-    """Go from rows in codes to a fair distribution: the fair table, weights, prior, target, maximum entropy.
-
-    ``learned`` is what an earlier fit of the same rows learned of its labels.
-    """
+    """Go from rows in codes to a fair distribution: the fair table, weights, prior, target, maximum entropy."""
     problem = Problem.of(request, data.roles, data.table, data.positions, data.design)
     fair, labelled, labelling = relabelled_if_asked(problem, request, data, learned, progress)
     progress("base", 0.0)

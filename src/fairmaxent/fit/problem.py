@@ -116,10 +116,7 @@ class Problem:
         positions: Positions | None = None,
         design: Reals | None = None,
     ) -> Problem:
-        """Look up what a request means for these columns and rows.
-
-        ``positions`` say which raw value each input row has, and ``design`` are the design weights of these rows.
-        """
+        """Look up what a request means for these columns and rows, with their raw values and design weights."""
         if isinstance(request, PaperRequest):
             representation: dict[str, float | None] = {"d": None, "b": 1.0, "w": request.tau}
             # The statistical rate is that of Algorithm 1's weights, whatever τ (Lemma 7.2).
@@ -220,16 +217,12 @@ class Problem:
         return self.root_targets.get(0, group_table(self.data_table, ()))
 
     def fair_table(self) -> FairTable:
-        """t(y, z): the closest table with the wanted shares and rates, in which no row counts too much.
-
-        If rows are relabelled and no group shares are asked for, t(z) is that of the data, for all protected columns
-        together.
-        """
+        """t(y, z): the closest table with the wanted shares and rates, in which no row counts too much."""
         empirical = self.empirical  # first: it refuses rules that leave no row of a level
         self._refuse_nothing_to_compare()
         wanted = self.wanted()
         asked = any(rate is not None for rate in self.representation) or any(self.root_targets.keys() - {0})
-        if self.relabels and not asked and len(wanted.groupings) > 1:
+        if self.relabels and not asked and len(wanted.groupings) > 1:  # t(z) is that of the data, for all z together
             wanted = replace(
                 wanted,
                 groupings=(*wanted.groupings, tuple(range(1, 1 + len(self.roles.protected)))),

@@ -74,14 +74,11 @@ class Decisions:
 
 @dataclass(frozen=True, eq=False)
 class Labelling:
-    """How the outcomes of profiles are split, or what an earlier fit of the same rows learned of that.
-
-    Decisions may also be those of a table that the rows are a part of: labels are then moved as they were for it.
-    """
+    """How the outcomes of profiles are split, or what an earlier fit of the same rows, or of more, learned of that."""
 
     soft: Reals | None = None  # π(y | x, z); None: rows keep their outcome
     labels: Reals | None = None  # g(y | x, z)
-    decisions: Decisions | None = None  # None: decisions were not asked for
+    decisions: Decisions | None = None  # for which labels were moved; None: they were not asked for
 
 
 NO_LABELS = Labelling()
@@ -207,10 +204,7 @@ def _shortfall(problem: Problem, decided: Reals, people: Reals) -> Shortfall:
 
 
 def _fair_shares(problem: Problem, decided: Reals) -> Reals:
-    """Share of each group that should be decided each way: the fair table that is closest to the decisions.
-
-    Each outcome is decided for as often as it is, over all groups together.
-    """
+    """Share of each group that should be decided each way, and over all groups as often as it is: the closest table."""
     outcomes, number = decided.shape
     decided = decided / decided.sum()
     used = np.flatnonzero(decided.sum(axis=1) > 0)

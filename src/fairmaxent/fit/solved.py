@@ -68,10 +68,7 @@ class Solved:
 
     @property
     def contents(self) -> str:
-        """Which rows are in a saved model, as the end of a sentence that begins with "it holds".
-
-        Every model holds rows: its certificate and its weights are made from them. Those of a private one are nobody's.
-        """
+        """Which rows are in a saved model, as the end of a sentence that begins with "it holds"; all have some."""
         size, details = f"{self.table.size:,}", self.distribution.details
         if self.request.privacy is not None:
             return f"no row of the data, but {size} drawn from noisy counts; it is private with {self.request.privacy}"
@@ -85,8 +82,7 @@ class Solved:
 def spread_over_rows(fit: Solved, fair: Reals | None = None) -> Reals:
     """Weight of one input row of each distinct row, before its design weight; by outcome if relabelled.
 
-    ``fair`` are weights of the rows of the prior, which are shared out; by default those of the fair distribution on
-    these rows. They add up to the input rows.
+    ``fair`` are weights of the rows of the prior; by default those of the fair distribution on these rows.
     """
     if fair is None:
         _refuse_filled_cells(fit)

@@ -81,7 +81,6 @@ def save(fit: Solved, certificate: Certificate, path: str | PathLike[str], *, re
 
 
 def _packed(fit: Solved) -> tuple[Record, Arrays]:
-    assert isinstance(fit.request, Request)
     weighted, details = fit.weighted.collect(), fit.distribution.details
     prior, base, in_use = fit.optimum.dual.prior, {}, None
     if not isinstance(prior, Rows):

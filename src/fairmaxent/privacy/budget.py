@@ -9,10 +9,9 @@ so it is what is spent; ε and δ are what is promised.
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from typing import Any, Literal
 
-from fairmaxent.errors import InputError, Option
+from fairmaxent.errors import checked_number
 from fairmaxent.options import documented, option
 
 # Beyond these, neither number protects anybody, or floating point no longer tells budgets apart.
@@ -52,10 +51,12 @@ class Privacy:
     )
 
     def __post_init__(self) -> None:
-        _check("epsilon", self.epsilon, "a positive number, e.g. 1", _SMALLEST_EPSILON, LARGEST_EPSILON)
-        _check("delta", self.delta, "a small positive number, e.g. 1e-9", _SMALLEST_DELTA, _LARGEST_DELTA)
-        object.__setattr__(self, "epsilon", float(self.epsilon))
-        object.__setattr__(self, "delta", float(self.delta))
+        positive = f"be a positive number, e.g. 1, between {_SMALLEST_EPSILON:g} and {LARGEST_EPSILON:g}"
+        small = f"be a small positive number, e.g. 1e-9, between {_SMALLEST_DELTA:g} and {_LARGEST_DELTA:g}"
+        epsilon = checked_number("epsilon", self.epsilon, positive, lambda e: _SMALLEST_EPSILON <= e <= LARGEST_EPSILON)
+        delta = checked_number("delta", self.delta, small, lambda d: _SMALLEST_DELTA <= d <= _LARGEST_DELTA)
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", delta)
 
     @cached_property
     def rho(self) -> float:
@@ -64,12 +65,6 @@ class Privacy:
 
     def __str__(self) -> str:
         return f"ε = {self.epsilon:g}, δ = {self.delta:g}"
-
-
-def _check(name: str, value: object, wanted: str, least: float, most: float) -> None:
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_number or not least <= float(value) <= most:  # type: ignore[arg-type]
-        raise InputError(Option(name), f" is {value!r}; it must be {wanted}, between {least:g} and {most:g}")
 
 
 def epsilon_of(rho: float, delta: float) -> float:

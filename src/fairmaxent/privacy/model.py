@@ -19,8 +19,7 @@ from fairmaxent.data.roles import Reading, Roles
 from fairmaxent.data.table import Counted, Reals, Table, tally
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.maxent.forbidden import Rule, needed_edges
-from fairmaxent.maxent.priors.tree import Tree
-from fairmaxent.maxent.priors.tree_learning import refuse_large_tables
+from fairmaxent.maxent.priors.tree import Tree, refuse_large_tables
 from fairmaxent.privacy.budget import Ledger, Privacy
 from fairmaxent.privacy.measurements import SHARES, Noise, NoisyCounter, NoisyTable, Pair, choose_edges, parents_of
 from fairmaxent.privacy.repair import column_counts, pair_counts, root_counts, three_way

@@ -57,15 +57,11 @@ def few_rows_warnings(margins: Sequence[MarginResult]) -> Iterator[tuple[object,
     ]
     raised.sort(key=lambda named: named[1].effective_rows)
     merge = " To avoid this, merge the level with another one, or limit how much weights may change with "
-    remedy: tuple[object, ...] = (merge, Option("bounds"), ".")
-    for name, level in raised[:_SHOWN]:
+    for number, (name, level) in enumerate(raised[:_SHOWN]):
         people = "a single row" if level.rows == 1 else f"{level.rows:,} rows"
-        yield (
-            f"{name} = {level.level}: {percent(level.achieved)} of the total weight rests on {people}, "
-            f"{times(level.achieved / level.before)} times as much as before.",
-            *remedy,
-        )
-        remedy = ()  # said once
+        rests = f"{name} = {level.level}: {percent(level.achieved)} of the total weight rests on {people}"
+        raising = f"{rests}, {times(level.achieved / level.before)} times as much as before."
+        yield (raising,) if number else (raising, merge, Option("bounds"), ".")  # the way out is said once
     more = len(raised) - _SHOWN
     if more > 0:
         which = "1 more level was raised" if more == 1 else f"{more:,} more levels were raised"
@@ -115,9 +111,6 @@ class RakingCertificate:
         return asdict(self) | {"largest_error": self.largest_error, "warnings": self.warnings}
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         levels = [(margin.name, level) for margin in self.margins for level in margin.levels]
         rows = [
             (

@@ -6,14 +6,12 @@ Newton's method fails, because they take far longer.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairmaxent.data.table import Mask, Reals, tally
+from fairmaxent.data.table import Codes, Mask, Reals, tally
 from fairmaxent.errors import ConflictError, Option
 from fairmaxent.raking.problem import RakingProblem
 
@@ -22,7 +20,7 @@ REACHED = 2e-9
 _TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
-def smallest_miss(problem: RakingProblem, levels: NDArray[np.intp] | None = None) -> tuple[float, Reals]:
+def smallest_miss(problem: RakingProblem, levels: Codes | None = None) -> tuple[float, Reals]:
     """Minimise Σ |achieved − wanted| over the levels, all weights within bounds and of the right total.
 
     Returns the minimum and the price of each level: if the minimum is positive, the levels with a price contradict each
@@ -98,12 +96,7 @@ _MOST_SETS = 2_000
 _SHOWN = 6  # levels that a message lists
 
 
-@dataclass(frozen=True)
-class Conflict:
-    """Margins that contradict each other, and the levels that do, by position among those of all margins."""
-
-    margins: tuple[int, ...]
-    levels: tuple[int, ...]
+Conflict = tuple[RakingProblem, tuple[int, ...]]  # margins that contradict each other alone, and the levels that do
 
 
 def find_conflict(problem: RakingProblem) -> Conflict | None:
@@ -115,9 +108,12 @@ def find_conflict(problem: RakingProblem) -> Conflict | None:
         most = np.where(mass > 0, bounds.high, 0.0) * np.where(mass > 0, mass, 1.0)
         beyond = np.maximum(margin.wanted - most, bounds.low * mass - margin.wanted)
         if beyond.max() > REACHED:
-            return Conflict((number,), (problem.blocks.slices[number].start + int(beyond.argmax()),))
+            return problem.restricted([number]), (int(beyond.argmax()),)
     smallest = _smallest(problem)
-    return None if smallest is None else Conflict(smallest, _contradicting_levels(problem, smallest))
+    if smallest is None:
+        return None
+    smaller = problem.restricted(smallest)
+    return smaller, _contradicting_levels(smaller)
 
 
 def _can_be_met(problem: RakingProblem, margins: Sequence[int]) -> bool:
@@ -144,37 +140,29 @@ def _smallest(problem: RakingProblem) -> tuple[int, ...] | None:
     return next((chosen for chosen in islice(larger, _MOST_SETS) if not _can_be_met(problem, chosen)), irreducible)
 
 
-def _contradicting_levels(problem: RakingProblem, margins: Sequence[int]) -> tuple[int, ...]:
-    """Levels of these margins that cannot be met together although any of them could be left out."""
-    smaller = problem.restricted(margins)
-    _, prices = smallest_miss(smaller)
+def _contradicting_levels(problem: RakingProblem) -> tuple[int, ...]:
+    """Levels that cannot be met together although any of them could be left out."""
+    _, prices = smallest_miss(problem)
     levels = np.flatnonzero(np.abs(prices) > 1e-9)
-    if smallest_miss(smaller, levels)[0] <= REACHED:  # the prices were too imprecise to rely on
-        levels = np.arange(len(smaller.wanted))
+    if smallest_miss(problem, levels)[0] <= REACHED:  # the prices were too imprecise to rely on
+        levels = np.arange(len(problem.wanted))
     for level in levels[::-1]:
         rest = levels[levels != level]
-        if len(rest) and smallest_miss(smaller, rest)[0] > REACHED:
+        if len(rest) and smallest_miss(problem, rest)[0] > REACHED:
             levels = rest
-    starts = [problem.blocks.slices[number].start for number in margins]
-    parts = np.searchsorted([part.stop for part in smaller.blocks.slices], levels, side="right")
-    return tuple(
-        starts[part] + int(level) - smaller.blocks.slices[part].start for part, level in zip(parts, levels, strict=True)
-    )
+    return tuple(levels.tolist())
 
 
-def conflict_error(problem: RakingProblem, conflict: Conflict) -> ConflictError:
+def conflict_error(problem: RakingProblem, levels: Sequence[int]) -> ConflictError:
     """Say which margins contradict each other, where, and what to do."""
-    names = tuple(problem.margins[number].columns for number in conflict.margins)
-    levels = tuple(problem.describe(level) for level in conflict.levels)
-    parts = _alone(problem, conflict) if len(conflict.margins) == 1 else _together(problem, conflict)
-    return ConflictError(*parts, margins=names, levels=levels)
+    parts = _alone(problem, levels[0]) if len(problem.margins) == 1 else _together(problem, levels)
+    names = tuple(margin.columns for margin in problem.margins)
+    return ConflictError(*parts, margins=names, levels=tuple(map(problem.describe, levels)))
 
 
-def _alone(problem: RakingProblem, conflict: Conflict) -> tuple[object, ...]:
-    (number,), (level,) = conflict.margins, conflict.levels
-    margin, position = problem.margins[number], level - problem.blocks.slices[number].start
-    wanted, name = float(margin.wanted[position]), problem.describe(level)
-    mass = float(problem.masses[margin.cells == position].sum())
+def _alone(problem: RakingProblem, level: int) -> tuple[object, ...]:
+    wanted, name = float(problem.wanted[level]), problem.describe(level)
+    mass = float(problem.masses[problem.margins[0].cells == level].sum())
     closest = (", or use ", Option("relax", "all"), " to come as close as possible.")
     if mass == 0:
         reason = f"{name} should have a share of {wanted:.4g}, but no row with weight has it."
@@ -185,15 +173,15 @@ def _alone(problem: RakingProblem, conflict: Conflict) -> tuple[object, ...]:
     return (f"{reason}, and {limit} (", Option("bounds"), "). Widen the bounds", *closest)
 
 
-def _together(problem: RakingProblem, conflict: Conflict) -> tuple[object, ...]:
-    names = " and ".join(problem.margins[number].name for number in conflict.margins)
-    shares = [f"{problem.describe(level)} ({problem.wanted[level]:.4g})" for level in conflict.levels[:_SHOWN]]
-    more = f" and {len(conflict.levels) - _SHOWN} more" if len(conflict.levels) > _SHOWN else ""
+def _together(problem: RakingProblem, levels: Sequence[int]) -> tuple[object, ...]:
+    names = " and ".join(margin.name for margin in problem.margins)
+    shares = [f"{problem.describe(level)} ({problem.wanted[level]:.4g})" for level in levels[:_SHOWN]]
+    more = f" and {len(levels) - _SHOWN} more" if len(levels) > _SHOWN else ""
     reason = (
         "The bounds do not allow all of these shares" if problem.bounds.given else "These shares contradict each other"
     )
     within = f" if factors are {problem.bounds.text}" if problem.bounds.given else ""
-    miss = smallest_miss(problem.restricted(conflict.margins))[0] / 2
+    miss = smallest_miss(problem)[0] / 2
     how_far = "" if math.isinf(miss) else f" The closest weights leave {miss:.3g} of the total in the wrong level."
     widen = ("widen ", Option("bounds"), ", ") if problem.bounds.given else ()
     return (

@@ -34,13 +34,13 @@ def solve(dual: RakingDual, start: Reals | None = None) -> RakingPoint:
     is about that of iterative proportional fitting, which always helps, and with μ → 0 it is Newton's. Without a
     solution the dual falls without end; the search then stops as soon as its value proves that.
     """
-    point, damping = dual.at(np.zeros(dual.size) if start is None else start), _LEAST_DAMPING
+    point, damping = dual.at(np.zeros(dual.blocks.width) if start is None else start), _LEAST_DAMPING
     # h* = −Σ d (g log g − g) ≥ 1 − log max g, where g ≤ 1/min d.
     floor = -np.inf if dual.slack is not None else 1 + float(np.log(dual.masses.min())) - 1e-6
     steps = 0
     while steps < _MOST_STEPS and point.residual > TOLERANCE and point.value >= floor:
         steps += 1
-        hessian = point.hessian() if dual.size <= DENSE_LEVELS else None
+        hessian = point.hessian() if dual.blocks.width <= DENSE_LEVELS else None
         following = None
         while following is None and damping <= _MOST_DAMPING:
             direction = _direction(point, hessian, damping)
@@ -90,10 +90,10 @@ def solve_relaxed(problem: RakingProblem) -> RakingPoint:
         codes=np.asfortranarray(np.column_stack([dual.codes, np.zeros(len(dual.codes), dtype=dual.codes.dtype)])),
         wanted=np.append(dual.wanted, 1.0),
     )
-    missable = np.zeros(dual.size)
+    missable = np.zeros(dual.blocks.width)
     for number in problem.relaxed:
         missable[problem.blocks.slices[number]] = 1.0
-    point = dual.at(np.zeros(dual.size))
+    point = dual.at(np.zeros(dual.blocks.width))
     for price in _PRICES:
         point = solve(replace(dual, slack=missable / price), point.multipliers)
     return point
@@ -120,11 +120,11 @@ def find_factors(problem: RakingProblem, start: Reals | None = None) -> Factors:
     if conflict is None:
         return Factors(_on_the_boundary(exact), None)
     if not problem.relaxed:
-        raise conflict_error(exact, conflict)
+        raise conflict_error(*conflict)
     kept = [number for number in range(len(problem.margins)) if number not in problem.relaxed]
     conflict = find_conflict(exact.restricted(kept)) if kept else None
     if conflict is not None:
-        raise conflict_error(exact.restricted(kept), conflict)
+        raise conflict_error(*conflict)
     return Factors(_expanded(solve_relaxed(problem).factors, problem.used), None, missed=True)
 
 
@@ -164,12 +164,10 @@ def check_replicates(replicates: int, survey: Survey) -> None:
     """Refuse what cannot be drawn."""
     if isinstance(replicates, bool) or not isinstance(replicates, int | np.integer) or replicates < 0:
         raise InputError(Option("replicates"), f" is {replicates!r}; give a whole number, 200 is usual")
-    if replicates and not survey.table.keeps_rows:
+    if replicates and (survey.size < 2 or not survey.table.keeps_rows):
         raise InputError(
-            Option("replicates"), " needs the rows in memory, but an engine keeps them; collect the table first"
+            Option("replicates"), " needs at least two rows in memory; collect a table that an engine keeps"
         )
-    if replicates and survey.size < 2:
-        raise InputError(Option("replicates"), " needs at least two rows")
     need_memory(
         8.0 * replicates * survey.size, f"{replicates:,} replicate weights for each row", "ask for fewer replicates"
     )

@@ -2,13 +2,12 @@
 
 import contextlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
@@ -55,7 +54,14 @@ class Margin(Crossed):
 
 def read_margins(margins: Any, names: Sequence[str]) -> tuple[Margin, ...]:
     """Read margins as a mapping, as a tidy table, or as several of them; ``names`` are the columns of the data."""
-    result = tuple(_collected(_entries(margins, names)))
+    collected: dict[tuple[str, ...], dict[Level, float]] = {}  # in order of appearance
+    for columns, levels, value in _entries(margins, names):
+        values = collected.setdefault(columns, {})
+        key = tuple(None if frames.is_missing(level) else level for level in levels)
+        if key in values:
+            raise TargetError(f"the margins hold {_named(columns, levels)} twice; give one number")
+        values[key] = value
+    result = tuple(Margin(columns, values) for columns, values in collected.items())
     if not result:
         raise TargetError(f"no margin was given; pass at least one, e.g. {_EXAMPLE}")
     for margin in result:
@@ -146,19 +152,6 @@ def _named(columns: Sequence[str], levels: Sequence[Any]) -> str:
     return ", ".join(f"{name} = {shown(level)}" for name, level in zip(columns, levels, strict=True))
 
 
-def _collected(entries: Iterable[_Entry]) -> Iterator[Margin]:
-    """Join the numbers of each margin, in order of appearance."""
-    margins: dict[tuple[str, ...], dict[Level, float]] = {}
-    for columns, levels, value in entries:
-        values = margins.setdefault(columns, {})
-        key = tuple(None if frames.is_missing(level) else level for level in levels)
-        if key in values:
-            raise TargetError(f"the margins hold {_named(columns, levels)} twice; give one number")
-        values[key] = value
-    for columns, values in margins.items():
-        yield Margin(columns, values)
-
-
 def scale_of(margins: Sequence[Margin]) -> tuple[float | None, list[str]]:
     """What margins add up to: a total, or None if all of them are shares; and what was rounded."""
     notes = [note for margin in margins for note in _share_notes(margin)]
@@ -218,7 +211,7 @@ class MarginTarget(Crossed):
     """One text per level."""
     wanted: Reals
     """The share of each level; they add up to 1."""
-    cells: NDArray[np.intp]
+    cells: Codes
     """The level of each cell of the survey."""
     notes: tuple[str, ...]
 

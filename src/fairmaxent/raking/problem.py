@@ -17,8 +17,7 @@ from fairmaxent.data.limits import need_memory
 from fairmaxent.data.table import Blocks, Codes, Mask, Reals, tally
 from fairmaxent.errors import InputError, Option
 from fairmaxent.maxent.dual import SearchPoint
-from fairmaxent.maxent.priors.packs import pair_weights
-from fairmaxent.maxent.priors.rows import Rows
+from fairmaxent.maxent.priors.rows import Rows, pair_weights
 from fairmaxent.raking.margins import MarginTarget
 
 # e^700 is close to the largest float64; a score beyond it is the step of a search that went too far.
@@ -104,11 +103,6 @@ class RakingDual:
     bounds: Bounds
     slack: Reals | None = None  # what λ² costs: 1/ρ if a margin may be missed, see `relaxation`; None: nothing
 
-    @property
-    def size(self) -> int:
-        """The number of multipliers: levels of all margins."""
-        return self.blocks.width
-
     @cached_property
     def rows(self) -> Rows:
         """The cells, ready for sums by level."""
@@ -151,7 +145,7 @@ class RakingPoint(SearchPoint):
 
     def hessian(self) -> Reals:
         """Σ d_c Φ″(u_c) over the cells that have both of two levels; one of its elements, if factors are cut off."""
-        size = self.dual.size
+        size = self.dual.blocks.width
         need_memory(_PAIR_MEMORY * size**2, f"raking to {size:,} levels", "merge levels")
         pairs = pair_weights(self.dual.rows.pair_packs, self.curvature)
         if self.dual.slack is not None:

@@ -12,20 +12,12 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import RandomState, check_count, generator
-from fairmaxent.data.frames import read_weights
 from fairmaxent.data.roles import LARGEST_ROOT, without_identifiers
 from fairmaxent.data.table import Blocks, Reals, Table, match_rows
 from fairmaxent.engines.lazy_counts import count_rows, join_weights
-from fairmaxent.engines.lazy_frame import (
-    check_column,
-    engine_errors,
-    fresh_name,
-    learn_domain,
-    names_of,
-    open_lazy,
-)
+from fairmaxent.engines.lazy_frame import check_column, engine_errors, fresh_name, learn_domain, names_of, open_lazy
 from fairmaxent.engines.rows import read_domain
-from fairmaxent.errors import InputError, Option, did_you_mean
+from fairmaxent.errors import InputError, Option, WeightError, did_you_mean
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.solved import check_weight_name
 from fairmaxent.maxent.priors.rows import Rows
@@ -93,7 +85,7 @@ class Raking:
             return self._weigh_lazily(lazy, name)
         opened = frames.open_frame(frame)
         cells = self._cells_of(opened)
-        raw = read_weights(opened, self.survey.weight)
+        raw = frames.read_weights(opened, self.survey.weight)
         design = None if raw is None else raw / self.survey.weight_scale
         columns = {name: self._scaled(self.factors[cells], design)}
         if self.replicated is not None:
@@ -198,6 +190,7 @@ class Raking:
 
 
 ALL = "all"
+_LOST = 1e-12  # share of the old weights below which a level is lost in rounding
 Relax = str | Sequence[str | tuple[str, ...]] | None
 
 
@@ -243,6 +236,13 @@ def rake(
     check_replicates(replicates, survey)
     targets = tuple(match_margin(margin, survey.domain, survey.table) for margin in asked)
     problem = RakingProblem(targets, survey.table.counts / survey.table.total, limits, relaxed)
+    # Beside those of other rows, the weights of a level may vanish, so that no arithmetic could raise them again.
+    for margin in targets:
+        shares = np.bincount(margin.cells, problem.masses, minlength=len(margin.wanted))
+        lost = np.flatnonzero((shares > 0) & (shares < _LOST) & (margin.wanted > 0))
+        if len(lost):
+            where = f"nearly all weight is on other rows than those with {margin.describe(int(lost[0]))}"
+            raise WeightError(f"{where}; check ", Option("weight"))
     factors = find_factors(problem)
     total = float(survey.size) if total is None else total
     notes = (*rounded, *(note for target in targets for note in target.notes))

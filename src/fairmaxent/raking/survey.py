@@ -10,7 +10,6 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Encoded
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import read_weights
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.table import Codes, Reals, Table, highest, tally
 from fairmaxent.engines.lazy_counts import average_weight
@@ -76,7 +75,7 @@ def _encoded(
 
 def _read_in_memory(frame: Any, columns: Sequence[str], weight: str | None, domain: Domain | None) -> Survey:
     opened = frames.open_frame(frame)
-    raw = read_weights(opened, weight)
+    raw = frames.read_weights(opened, weight)
     scale = 1.0 if raw is None else float(raw.mean())
     design = None if raw is None else raw / scale
     learned, codes = _encoded(opened, columns, design, domain)
