@@ -35,13 +35,19 @@ NOTEBOOKS = sorted(path.relative_to(pages.DOCS).as_posix() for path in pages.DOC
 NOT_RUN = "(not run here)"  # at the end of the title of code that needs what is not installed
 
 
-# These pages train many models.
-LONG = ("choosing.md", "questions/private.md", "questions/unfair-classifier.md")
-
-
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in pages.PAGES]
+# These pages train many models; the start page does, too, and stays.
+LONG = (
+    *("choosing.md", "coming-from/fairlearn.md", "notebooks/pipeline.ipynb", "questions/certificate.md"),
+    *("questions/large-tables.md", "questions/private.md", "questions/unfair-classifier.md"),
 )
+
+
+def quick_or_slow(names):
+    """Each name, marked if its page takes long."""
+    return [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in names]
+
+
+@pytest.mark.parametrize("page", quick_or_slow(pages.PAGES))
 def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     text = (pages.DOCS / page).read_text(encoding="utf-8")
     for need in {need.distribution for need in pages.needs_of(text)}:
@@ -241,8 +247,9 @@ def test_notebooks_are_pages_with_their_outputs(site, built):
 # ---------------------------------------------------------------- notebooks
 
 
-@pytest.mark.parametrize("path", sorted(pages.DOCS.glob("notebooks/*.ipynb")), ids=lambda path: path.stem)
-def test_every_cell_of_a_notebook_runs(path, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", quick_or_slow(NOTEBOOKS))
+def test_every_cell_of_a_notebook_runs(name, tmp_path, monkeypatch):
+    path = pages.DOCS / name
     for need in {need.distribution for need in pages.needs_of(pages.notebook_text(path))}:
         pytest.importorskip(MODULES.get(need, need), reason=f"the notebook needs {need}")
     monkeypatch.setenv("MPLBACKEND", "agg")

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 import fairmaxent
-from fairmaxent import report
 from fairmaxent.fit import groups as group_plot
 from fairmaxent.fit.pipeline import debias
 from tables import random_frame
@@ -172,14 +171,3 @@ def test_a_plot_needs_matplotlib_and_goes_on_the_axes_given(fit, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(fairmaxent.errors.DependencyError, match="pip install matplotlib"):
         fit.plot()
-
-
-# ---------------------------------------------------------------- report
-
-
-def test_a_report_is_the_one_of_the_report_module(fit, frame, tmp_path):
-    fit.report(tmp_path / "one.json", data=frame, trade_off=False)
-    report.write_report(fit, tmp_path / "other.json", data=frame, trade_off=False)
-    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "other.json").read_bytes()
-    with pytest.raises(TypeError, match="unknown"):
-        fit.report(tmp_path / "one.json", unknown=1)

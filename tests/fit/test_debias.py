@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fairmaxent.data.domain import Domain
-from fairmaxent.errors import InfeasibleError, TargetError
+from fairmaxent.errors import InfeasibleError
 from fairmaxent.fit.pipeline import debias
 from fairmaxent.maxent.priors.rows import Rows
 from tables import as_table, random_frame, rates_of
@@ -249,11 +249,3 @@ def test_the_bound_of_theorem_4_5_takes_the_least_rate_of_the_base():
         assert fit.certificate.bound == pytest.approx(max(0.0, expected), abs=1e-9)
         informative += expected > 0 and least.max() > 1.1 * least.min()
     assert informative
-
-
-@pytest.mark.parametrize("column", ["z0", "y"])
-def test_a_target_that_leaves_a_single_level_is_refused(column):
-    frame = random_frame(np.random.default_rng(26), (2,), 2)
-    level = frame[column].iloc[0]
-    with pytest.raises(TargetError, match=f"'{column}'.*'{level}'"):
-        debias(frame, "y", "z0", target={column: {level: 1.0}})

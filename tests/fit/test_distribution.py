@@ -147,14 +147,6 @@ def test_expectation_is_the_mean_of_drawn_rows(fit):
     assert given > fit.distribution.expectation("age", given={"y": 0})
 
 
-def test_the_same_seed_gives_the_same_rows(fit):
-    assert fit.sample(500, random_state=9).equals(fit.sample(500, random_state=9))
-    assert not fit.sample(500, random_state=9).equals(fit.sample(500, random_state=10))
-    seeded = debias(mixed_frame(), "y", ["sex", "race"], base_share=0.5, random_state=9)
-    assert seeded.sample(500).equals(fit.sample(500, random_state=9))
-    assert seeded.sample(500).equals(seeded.sample(500))
-
-
 @pytest.mark.parametrize("n", [60, 1000])
 def test_intervals_of_quota_draws_hold_their_rates(fit, n):
     intervals = fit.certificate.interval(n)

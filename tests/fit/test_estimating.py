@@ -139,6 +139,7 @@ def warnings_of(certificate):
     return [line for line in certificate.warnings if "a model is trained on them" in line]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("remedies")
 def test_relabelling_helps_and_the_warning_says_how_much():
     frame = hiring(5, rows=600)
@@ -158,6 +159,7 @@ def test_relabelling_helps_and_the_warning_says_how_much():
     assert "expected of LogisticRegression trained on the weights" in str(levelled)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("remedies")
 def test_where_nothing_surely_helps_no_remedy_is_named():
     """Columns of pure noise: whatever a model decides is chance, and so is what another table changes about it."""
@@ -307,13 +309,6 @@ def test_a_cell_that_a_fold_loses():
 def test_refusals(estimate, message):
     with pytest.raises(InputError, match=message):
         debias(hiring(7, rows=100), "y", "z", estimate=estimate())
-
-
-def test_a_model_by_its_name_is_that_model():
-    frame = hiring(8, rows=300)
-    plans = [Estimate(output="weights", student=model) for model in ("logistic", LogisticRegression(max_iter=1000))]
-    named, given = (debias(frame, "y", "z", estimate=plan, **PLAIN).certificate.estimate for plan in plans)
-    assert named == given
 
 
 def test_the_model_that_labels_were_made_for_is_the_one_that_is_tried_out():

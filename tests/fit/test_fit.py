@@ -153,22 +153,6 @@ def test_evidence_on_a_binned_number_is_that_number():
         fit.distribution.condition({"age": 30}).condition({"age": 31})
 
 
-def test_what_a_careful_reader_should_know_is_noted():
-    frame = random_frame(np.random.default_rng(29), (3,), 2)
-    frame.loc[::9, "z0"] = None
-    frame.loc[frame["z0"] == "g0", "z0"] = "g1"
-    frame.loc[:2, "z0"] = "g0"
-    options = {"representation_rate": 1.0, "missing": "compare"}
-    certificate = debias(frame, "y", "z0", statistical_rate=None, **options).certificate
-    assert certificate.rows == len(frame)
-    assert certificate.effective_rows < len(frame) / 4
-    assert certificate.warnings[0].startswith("z0 = g0: ")  # three people
-    certificate = debias(frame, "y", "x1").certificate
-    assert {column: len(bins) for column, bins in certificate.binned_columns.items()} == {"x1": 16}
-    assert any("column 'x1' is compared in 16 bins: " in line for line in certificate.warnings)
-    assert certificate.notes == ()  # nothing to say about how the columns were read
-
-
 def test_evidence_of_several_numbers_keeps_their_proportions():
     """Two ages of which one shares its bin: drawn given both, they stand as in the model."""
     rng = np.random.default_rng(30)

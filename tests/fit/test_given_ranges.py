@@ -61,13 +61,6 @@ def test_a_range_is_the_same_as_all_its_values(fit, people):
         assert np.abs(spans - lists).max() < 1e-12
 
 
-def test_ranges_join_with_each_other_with_values_and_with_missing(fit):
-    drawn = fit.sample(1000, given={"age": [slice(20, 30), slice(60, 70), 45.0, None]}, random_state=0)
-    known = drawn.age.dropna()
-    assert (known.between(20, 29.9) | known.between(60, 69.9) | (known == 45)).all()
-    assert drawn.age.isna().any()
-
-
 def test_whole_numbers_and_dates(fit, people):
     assert set(fit.sample(500, given={"children": slice(1, 3)}, random_state=0).children) == {1, 2}
     start, stop = datetime.datetime(2020, 6, 1), datetime.datetime(2020, 9, 1)

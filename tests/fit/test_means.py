@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 import fairmaxent
-from fairmaxent.fit.statements import mean_lines
 
 PROBLEMS = 6
 
@@ -87,19 +86,6 @@ def test_means_within_strata():
     means = means_of(frame, fit.weights(), ["job", "sex"]).unstack()
     assert np.abs(means["f"] - means["m"]).max() < 1e-8
     assert means["f"]["a"] != pytest.approx(means["f"]["b"], rel=0.02)
-
-
-def test_what_is_said_of_means_is_about_groups_of_one_stratum():
-    frame = salaries(2, 1500)
-    fit = fairmaxent.debias(frame, "salary", "sex", means="equal", within="job", estimate=None)
-    before = means_of(frame, 1.0, ["job", "sex"]).unstack()
-    (line,) = mean_lines(fit.certificate.means, fit.roles)
-    gap = np.abs(before["m"] - before["f"]).max()
-    assert line.endswith(f"sex within job: up to {gap:.4g} apart in the data, equal by the fair weights.")
-    limited = fairmaxent.debias(frame, "salary", "sex", means="equal", largest_weight=1.1, estimate=None)
-    after = means_of(frame, limited.weights(), "sex")
-    (line,) = mean_lines(limited.certificate.means, limited.roles)
-    assert line.endswith(f"up to {after['m'] - after['f']:.4g} apart by the fair weights.")
 
 
 def test_design_weights_count():

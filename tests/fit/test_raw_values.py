@@ -141,14 +141,6 @@ def test_of_a_lazy_frame_no_row_is_kept_and_the_certificate_says_so(table):
         fitted(lazy, detail="rows")
 
 
-def test_a_domain_that_does_not_know_the_values(table):
-    domain = fairmaxent.Domain.infer(table)
-    other = table.assign(age=table["age"] + 0.5)
-    assert "'age' holds" in fitted(other, domain=domain).certificate.redrawn.reason
-    with pytest.raises(fairmaxent.errors.InputError, match="'age' holds"):
-        fitted(other, domain=domain, detail="rows")
-
-
 def test_copies_whose_numbers_were_redrawn_on_request_are_not_called_rows_of_the_data(table, tmp_path):
     words = "rows of the data but for their numbers, which are redrawn within bins"
     fit = fitted(table, detail="bins")

@@ -2,7 +2,6 @@
 
 import inspect
 from dataclasses import fields, replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -80,20 +79,6 @@ def test_models_inside_a_request_are_not_stored():
     asked = Request("y", "z", relabel=Relabel(labeller=LogisticRegression()), estimate=Estimate(student="tree"))
     stored = unpack(pack(asked), Request)
     assert stored == replace(asked, relabel=Relabel())
-
-
-@pytest.mark.parametrize("kind", [np.float32, Fraction, int])
-def test_numbers_of_any_kind_are_stored_as_numbers(kind):
-    asked = Request(
-        "y",
-        "z",
-        base_share=kind(1),
-        representation_rate=kind(1),
-        statistical_rate={"z": kind(1)},
-        relabel=Relabel(threshold=0.5 if kind is int else kind(0.25)),
-    )
-    assert unpack(pack(asked), Request) == asked
-    assert all(type(asked.__dict__[name]) is float for name in ("base_share", "representation_rate"))
 
 
 def test_a_fit_is_not_changed_by_what_the_caller_does_later():

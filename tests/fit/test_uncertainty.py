@@ -62,25 +62,25 @@ def test_intervals_cover(options):
 def test_intervals_of_the_data_are_the_usual_ones_of_shares():
     """With many rows, the bootstrap of a share is its normal interval."""
     frame = drawn(1, rows=20_000)
-    before = debias(frame, "y", "z").uncertainty(replicates=300, random_state=0).before
+    before = debias(frame, "y", "z").uncertainty(replicates=200, random_state=0).before
     for name, span in before.groups.items():
         share = (frame["z"] == name[-1]).mean()
         margin = 1.96 * np.sqrt(share * (1 - share) / len(frame))
         assert span.value == pytest.approx(share)
-        assert (span.high - span.low) / 2 == pytest.approx(margin, rel=0.2)
+        assert (span.high - span.low) / 2 == pytest.approx(margin, rel=0.25)
 
 
 def test_design_weights_widen_the_intervals_by_what_they_cost():
     """Half of the rows with weight 10: a share has the variance of the Hájek ratio, Σw²(1[z] − p)² / (Σw)²."""
     frame = drawn(2, rows=20_000)
     weight = np.where(np.arange(len(frame)) % 2, 10.0, 1.0)
-    before = debias(frame.assign(w=weight), "y", "z", weight="w").uncertainty(replicates=300, random_state=0).before
+    before = debias(frame.assign(w=weight), "y", "z", weight="w").uncertainty(replicates=200, random_state=0).before
     for name, span in before.groups.items():
         member = (frame["z"] == name[-1]).to_numpy()
         share = weight @ member / weight.sum()
         error = np.sqrt((weight**2 * (member - share) ** 2).sum()) / weight.sum()
         assert span.value == pytest.approx(share)
-        assert (span.high - span.low) / 2 == pytest.approx(1.96 * error, rel=0.2)
+        assert (span.high - span.low) / 2 == pytest.approx(1.96 * error, rel=0.25)
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ It runs until Ctrl-C, and leaves nothing behind.
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import tempfile
 import threading
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairmaxent.errors import DependencyError, InputError, Option, StorageError
-from fairmaxent.files.write import private_folder
+from fairmaxent.files.write import private_folder, remove
 
 if TYPE_CHECKING:
     from fairmaxent.app.session import Session
@@ -66,7 +65,7 @@ def _remove_left(parent: Path) -> None:
             try:
                 os.kill(int(process), 0)
             except ProcessLookupError:
-                shutil.rmtree(folder, ignore_errors=True)
+                remove(folder)
             except OSError:  # of another user
                 pass
 

@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from fairmaxent.errors import ColumnError, StorageError, first_line, shown
 from fairmaxent.files.formats import STREAM
 
 _CELL_MEMORY = 8  # bytes of a cell, at least
+_UNFINISHED = re.compile(r"(^|/)(\.|_[^=/]*(/|$))")  # or a record of another tool
 _JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
 _JSON_LINES = 17_000  # that are looked at before the others: polars takes long to collect many columns
 
@@ -118,24 +120,15 @@ def is_pattern(path: str | os.PathLike[str]) -> bool:
 
 
 def parts_of(path: str | os.PathLike[str]) -> list[Path] | None:
-    """List the parts of a folder or a pattern; None if the path is neither, or an address that only polars can list.
-
-    Names that begin with a dot or an underscore are unfinished, or records of another tool.
-    """
+    """List the parts of a folder or a pattern; None if the path is neither, or an address that only polars can list."""
     if "://" in str(path):
         return None
     source = Path(path)
     if is_pattern(path):
         names = [Path(name) for name in glob.glob(str(path), recursive=True)]
     elif source.is_dir():
-        names = [
-            name
-            for name in source.rglob("*.parquet")
-            if not any(
-                part.startswith(".") or (part.startswith("_") and "=" not in part)
-                for part in name.relative_to(source).parts
-            )
-        ]
+        found = source.rglob("*.parquet")
+        names = [name for name in found if not _UNFINISHED.search(name.relative_to(source).as_posix())]
     else:
         return None
     return sorted(name for name in names if name.is_file())
