@@ -14,7 +14,7 @@ from fairmaxent.data.roles import Roles, read_columns
 from fairmaxent.data.table import Counted, Reals
 from fairmaxent.engines.rows import read_domain
 from fairmaxent.errors import ColumnError, InfeasibleError, LevelError, check_choice
-from fairmaxent.fairness.rates import check_rate
+from fairmaxent.fairness.rates import Measure, check_rate
 from fairmaxent.fairness.weights import algorithm_1, reweigh
 from fairmaxent.fit.certificate import certify
 from fairmaxent.fit.distribution import Distribution, level_means
@@ -81,8 +81,11 @@ def fit(
     request = PaperRequest(
         outcome, protected, C=C, prior=prior, theta=theta, tau=tau, solver=str(solver), favourable=favourable
     )
-    problem = Problem.of(request, roles, roles.compress(encoded.codes))
-    blocks, table = problem.blocks, problem.table
+    representation = {"d": None, "b": 1.0, "w": tau}[theta]
+    measure, table = Measure.of(roles, favourable=favourable), roles.compress(encoded.codes)
+    # The statistical rate is that of Algorithm 1's weights, whatever τ (Lemma 7.2).
+    problem = Problem(roles, table, measure, (representation,), (1.0,))
+    blocks = problem.blocks
     empty = np.argwhere(problem.empirical <= 0).tolist()
     if empty:
         cell = roles.describe_cell(empty[0])

@@ -66,12 +66,6 @@ def test_weights_count_in_both_parts():
     assert fair_scorer("sex", favourable=1)(MODEL, X, Y, sample_weight=weights) == pytest.approx(expected)
 
 
-def test_intersections_can_be_compared():
-    by_hand = X.groupby(["sex", "race"])["said"].mean()
-    scorer = fair_scorer(["sex", "race"], favourable=1, base=None, groups="joint")
-    assert scorer(MODEL, X, Y) == by_hand.min() / by_hand.max() == 0
-
-
 def test_other_notions_of_fairness():
     # Of the women with a 1, 1 of 2 is predicted it; of the men with a 1, 2 of 2.
     assert fair_scorer("sex", favourable=1, base=None, metric="equal_opportunity")(MODEL, X, Y) == pytest.approx(0.5)

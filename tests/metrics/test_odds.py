@@ -42,15 +42,6 @@ def predicted_frame(seed: int, outcomes: int = 3) -> pd.DataFrame:
 # ---------------------------------------------------------------- by hand
 
 
-def test_missing_groups_and_outcomes_are_not_compared_by_default():
-    rate = fairmaxent.metrics.equal_opportunity(pd.DataFrame(COLUMNS), "hired", "said", "sex", favourable="yes")
-    assert [(group.group, group.rate) for group in rate.groups] == [(("F",), 0.5), (("M",), 1.0)]
-    unknown = COLUMNS | {"hired": [None, *COLUMNS["hired"][1:]]}
-    odds = fairmaxent.metrics.equalised_odds(pd.DataFrame(unknown), "hired", "said", "sex", favourable="yes")
-    assert [group.rate for group in odds.true_positive.groups] == [0.0, 1.0]
-    assert [group.rate for group in odds.false_positive.groups] == [0.5, 0.0]
-
-
 @LIBRARIES
 def test_true_positive_rates_are_compared(library):
     rate = equal_opportunity(library(COLUMNS), "hired", "said", "sex", favourable="yes")
@@ -169,11 +160,3 @@ def test_what_cannot_be_compared_says_so():
         equal_opportunity(women_only, "hired", "said", "sex", favourable="yes")
     with pytest.raises(LevelError, match=r"false positive rates cannot be compared: .* without the favourable"):
         equalised_odds(frame.assign(hired="yes"), "hired", "said", "sex", favourable="yes")
-
-
-def test_levels_of_a_domain_are_compared():
-    frame = predicted_frame(5)
-    domain = fairmaxent.Domain.infer(frame[["x1", "y"]], bins={"x1": [-10, 0, 10]})
-    rate = equal_opportunity(frame, "y", "said", "x1", favourable="o1", domain=domain)
-    expected = equal_opportunity(frame.assign(x1=frame["x1"] >= 0), "y", "said", "x1", favourable="o1")
-    assert rate.value == expected.value

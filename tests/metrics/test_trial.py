@@ -294,15 +294,3 @@ def test_a_threshold_needs_two_outcomes_of_which_one_is_favourable():
         truth, chances, group, _ = scored(6, outcomes=outcomes)
         with pytest.raises(InputError, match=f"threshold decides between two .* there are {outcomes} outcomes"):
             judge(truth, chances, group, favourable=favourable, threshold=0.3)
-
-
-@given(st.integers(0, 10_000), st.integers(1, 12))
-@settings(max_examples=times(50), deadline=None)
-def test_a_weight_is_that_many_rows(seed, bins):
-    truth, chances, group, _ = scored(seed, rows=60, outcomes=3)
-    counts = np.random.default_rng(seed).integers(0, 4, 60)
-    weighted = judge(truth, chances, group, counts.astype(float), favourable=(0, 2), group_count=3, bins=bins)
-    again = np.repeat(np.arange(60), counts)
-    repeated = judge(truth[again], chances[again], group[again], favourable=(0, 2), group_count=3, bins=bins)
-    for name in vars(repeated):
-        np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name), atol=1e-12, err_msg=name)

@@ -221,7 +221,7 @@ def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress:
             [{"margin": margin.name, **vars(level)} for margin in certificate.margins for level in margin.levels]
         ),
         "summary": certificate.summary(),
-        "notes": [*map(IN_APP.said, few_rows_warnings(certificate.margins)), *certificate.notes],
+        "notes": [*map(IN_APP.text_of, few_rows_warnings(certificate.margins)), *certificate.notes],
         "command": command,
         "files": _files(dict(zip(paths.values(), ("Margins", "Your rows with weights", "Report"), strict=True))),
     }

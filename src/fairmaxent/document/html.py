@@ -33,19 +33,19 @@ def to_page(document: Document, *, paper: str | None = None) -> str:
             *('<dl class="filing">', *pairs, "</dl>", f'<p class="lede">{_sentence(document.summary)}</p>'),
             *([] if document.warning is None else [_note(document.warning, "note alert")]),
             "</header>\n<main>",
-            *(_answer(section) for section in document.first_page),
+            *(_section(section, f"first-{section.key}", "answer") for section in document.first_page),
             *([] if not document.appendix else _appendix(document.appendix)),
             f"</main>\n<footer>\n<p>{escaped(document.footer)}</p>\n</footer>\n</body>\n</html>\n",
         ]
     )
 
 
-def _answer(section: Section) -> str:
-    """A question of the first page, and beside it the answer."""
-    key = f"first-{section.key}"
+def _section(section: Section, key: str, kind: str = "") -> str:
+    """A section: on the first page a question, and beside it the answer."""
+    level, kind, (start, end) = ("h2", f' class="{kind}"', ("<div>\n", "\n</div>")) if kind else ("h3", "", ("", ""))
     return (
-        f'<section class="answer" id="{key}" aria-labelledby="{key}-title">\n'
-        f'<h2 id="{key}-title">{escaped(section.title)}</h2>\n<div>\n{to_html(section.blocks)}\n</div>\n</section>'
+        f'<section{kind} id="{key}" aria-labelledby="{key}-title">\n<{level} id="{key}-title">{escaped(section.title)}'
+        f"</{level}>\n{start}{to_html(section.blocks)}{end}\n</section>"
     )
 
 
@@ -53,10 +53,7 @@ def _appendix(sections: Sequence[Section]) -> Iterator[str]:
     links = "".join(f'<li><a href="#{section.key}">{escaped(section.short)}</a></li>\n' for section in sections)
     yield '<div class="appendix">\n<h2 id="appendix">Appendix</h2>'
     yield f'<nav aria-label="Contents">\n<ul>\n{links}</ul>\n</nav>'
-    for section in sections:
-        title = f'<h3 id="{section.key}-title">{escaped(section.title)}</h3>'
-        yield f'<section id="{section.key}" aria-labelledby="{section.key}-title">\n{title}\n{to_html(section.blocks)}'
-        yield "</section>"
+    yield from (_section(section, section.key) for section in sections)
     yield "</div>"
 
 

@@ -63,11 +63,7 @@ def table_lines(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
 
 
 def on_one_line(text: str) -> str:
-    """Text from data as it may be shown, with its line ends as signs.
-
-    >>> on_one_line("two\\nlines")
-    'two⏎lines'
-    """
+    """Text from data as it may be shown, with its line ends as signs."""
     return visible("⏎".join(text.splitlines()))
 
 
@@ -122,9 +118,5 @@ def _table(table: Table) -> str:
 
 
 def escaped(raw: str) -> str:
-    """Write any text so that Markdown shows it as it is, on one line.
-
-    >>> escaped("<b> a|b")
-    '&lt;b&gt; a\\\\|b'
-    """
+    """Write any text so that Markdown shows it as it is, on one line."""
     return _MARKUP.sub(r"\\\1", html.escape(isolated(" ".join(raw.splitlines())), quote=False))

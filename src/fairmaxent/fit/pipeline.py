@@ -109,7 +109,7 @@ def _read_privately(data: Reading, request: Request, noise: Noise) -> PrivateRea
     What is wrong with the request is found before anything is spent; that looks at what was declared, and at no row.
     """
     assert request.privacy is not None
-    rules = Problem.of(request, data.roles, data.table).rules
+    rules = Problem.of(request, data.roles, data.table, None, None).rules
     (request.progress or silent)("measure", 0.0)
     model = learn_private_model(data.table, data.roles, request.privacy, rules=rules, noise=noise)
     with after_spending(request.privacy):

@@ -22,7 +22,7 @@ from fairmaxent.fairness.rates import Grouping, Measure, group_table
 from fairmaxent.fairness.strata import Stratified
 from fairmaxent.fairness.weights import capped
 from fairmaxent.fairness.wishes import OtherOutcome, Wanted
-from fairmaxent.fit.option_values import FREE, PaperRequest, read_rates, read_rules, read_target
+from fairmaxent.fit.option_values import FREE, read_rates, read_rules, read_target
 from fairmaxent.fit.request import Request
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.forbidden import Rule, break_any
@@ -78,11 +78,11 @@ class CellValues:
         rows, numbers = table.collect(), frames.to_numbers(outcome.values)[positions[roles.outcome]]
         weights = np.ones(len(numbers)) if design is None else design
         forbidden = break_any(read_rules(roles, request.forbid), rows.codes)[rows.inverse]
-        cells, known = rows.codes[rows.inverse, 0].astype(np.intp), ~np.isnan(numbers)
+        cells, present = rows.codes[rows.inverse, 0].astype(np.intp), ~np.isnan(numbers)
 
         def means(weights: Reals) -> Reals:  # of each cell, or of its level if no row of the cell counts
             totals, sums = (
-                tally(cells[known], (weights * value)[known], roles.blocks.levels[0]).reshape(shape)
+                tally(cells[present], (weights * value)[present], roles.blocks.levels[0]).reshape(shape)
                 for value in (1.0, numbers)
             )
             return np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), levels)
@@ -109,21 +109,10 @@ class Problem:
 
     @classmethod
     def of(
-        cls,
-        request: Request | PaperRequest,
-        roles: Roles,
-        table: Counted,
-        positions: Positions | None = None,
-        design: Reals | None = None,
+        cls, request: Request, roles: Roles, table: Counted, positions: Positions | None, design: Reals | None
     ) -> Problem:
         """Look up what a request means for these columns and rows, with their raw values and design weights."""
-        if isinstance(request, PaperRequest):
-            representation: dict[str, float | None] = {"d": None, "b": 1.0, "w": request.tau}
-            # The statistical rate is that of Algorithm 1's weights, whatever τ (Lemma 7.2).
-            measure = Measure.of(roles, favourable=request.favourable)
-            return cls(roles, table, measure, (representation[request.theta],), (1.0,))
         groups, relabels = request.groups, request.relabelling is not None
-        values = None if request.means is None else CellValues.of(request, roles, table, positions, design)
         return cls(
             roles=roles,
             table=table,
@@ -136,7 +125,7 @@ class Problem:
             chosen=read_target(roles, request.target),
             weight_limit=request.largest_weight,
             free_outcomes=tuple(name for name, wanted in (request.target or {}).items() if wanted == FREE),
-            values=values,
+            values=None if request.means is None else CellValues.of(request, roles, table, positions, design),
             relabels=relabels,
             may_fill=relabels or request.C > 0,
         )

@@ -9,7 +9,7 @@ import numpy as np
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption, WithinOption
 from fairmaxent.data.table import tally
-from fairmaxent.errors import InputError, LevelError, did_you_mean_level
+from fairmaxent.errors import InputError, LevelError, checked_number, did_you_mean_level
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.metrics.group_rates import (
     Calibration,
@@ -170,8 +170,7 @@ def _positives(
     compared: Comparison, frame: Any, predictions: Any, kinds: list[bool], threshold: float, *, as_probability: bool
 ) -> Iterator[list[GroupedTable]]:
     """True positives among the rows with an outcome, and false positives among the rows without it."""
-    if not isinstance(threshold, int | float) or not 0 <= threshold < 1:
-        raise InputError(f"threshold is {threshold!r}; it must be a probability, at least 0 and below 1, e.g. 0.5")
+    checked_number("threshold", threshold, "be a probability, at least 0 and below 1, e.g. 0.5", lambda t: 0 <= t < 1)
     if not as_probability and threshold != 0.5:
         raise InputError("threshold only applies to probabilities; pass as_probability=True, or leave threshold out")
     opened = compared.open(frame)

@@ -293,11 +293,7 @@ class Calibration:
 
 
 def quantile_bins(score: Reals, weights: Reals, bins: int) -> Codes:
-    """Bin of each row, so that all bins have about the same weight; equal scores share a bin, and bins may be empty.
-
-    >>> quantile_bins(np.array([0.1, 0.2, 0.2, 0.3]), np.ones(4), 2)
-    array([0, 0, 0, 1])
-    """
+    """Bin of each row, so that all bins have about the same weight; equal scores share a bin, and bins may be empty."""
     order = np.argsort(score)
     cumulative = np.cumsum(weights[order])
     wanted = cumulative[-1] * np.arange(1, bins) / bins * (1 - 1e-12)  # bins must not hang on how weights add up

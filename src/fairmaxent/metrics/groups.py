@@ -98,25 +98,20 @@ class Comparison:
     def __post_init__(self) -> None:
         """Refuse columns with two roles."""
         check_choice("missing", self.missing, MissingOption)
-        protected = [name for columns in self.groupings for name in columns]
-        outcome = [self.outcome] if isinstance(self.outcome, str) else []
-        if outcome and self.outcome in protected:
-            raise ColumnError(
-                f"column {self.outcome!r} is both the outcome and protected; remove it from one of the two"
-            )
-        for name in read_within(self.within):
-            if name in (*outcome, *protected):
-                raise ColumnError(
-                    Option("within"), f" names {name!r}, which is the outcome or protected; name another column"
-                )
+        names = [*(name for columns in self.groupings for name in columns), *read_within(self.within)]
+        names += [self.outcome] if isinstance(self.outcome, str) else []
+        for name in names:
+            if names.count(name) > 1:
+                roles = f"column {name!r} is named twice; it can be the outcome, or protected, or named by "
+                raise ColumnError(roles, Option("within"), ", but only one of these")
 
     @property
     def groupings(self) -> list[tuple[str, ...]]:
         """Columns whose levels, or intersections of levels, are compared with each other."""
         check_choice("groups", self.groups, GroupsOption)
         names = tuple(read_columns("protected", self.protected))
-        if not names or len(set(names)) != len(names):
-            raise ColumnError(f"protected is {list(names)}; name at least one column, and each column once")
+        if not names:
+            raise ColumnError(Option("protected"), " names no column; name at least one")
         return [names] if self.groups == "joint" else [(name,) for name in names]
 
     def grouped(self, data: Any, *, by_levels: bool = True) -> Iterator[GroupedRows]:

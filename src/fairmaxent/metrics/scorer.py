@@ -13,7 +13,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.roles import GroupsOption
-from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean
+from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, checked_number, did_you_mean
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.metrics.definitions import equal_opportunity, equalised_odds, statistical_rate
 from fairmaxent.metrics.groups import code_of, listed, outcome_column
@@ -98,9 +98,7 @@ class FairScorer:
         check_choice("metric", self.metric, FairnessMetric)
         check_choice("groups", self.groups, GroupsOption)
         check_rate(Option("rate"), self.rate)
-        penalty = self.penalty
-        if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty < math.inf:
-            raise InputError(Option("penalty"), f" is {penalty!r}; it must be a number, 0 or more")
+        checked_number("penalty", self.penalty, "be a number, 0 or more", lambda penalty: 0 <= penalty < math.inf)
 
     def __call__(
         self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None

@@ -9,10 +9,9 @@ from typing import TypeVar
 
 from fairmaxent.document import Document, Listing, Note, Paragraph, Section, Table
 from fairmaxent.document.words import counted, percent, rounded, short_name, shortened, times
-from fairmaxent.errors import cut
+from fairmaxent.errors import Option, cut
 from fairmaxent.fit.statements import expected_lines, rate_text
-from fairmaxent.report.rates import Reached
-from fairmaxent.report.report import COSTS_UNKNOWN, FILLED, Report
+from fairmaxent.report.report import Report
 
 _EFFECTIVE = (
     "Effective rows: how many equally weighted rows would say as much about a group as its real rows do with their "
@@ -63,8 +62,8 @@ def _answer(
     key: str, question: str, lines: Sequence[str], table: Table | None = None, notes: Sequence[str] = ()
 ) -> Section:
     """One sentence as it is, several as a list; then a table, if numbers say it better, and what is said below it."""
-    said = Listing(tuple(lines)) if len(lines) > 1 else Paragraph("".join(lines))
-    return Section(key, question, question, (said, *([] if table is None else [table]), *map(Paragraph, notes)))
+    first = Listing(tuple(lines)) if len(lines) > 1 else Paragraph("".join(lines))
+    return Section(key, question, question, (first, *([] if table is None else [table]), *map(Paragraph, notes)))
 
 
 def _first(items: Sequence[Item], room: int, what: str) -> tuple[Sequence[Item], tuple[str, ...]]:
@@ -83,23 +82,19 @@ def _reached(report: Report) -> Section:
     """The rates asked for, those that are not met first; all of them if none was asked for."""
     asked = [rate for rate in report.rates if rate.wanted is not None]
     rates, more = _first(sorted(asked or report.rates, key=lambda rate: bool(rate.met)), _RATES, "rate")
-    states = [report.state(rate) for rate in rates]
-    rows = tuple(
-        (_meaning(rate), rate.wanted_text, f"{rate.before:.4f}", rate_text(rate.delivered), words)
-        for rate, (_, words) in zip(rates, states, strict=True)
-    )
+    rows, states = [], []
+    for rate in rates:
+        grouping, (state, words) = short_name(rate.grouping, _NAME), report.state(rate)
+        name = f"How equal in size the groups of {grouping} are (representation rate)"
+        if rate.outcome is not None:
+            outcome = short_name(rate.outcome, _NAME)
+            name = f"How equally common {outcome} is in the groups of {grouping} (statistical rate)"
+        rows.append((name, rate.wanted_text, f"{rate.before:.4f}", rate_text(rate.delivered), words))
+        states.append(state)
     heads = ("1 means equal", "Wanted", "Data", report.delivered_name, "State")
-    table = Table("Rates that were reached", heads, rows, state=4, states=tuple(kind for kind, _ in states))
+    table = Table("Rates that were reached", heads, tuple(rows), state=4, states=tuple(states))
     lines = (report.verdict(), *(shortened(line, _LINE) for line in report.means))
     return _answer("reached", "What was reached", lines, table, more)
-
-
-def _meaning(rate: Reached) -> str:
-    """What a rate compares, in plain words, with its name."""
-    grouping = short_name(rate.grouping, _NAME)
-    if rate.outcome is not None:
-        return f"How equally common {short_name(rate.outcome, _NAME)} is in the groups of {grouping} (statistical rate)"
-    return f"How equal in size the groups of {grouping} are (representation rate)"
 
 
 def _costs(report: Report) -> Section:
@@ -129,9 +124,10 @@ def _cost_lines(report: Report) -> Iterator[str]:
             f"{names[1]} count least: {_factor(least.times)} times."
         )
     if report.costs.filled:
-        yield FILLED.format(percent(report.costs.filled))
+        filled = percent(report.costs.filled)
+        yield f"{filled} of the result has a combination of outcome and groups that nobody in the data has."
     if not report.costs.groups:
-        yield COSTS_UNKNOWN
+        yield "What the result costs each group is not known for this fit."
 
 
 def _factor(multiple: float) -> str:
@@ -171,7 +167,9 @@ def _model(report: Report) -> Section:
         )
         return _answer("model", question, lines)
     if estimate is None:
-        return _answer("model", question, (report.how_to_estimate(),))
+        asked = Option("estimate", "weights" if report.mode == "weights" else "rows")
+        parts = ("This was not estimated for this fit. To estimate it, fit again with ", asked, ".")
+        return _answer("model", question, (report.source.front_door.text_of(parts),))
     trained = "new rows" if estimate.output == "rows" else "weighted rows"
     compared, more = _first(list(expected_lines(estimate, ["by_predictions"])), _GROUPINGS, "rate")
     rows = tuple(
@@ -195,8 +193,16 @@ def _model(report: Report) -> Section:
 
 def _copies(report: Report) -> Iterator[str]:
     copies = report.copies
+    if report.promise is not None:
+        yield (
+            "No row of the data was used to draw the new rows, only noisy counts. A new row that equals a real one "
+            "does so by chance, and that cannot be told without the data."
+        )
+    elif copies is None:
+        weighted = "each appears once per outcome, with a weight" if report.relabelled else "only weights were added"
+        reason = weighted if report.mode == "weights" else "none had to be added"
+        yield f"All rows are real: {reason}. Sharing them means sharing the data."
     if copies is None:
-        yield report.without_copies()
         return
     new = "added" if report.mode == "top-up" else "new"
     rows = f"{'the first ' if copies.rows < report.new_rows else ''}{copies.rows:,} {new} rows"

@@ -182,20 +182,17 @@ class Counting:
 def counting(fit: Fit, table: Reals) -> Counting:
     """Compare the data with the table of what was delivered."""
     before = fit.problem.data_table
+    outcomes, measure = [], fit.certificate.measure
+    # Rates of a single outcome are shown beside the groups.
+    for change in () if len(measure.favourable) != 1 or measure.others else group_changes(fit, table):
+        interval = None if np.isnan(change.rate_before_low) else (change.rate_before_low, change.rate_before_high)
+        rates = unless_nan(change.rate_before), unless_nan(change.rate_after)
+        outcomes.append(GroupOutcome(change.name, *rates, interval))
     cells = [cell for cell in np.ndindex(before.shape) if before[cell] > 0]
     # Rounded, so that ties stay in the order of the cells whatever the last bit says.
     counted = [CellCount(fit.roles.describe_cell(cell), round(float(table[cell] / before[cell]), 12)) for cell in cells]
     return Counting(
         most=max(counted, key=lambda cell: cell.times, default=None),
         least=min(counted, key=lambda cell: cell.times, default=None),
-        outcomes=tuple(_outcomes(fit, table)),
+        outcomes=tuple(outcomes),
     )
-
-
-def _outcomes(fit: Fit, after: Reals) -> Iterator[GroupOutcome]:
-    measure = fit.certificate.measure
-    if len(measure.favourable) != 1 or measure.others:
-        return
-    for change in group_changes(fit, after):
-        interval = None if np.isnan(change.rate_before_low) else (change.rate_before_low, change.rate_before_high)
-        yield GroupOutcome(change.name, unless_nan(change.rate_before), unless_nan(change.rate_after), interval)

@@ -110,7 +110,7 @@ def trade_off_blocks(trade_off: TradeOff, door: FrontDoor) -> Iterator[Block]:
         "carry as much information as the fair weights; if there are few, small groups count many times over. Seen "
         "combinations is the probability that a drawn row has a combination of levels that is in the data.",
     )
-    yield Paragraph(f"{door.said(parts)} The open point of a picture is this fit.")
+    yield Paragraph(f"{door.text_of(parts)} The open point of a picture is this fit.")
     varied = {"base_share": door.spell(BASE_SHARE), "rates": "rates asked for"}
     for option, across in varied.items():
         fitted = [point for point in trade_off.points if point.varied == option and point.problem is None]

@@ -6,7 +6,7 @@ from datetime import datetime
 from importlib.metadata import version
 from typing import Any
 
-from fairmaxent.errors import InputError, Option
+from fairmaxent.errors import InputError
 from fairmaxent.fit.certificate import Certificate, cost_remarks, less_fair, other_remarks, remedy_remark
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.statements import changed_lines, copies_of, mean_lines, promise
@@ -16,10 +16,8 @@ from fairmaxent.report import shares
 from fairmaxent.report.delivered import Copies, DeliveredCosts, Mode, absences, checked_data, copies, costs_of, deliver
 from fairmaxent.report.rates import Counting, Reached, counting, outcomes_compared, reached, wishes
 from fairmaxent.report.refits import Evaluated, TradeOff, evaluated, trade_off
-from fairmaxent.report.source import Filing, FrontDoor, Source, call, filed
+from fairmaxent.report.source import Filing, Source, call, filed
 
-FILLED = "{} of the result has a combination of outcome and groups that nobody in the data has."
-COSTS_UNKNOWN = "What the result costs each group is not known for this fit."
 _DELIVERED = {"rows": "Drawn rows", "weights": "Weighted rows", "top-up": "Old and added rows"}
 
 
@@ -177,23 +175,6 @@ class Report:
         copies = "most copies" if self.costs.counted else "expected copies"
         return "largest weight" if self.mode == "weights" else copies
 
-    def without_copies(self) -> str:
-        """Say why no copies were counted."""
-        if self.promise is not None:
-            return (
-                "No row of the data was used to draw the new rows, only noisy counts. A new row that equals a real one "
-                "does so by chance, and that cannot be told without the data."
-            )
-        weighted = "each appears once per outcome, with a weight" if self.relabelled else "only weights were added"
-        reason = weighted if self.mode == "weights" else "none had to be added"
-        return f"All rows are real: {reason}. Sharing them means sharing the data."
-
-    def how_to_estimate(self) -> str:
-        """Say how to learn what a model will do."""
-        asked = Option("estimate", "weights" if self.mode == "weights" else "rows")
-        parts = ("This was not estimated for this fit. To estimate it, fit again with ", asked, ".")
-        return self.source.front_door.said(parts)
-
 
 @with_options_of(ReportRequest)
 def build_report(fit: Fit, request: ReportRequest) -> Report:
@@ -206,6 +187,11 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
     delivered = deliver(fit, request.delivered, mode=mode, iid=iid, seed=request.seed)
     source = Source() if request.source is None else request.source
     door, columns = source.front_door, shares.marginals(fit)
+    estimate, advice = certificate.estimate, None
+    unfair = [] if estimate is None else less_fair(estimate.after, certificate.wanted_of_decisions)
+    if estimate is not None and unfair:
+        remedy = door.text_of(remedy_remark(estimate, unfair[0]))
+        advice = f"Its decisions for {unfair[0]} are expected to be less fair than wanted{remedy}."
     libraries = sorted({"fairmaxent", "numpy", "narwhals", "scipy", fit.domain.library})
     return Report(
         filing=filing,
@@ -216,14 +202,14 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         distinct_rows=fit.table.distinct,
         columns=len(fit.domain.names),
         points=fit.domain.size,
-        alerts=tuple(map(door.said, cost_remarks(certificate))),
+        alerts=tuple(map(door.text_of, cost_remarks(certificate))),
         changed=tuple(changed_lines(certificate.costs)),
         costs=costs_of(fit, delivered, data),
         counting=counting(fit, delivered.table),
         wishes=tuple(wishes(fit)),
         rates=tuple(reached(fit, delivered)),
         means=tuple(mean_lines(certificate.means, fit.roles)),
-        warnings=(*absences(fit, delivered.table), *map(door.said, other_remarks(certificate))),
+        warnings=(*absences(fit, delivered.table), *map(door.text_of, other_remarks(certificate))),
         certificate=certificate,
         groupings=shares.groupings(fit),
         moves=shares.largest_moves(columns),
@@ -239,18 +225,8 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         evaluation=evaluated(fit, data, mode=mode, iid=iid, spell=door.spell) if request.evaluate else None,
         seed=delivered.seed,
         source=source,
-        advice=_advice(certificate, door),
+        advice=advice,
         promise=None if certificate.privacy is None else promise(certificate.privacy),
         call=call(fit, delivered, source),
         versions={"python": platform.python_version()} | {name: version(name) for name in libraries},
     )
-
-
-def _advice(certificate: Certificate, door: FrontDoor) -> str | None:
-    """What to try if a model's decisions are expected to stay less fair than wanted."""
-    estimate = certificate.estimate
-    unfair = [] if estimate is None else less_fair(estimate.after, certificate.wanted_of_decisions)
-    if estimate is None or not unfair:
-        return None
-    remedy = door.said(remedy_remark(estimate, unfair[0]))
-    return f"Its decisions for {unfair[0]} are expected to be less fair than wanted{remedy}."

@@ -14,7 +14,7 @@ from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.statements import cost_blocks, decisions_table, expected_lines, rate_text
 from fairmaxent.report.first_page import first_page
 from fairmaxent.report.refits import evaluation_blocks, trade_off_blocks
-from fairmaxent.report.report import COSTS_UNKNOWN, FILLED, Report
+from fairmaxent.report.report import Report
 from fairmaxent.report.shares import column_blocks, group_blocks, move_blocks, pair_blocks
 
 Blocks = Iterator[Block]
@@ -70,9 +70,8 @@ def _costs(report: Report) -> Blocks:
     if warning is not None and warning.items != report.alerts:  # the first page has no room for all that they say
         yield Listing(report.alerts)
     costs = report.costs
-    shares = [f"{share.outcome}: {percent(share.before)} → {percent(share.after)}" for share in costs.outcomes]
-    shares += [FILLED.format(percent(costs.filled))] if costs.filled else []
-    if shares:
+    if costs.outcomes:
+        shares = [f"{share.outcome}: {percent(share.before)} → {percent(share.after)}" for share in costs.outcomes]
         yield Listing(tuple(shares))
     if report.changed:
         yield Paragraph(
@@ -81,7 +80,6 @@ def _costs(report: Report) -> Blocks:
         )
         yield Listing(report.changed)
     if costs.worst_cell is None:
-        yield Paragraph(COSTS_UNKNOWN)
         return
     last = report.last_cost
     yield Paragraph(
@@ -102,8 +100,7 @@ def _model(report: Report) -> Blocks:
     if decisions is not None:
         yield Paragraph(_how_it_decided(decisions))
         yield decisions_table(decisions, digits=3).titled()
-    if estimate is None:
-        yield Paragraph(report.how_to_estimate())
+    if estimate is None:  # the first page says how to estimate it
         return
     yield Paragraph(_how_it_was_estimated(report, estimate))
     rows = tuple(
@@ -176,8 +173,7 @@ def _privacy(report: Report) -> Blocks:
 
 def _copies(report: Report) -> Blocks:
     copies, new = report.copies, "added" if report.mode == "top-up" else "drawn"
-    if copies is None:
-        yield Paragraph(report.without_copies())
+    if copies is None:  # the first page says why
         return
     exact = f"of the {new} rows have exactly the values of a real row"
     lines = [
@@ -196,7 +192,7 @@ def _copies(report: Report) -> Blocks:
         "copy of a common row reveals little; a copy of a row that occurs only once may reveal something about a "
         "person.",
     )
-    yield Paragraph(report.source.front_door.said(parts))
+    yield Paragraph(report.source.front_door.text_of(parts))
 
 
 def _certificate(report: Report) -> Blocks:

@@ -303,7 +303,7 @@ def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:
         else "",
         " Cells of a picture show 100·V if there is room.",
     )
-    yield Paragraph(door.said(parts))
+    yield Paragraph(door.text_of(parts))
     for heading, matrix, where in (("Before", pairs.before, "in the data"), ("After", pairs.after, "after the fit")):
         rows = [(name, *(f"{value:.2f}" for value in row)) for name, row in zip(pairs.names, matrix, strict=True)]
         drawn = heat_map(pairs.names, matrix, title=f"Cramér's V of each pair of columns, {where}")

@@ -23,7 +23,7 @@ class FrontDoor:
     where: str
     spell: Callable[[Option], str]
 
-    def said(self, parts: tuple[object, ...]) -> str:
+    def text_of(self, parts: tuple[object, ...]) -> str:
         """Join texts and options to one text."""
         return spelled(parts, self.spell)
 
@@ -53,11 +53,7 @@ class Filing:
 
     @property
     def date(self) -> str:
-        """The time of writing as people write it, whatever the locale.
-
-        >>> Filing(None, None, None, "2026-11-06T09:05:00+00:00").date
-        '6 November 2026, 09:05 UTC'
-        """
+        """The time of writing as people write it, whatever the locale."""
         time = datetime.fromisoformat(self.written)
         return f"{time.day} {_MONTHS[time.month - 1]} {time.year}, {time:%H:%M} UTC"
 

@@ -136,7 +136,7 @@ class RakingReport:
     @property
     def warnings(self) -> list[str]:
         """Levels that rest on too few rows, with options spelled as readers know them."""
-        return [*map(self.source.front_door.said, few_rows_warnings(self.certificate.margins))]
+        return [*map(self.source.front_door.text_of, few_rows_warnings(self.certificate.margins))]
 
 
 def html_report(report: Report | RakingReport, *, paper: str | None = None) -> str:
