@@ -133,7 +133,6 @@ config_option = click.option(
     is_eager=True,
     expose_value=False,
     callback=use_config,
-    metavar="FILE",
     help="TOML file with options by the same names (underscores for dashes); the command line takes precedence.",
 )
 
@@ -179,9 +178,7 @@ def declared(text: str, path: str) -> Declaration:
     for name in record:
         if name not in keys:
             raise InputError(f"{path} has the unknown key {name!r}; {did_you_mean(name, keys)}")
-    draft = record.pop("draft", False)
-    if not isinstance(draft, bool):
-        raise InputError(f"{path}: draft must be true or false; remove the line once you have read the draft")
+    draft = bool(record.pop("draft", False))
     try:
         return replace(Declaration.of(**{"levels": {}, "edges": {}, "missing": (), **record}), draft=draft)
     except InputError as problem:

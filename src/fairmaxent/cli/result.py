@@ -89,17 +89,14 @@ class Result:
         good = good_outcome_notes(self.fit.request.favourable, self.fit.roles.attributes[0])
         missing = deliveries.absences(self.fit, self.table)
         typed = [spelled(remark, as_typed) for remark in other_remarks(self.fit.certificate)]
-        exact = () if self.private else (*self.source.notes_spelled(as_typed), *self._leaks())
-        return (*good, *missing, *exact, *typed, *self.written_notes)
-
-    def _leaks(self) -> Iterator[str]:
-        """Columns that all but say the outcome, if the rows are in memory to look at."""
-        if self.fit.table.keeps_rows and not self.fit.request.release:  # rows to share have other levels
-            domain = self.fit.domain
+        exact = () if self.private else self.source.notes_spelled(as_typed)
+        leaks: list[str] = []
+        # If the rows are in memory to look at; rows to share have other levels.
+        if self.fit.table.keeps_rows and not self.private and not self.fit.request.release:
             outcome, *protected = self.fit.roles.names
-            roles = Roles.of(domain, outcome, protected)
-            for hint in leak_hints(roles, domain.encode(self.source.frame), None):
-                yield spelled(hint.parts, as_typed)
+            roles, codes = Roles.of(self.fit.domain, outcome, protected), self.fit.domain.encode(self.source.frame)
+            leaks = [spelled(hint.parts, as_typed) for hint in leak_hints(roles, codes, None)]
+        return (*good, *missing, *exact, *leaks, *typed, *self.written_notes)
 
 
 # ---------------------------------------------------------------- making it
