@@ -137,7 +137,7 @@ def test_a_domain_is_drafted_and_can_be_used(files):
         (
             ["--epsilon", 1, "--domain", "domain.toml", "--report", "r.md", "--evaluate"],
             2,
-            "judge the drawn rows with 'fairmaxent evaluate'",
+            "judge the drawn",
         ),
         (["--delta", "1e-6"], 2, "--delta is for --epsilon; add --epsilon"),
         (

@@ -17,7 +17,7 @@ from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command,
 from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import InputError, Option, StorageError, first_line
+from fairmaxent.errors import InputError, StorageError, first_line
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
 from fairmaxent.privacy.refusals import about_exact_rows
@@ -56,8 +56,7 @@ def debias_command(
     if wanted.mode != "weights" and not asked.has("random_state"):  # so that a report can say how to repeat the draws
         asked = AskedOptions(asked.values | {"random_state": secrets.randbelow(2**32)})
     repeat = resolved(ctx, seed=asked.values["random_state"])
-    on_cluster = wanted.scheduler is not None
-    folders = [wanted.output] if on_cluster and wanted.output is not None else []
+    folders = [wanted.output] if wanted.scheduler is not None and wanted.output is not None else []
     files = [target for target in wanted.targets if target not in folders]
     with (
         Staging(files, folders=folders, force=wanted.force, readable=wanted.readable) as staging,
@@ -77,7 +76,8 @@ def debias_command(
             with bar("writing") as progress:
                 result = make_result(fit, source, wanted, staging, progress)
         with bar("writing"):
-            make_report(result, wanted, staging, origin)
+            if origin is not None:
+                make_report(result, wanted, staging, origin)
             if wanted.output == STANDARD and result.frame is not None:  # last, because stdout cannot be taken back
                 wanted.write(result.frame, source, staging)
         # Here, because it asks for rows, which are out of reach once the client of a cluster is closed.
@@ -158,9 +158,6 @@ def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: F
     """
     from fairmaxent import datasets
 
-    for path in (out / name for name in ("adult.csv", "fair.csv", "model.fme", "report.html")):
-        if path.exists() and not force:
-            raise StorageError(f"{path} exists; use ", Option("force"), " to replace it, or name another folder")
     adult = datasets.load("adult", library="polars")
     out.mkdir(parents=True, exist_ok=True)
     table = out / "adult.csv"

@@ -45,10 +45,7 @@ class InspectOptions:
         None, text="file", in_files=False, help="Write a TOML file to edit, for 'debias'."
     )
     write_domain: str | None = option(
-        None,
-        text="file",
-        in_files=False,
-        help="Write a draft of a declared domain (TOML) to edit, for 'debias --epsilon'.",
+        None, text="file", in_files=False, help="Write a draft domain (TOML) to edit, for 'debias --epsilon'."
     )
     force: bool = option(False, **FORCE)
 
@@ -99,7 +96,8 @@ def inspect_command(
     else:
         echo(inspection_text(inspection, as_typed, notes=notes))
     for path in written:
-        echo(f"wrote {on_one_line(path)}", err=wanted.as_json)
+        public = ": every level and edge in it must be public knowledge, so read it and edit it"
+        echo(f"wrote {on_one_line(path)}{public * (path == wanted.write_domain)}", err=wanted.as_json)
     if not wanted.as_json:
         echo(f"\n{_next(ctx, data, inspection, config=wanted.write_config, form=table.form)}")
 

@@ -28,9 +28,7 @@ class EvaluateOptions:
     HEADING = "Options"
 
     control: str | None = option(
-        None,
-        text="file",
-        help="Rows of other people, not used to make the new rows. Without them, risks can only be bounded.",
+        None, text="file", help="Rows of other people, not used to make NEW. Without them, risks can only be bounded."
     )
     secrets: list[str] | None = option(
         None,
@@ -38,10 +36,7 @@ class EvaluateOptions:
         help="Columns that an attacker wants to know, who knows all others; repeatable. By default every column.",
     )
     attacks: int = option(
-        2000,
-        text="whole",
-        least=1,
-        help="How many people, or guesses, each attack is tried on; more make the intervals narrower.",
+        2000, text="whole", least=1, help="People or guesses of each attack; more make the intervals narrower."
     )
     random_state: int = option(0, least=0, help="Seed of everything that is drawn.", **SEED)
     as_json: bool = option(False, **JSON)
@@ -53,12 +48,7 @@ class EvaluateOptions:
 )
 @click.argument("real", type=FILE, metavar="REAL")
 @click.argument("new", type=FILE, metavar="NEW")
-@taking(
-    RoleOptions,
-    "roles",
-    [source for source in ROLES if source.param in ("outcome", "protected", "favourable")],
-    required=False,
-)
+@taking(RoleOptions, "roles", [source for source in ROLES if source.param not in ("groups", "weight")], required=False)
 @taking(EvaluateOptions, "wanted")
 @reading_options
 @config_option
@@ -66,9 +56,8 @@ def evaluate_command(real: str, new: str, roles: RoleOptions, wanted: EvaluateOp
     """Judge the rows in the file NEW, which were made from the table in the file REAL (- is stdin).
 
     Fidelity: how much the tables differ. Utility: what a model of --outcome, trained on the new rows, does with real
-    people, and groups of --protected. Risk: what the new rows give
-    away about people of the real table: copies, and attacks that single people out, link tables, guess columns and tell
-    who was in the table.
+    people, and groups of --protected. Risk: what the new rows give away about people of the real table: copies, and
+    attacks that single people out, link tables, guess columns and tell who was in the table.
 
     \b
     fairmaxent evaluate census.csv fair.csv --control others.csv --outcome income

@@ -37,11 +37,7 @@ class SampleOptions:
         "to allow another value.",
     )
     output: str = option(
-        "-",
-        flags=("-o", "--output"),
-        text="file",
-        shows_default=False,
-        help="Where to write the rows; stdout by default.",
+        "-", flags=("-o", "--output"), text="file", shows_default=False, help="File for the rows; stdout by default."
     )
     output_format: FileFormat | None = option(None, **shared.FORMAT)
     iid: bool = option(False, text="flag", help="Draw rows independently instead of by quota.")
@@ -154,10 +150,7 @@ class ReportOptions(shared.FilingOptions):
         "rows", choices=get_args(shared.Mode), help="What was made from the model, as in 'fairmaxent debias'."
     )
     trade_off: bool = option(
-        True,
-        flags=("--trade-off/--no-trade-off",),
-        text="flag",
-        help="Fit a few more times, to show what other options would cost.",
+        True, flags=("--trade-off/--no-trade-off",), text="flag", help="Also show what other options would cost."
     )
     evaluate: bool = option(False, **shared.EVALUATE)
 

@@ -91,12 +91,7 @@ class FileOptions(FilingOptions):
     HEADING = "What is written"
 
     output: str | None = option(
-        None,
-        main=True,
-        flags=("-o", "--output"),
-        text="file",
-        in_files=False,
-        help="Where to write the table; - is stdout.",
+        None, main=True, flags=("-o", "--output"), text="file", in_files=False, help="File for the table; - is stdout."
     )
     output_format: FileFormat | None = option(None, **FORMAT)
     like_input: bool = option(
@@ -181,15 +176,12 @@ def source_of(data: str | None, columns_as: DomainOptions | None, command: str |
     """Say, for a report, where its data came from; None: the report has no data."""
     from fairmaxent.report.source import FrontDoor, Source, file_sha256
 
-    front_door = FrontDoor("on the command line", as_typed)
-    if data is None:
-        return Source(front_door=front_door)
     return Source(
         command=command,
-        file="stdin" if data == STANDARD else os.path.basename(data),
-        sha256=file_sha256(data) if data != STANDARD and os.path.isfile(data) else None,
+        file="stdin" if data == STANDARD else data and os.path.basename(data),
+        sha256=file_sha256(data) if data not in (None, STANDARD) and os.path.isfile(data) else None,
         domain=columns_as.given if columns_as else {},
-        front_door=front_door,
+        front_door=FrontDoor("on the command line", as_typed),
     )
 
 
@@ -290,10 +282,9 @@ def write_drawn(
     progress: Progress = silent,
     **drawing: Any,
 ) -> tuple[str, ...]:
-    """Draw rows and write them as they are drawn, in a table that may be larger than memory.
+    """Write rows as they are drawn, in a table that may be larger than memory; return what to know about the file.
 
-    Return what to know about the file. Parquet takes texts as categories. ``drawing`` are options of
-    `Fit.sample_batches`.
+    Parquet takes texts as categories. ``drawing`` are options of `Fit.sample_batches`.
     """
 
     def watched(batches: Iterable[Any]) -> Iterator[Any]:

@@ -143,16 +143,9 @@ def rake_command(
             if wanted.reports:
                 make_report(raking, wanted, staging, source_of(data, columns_as, repeat), source)
     if wanted.as_json:
-        record = {
-            "rows": raking.certificate.rows,
-            "files": wanted.targets,
-            "weight_name": wanted.weight_name,
-            "replicates": wanted.replicates,
-            "seed": wanted.random_state if wanted.replicates else None,
-            "notes": notes,
-            "certificate": raking.certificate.to_dict(),
-        }
-        echo(json_record(record))
+        record = {"rows": raking.certificate.rows, "files": wanted.targets, "weight_name": wanted.weight_name}
+        record |= {"replicates": wanted.replicates, "seed": wanted.random_state if wanted.replicates else None}
+        echo(json_record({**record, "notes": notes, "certificate": raking.certificate.to_dict()}))
     else:
         echo(_text(raking.certificate, wanted, notes), err=wanted.output == STANDARD)
 

@@ -107,7 +107,7 @@ def make_result(
 ) -> Result:
     """Write the model and the table; new rows of one that stays on disk or on a cluster are written as they are drawn.
 
-    A table for stdout is returned. What is made is measured the way the reader of the file would.
+    A table for stdout is returned.
     """
     if wanted.model is not None:
         fit.save(staging.path_for(wanted.model))
@@ -139,10 +139,8 @@ def make_result(
     return Result(fit, source, made.table, rows, None if is_lazy else frame, made, written_notes=notes)
 
 
-def make_report(result: Result, wanted: OutputOptions, staging: Staging, origin: Source | None) -> None:
-    """Write the report, if one is asked for; the other files are there, so that it can name their digests."""
-    if origin is None:
-        return
+def make_report(result: Result, wanted: OutputOptions, staging: Staging, origin: Source) -> None:
+    """Write the report; the other files are there, so that it can name their digests."""
     files = {"Fair table": wanted.output, "Model": wanted.model}
     written = tuple(
         written_file(what, staging.path_for(path), name=path)
