@@ -130,9 +130,6 @@ config_option = click.option(
 )
 
 
-# ---------------------------------------------------------------- writing TOML
-
-
 def toml_section(name: str, values: Mapping[str, Any]) -> list[str]:
     """A section; nothing if it would be empty."""
     return ["", f"[{name}]", *(f"{toml(column)} = {toml(value)}" for column, value in values.items())] if values else []

@@ -110,9 +110,6 @@ def _opened(
         return reading.read(data, texts=columns_as.texts), False
 
 
-# ---------------------------------------------------------------- on a Dask cluster, whose workers do the work
-
-
 @contextlib.contextmanager
 def _connected(address: str | None) -> Iterator[None]:
     """Work on the cluster at an address, whose client is the active one inside."""
@@ -142,9 +139,6 @@ def _connected(address: str | None) -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
-
-
-# ---------------------------------------------------------------- the demo
 
 
 @click.command()

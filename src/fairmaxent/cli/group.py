@@ -1,7 +1,4 @@
-"""The group of all commands, and how a command ends: every failure is one line on stderr and a code with a meaning.
-
-A command's module is imported when it is called.
-"""
+"""The group of all commands, imported when called; every failure is one line on stderr and a code with a meaning."""
 
 import contextlib
 import importlib

@@ -153,9 +153,6 @@ def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions,
     return "\n".join(lines) + "\n"
 
 
-# ---------------------------------------------------------------- the next step
-
-
 def _next(ctx: click.Context, data: str, inspection: Inspection, *, config: str | None, form: TableForm) -> str:
     """What to do after an inspection: choose what is not known yet, or make the table fair."""
     options: Tokens = [*_roles(ctx, inspection), *given_options(ctx, _REPEATED)]

@@ -157,11 +157,9 @@ def compare_command(
         comparison = compared(table.frame, request, wanted.folds, wanted.classifier, progress)
     refused = {run.method: run.refused.spelled(as_typed) for run in comparison.results if run.refused is not None}
     if wanted.as_json:
-        methods = [
-            {"method": run.method, "refused": refused.get(run.method), **(vars(run.scores) if run.scores else {})}
-            for run in comparison.results
-        ]
-        echo(json_record(methods))
+        own = [{"method": run.method, "refused": refused.get(run.method)} for run in comparison.results]
+        scores = [vars(run.scores) if run.scores else {} for run in comparison.results]
+        echo(json_record([{**each, **more} for each, more in zip(own, scores, strict=True)]))
         return
     notes = [
         f"Note: {on_one_line(note)}" for note in good_outcome_notes(roles.favoured, domain.attribute(roles.outcome))

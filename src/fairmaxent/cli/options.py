@@ -1,7 +1,4 @@
-"""Options on the command line, made from the fields of records: each command gets their values as records.
-
-And back: commands that can be typed as they stand, which repeat a run or are the next sensible step.
-"""
+"""Options on the command line, made from the fields of records; and back, to commands that can be typed."""
 
 import functools
 import os
@@ -86,10 +83,7 @@ def folder_option(default: str, help: str) -> Callable[[Callable[..., Any]], Cal
 def taking(
     kind: Callable[..., Any], name: str, options: Iterable[TypedOption] | None = None, *, required: bool = True
 ) -> Decorator:
-    """Add options to a command, which gets their values as one record, made by ``kind``.
-
-    They are those of the record's own fields, unless others are named, and may be required here.
-    """
+    """Add options to a command, by default the record's own, whose values it gets as a record, made by ``kind``."""
     sources = list(typed_options(kind) if options is None and isinstance(kind, type) else options or ())
     sources.sort(key=lambda source: bool(source.info.heading))  # those under a heading of their own come last
 

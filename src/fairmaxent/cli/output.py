@@ -185,9 +185,6 @@ def source_of(data: str | None, columns_as: DomainOptions | None, command: str |
     )
 
 
-# ---------------------------------------------------------------- of debias
-
-
 @dataclass(frozen=True)
 class OutputOptions(FileOptions):
     """What is written, and where."""
@@ -261,7 +258,7 @@ class OutputOptions(FileOptions):
         reasons={
             **dict.fromkeys(("report", "pdf", "epsilon", "relabel", "estimate"), _IN_MEMORY),
             "like_input": "its workers read and write Parquet; leave --like-input out",
-            "mode": "for weights, use fit.weigh() in Python",
+            "mode": "its workers draw rows; for weights, use fit.weigh() in Python",
         },
         help="Address (tcp://HOST:PORT) of a Dask cluster, which reads the Parquet files DATA and writes Parquet files "
         "into the folder -o.",

@@ -77,6 +77,9 @@ class ReadingOptions(Reading):
         return replace(table, frame=table.frame.drop(dropped), whole=table.frame, dropped=dropped)
 
 
+_LEARNING = ("bins", "kinds", "order", "max_levels")
+
+
 @dataclass(frozen=True)
 class DomainOptions:
     """How columns are read as levels; nothing given means that `Domain.infer` decides."""
@@ -107,14 +110,15 @@ class DomainOptions:
         flags=("--domain",),
         text="file",
         label="Public values of every column",
-        only_if=dict.fromkeys(("bins", "kinds", "order", "max_levels"), (None,)),
+        only_if=dict.fromkeys(_LEARNING, (None,)),
+        reasons=dict.fromkeys(_LEARNING, "it says how all columns are read; leave one of them out"),
         help="TOML file that declares the levels or edges of every column; 'inspect --write-domain' drafts one.",
     )
 
     @property
     def given(self) -> dict[str, Any]:
         """The options of `Domain.infer` that were given."""
-        return {name: value for name, value in vars(self).items() if value not in (None, {}) and name != "declared"}
+        return {name: value for name in _LEARNING if (value := getattr(self, name)) not in (None, {})}
 
     @property
     def declaration(self) -> Declaration | None:
@@ -145,9 +149,6 @@ class DomainOptions:
             return learn_domain(lazy, weight=weight, **self.given)
         table = frame if weight is None else frame.drop(weight)
         return Domain.infer(table, weight=read_weights(open_frame(frame), weight), **self.given)
-
-
-# ---------------------------------------------------------------- on the command line
 
 
 def reading_options(function: Callable[..., None]) -> Callable[..., None]:

@@ -285,9 +285,6 @@ def good_outcome_notes(favourable: object, outcome: Attribute) -> Iterator[str]:
         yield f"{what}; to name one, add {choices}"
 
 
-# ---------------------------------------------------------------- for programs
-
-
 def result_record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
     """The same for programs; of a private fit, nothing that reading the file showed."""
     return {

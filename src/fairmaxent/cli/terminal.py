@@ -126,9 +126,6 @@ def _leave(code: int) -> NoReturn:
         os._exit(code)
 
 
-# ---------------------------------------------------------------- what is shown
-
-
 def json_record(record: Any) -> str:
     """Plain JSON: what is no number (infinite, NaN) is null, what has no JSON form is its text."""
     from fairmaxent.data.levels import value_text

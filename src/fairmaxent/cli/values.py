@@ -31,11 +31,10 @@ _SHARE = re.compile(r"\s*(?P<level>.+?)\s*=\s*(?P<share>[-+.\deE]+)\s*(?:,|$)")
 
 
 class Value(click.ParamType[Any]):
-    """How the value of an option is written, in both directions.
+    """How the value of an option is written: ``parse`` reads a text, and ``join`` makes one value of several.
 
-    ``parse`` reads a text; of an option that may be given several times, ``join`` makes one value of all. A TOML file
-    may hold what has a ``shape`` (see `fits`), which ``words`` describe, and ``take`` makes the same of it. ``texts``
-    is the way back, to one text for each time that the option is given.
+    A TOML file may hold what has a ``shape`` (see `fits`), which ``words`` describe, and ``take`` makes the same of it.
+    ``texts`` is the way back, to one text for each time that the option is given.
     """
 
     def __init__(
