@@ -17,7 +17,7 @@ from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command,
 from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import InputError, StorageError, first_line
+from fairmaxent.errors import InputError, Option, StorageError, first_line
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
 from fairmaxent.privacy.refusals import about_exact_rows
@@ -152,6 +152,9 @@ def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: F
     """
     from fairmaxent import datasets
 
+    for path in (out / name for name in ("adult.csv", "fair.csv", "model.fme", "report.html")):
+        if path.exists() and not force:
+            raise StorageError(f"{path} exists; use ", Option("force"), " to replace it, or name another folder")
     adult = datasets.load("adult", library="polars")
     out.mkdir(parents=True, exist_ok=True)
     table = out / "adult.csv"
