@@ -92,7 +92,7 @@ def _intervals(fit: Solved, tables: list[Reals], axes: Grouping, confidence: flo
     ends = np.full((2, *weight.shape), np.nan)
     if fit.request.privacy is None:
         seen = weight.sum(axis=0) > 0
-        counts = WeightSums(weight, squares, np.where(weight > 0, rows, 0.0)).outcomes_against_others()
+        counts = WeightSums(weight, squares, np.where(weight > 0, rows, 0.0)).against_others()
         ends[:, :, seen] = share_interval(counts[:, seen], confidence)
     return ends.reshape(2, *compared[0].shape)
 

@@ -104,19 +104,6 @@ class FairScorer:
         self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None
     ) -> float:
         """The score of a fitted model on these people."""
-        fairness = self.fairness(estimator, X, y, sample_weight=sample_weight, sensitive_features=sensitive_features)
-        if self.base is None:
-            return fairness
-        from sklearn.metrics import get_scorer  # slow to import
-
-        weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
-        score = float(get_scorer(self.base)(estimator, X, y, **weighted))
-        return score - self.penalty * max(0.0, self.rate - fairness)
-
-    def fairness(
-        self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None
-    ) -> float:
-        """The fairness alone."""
         people = _people(X, self.protected, sensitive_features)
         frame = nw.from_native(people, eager_only=True)
         predictions = outcome_column(frame, estimator.predict(X))
@@ -124,7 +111,14 @@ class FairScorer:
         outcomes = outcome_column(frame, flat, what="outcomes")  # scikit-learn also takes tables of one column
         weight = None if sample_weight is None else np.asarray(sample_weight)
         options: dict[str, Any] = {"favourable": self.favourable, "groups": self.groups, "weight": weight}
-        return float(_OF_PREDICTIONS[self.metric](people, outcomes, predictions, list(frame.columns), **options))
+        fairness = float(_OF_PREDICTIONS[self.metric](people, outcomes, predictions, list(frame.columns), **options))
+        if self.base is None:
+            return fairness
+        from sklearn.metrics import get_scorer  # slow to import
+
+        weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
+        score = float(get_scorer(self.base)(estimator, X, y, **weighted))
+        return score - self.penalty * max(0.0, self.rate - fairness)
 
     def set_score_request(self, *, sample_weight: Any = None, sensitive_features: Any = True) -> FairScorer:
         """Say what metadata routing should pass on: ``sample_weight=True``, or the name under which it comes."""

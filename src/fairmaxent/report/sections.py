@@ -242,8 +242,8 @@ def _repeat(report: Report) -> Blocks:
     yield Paragraph(f"In Python, with {own if source.file is None else 'the complete table of the file as frame'}:")
     yield Code(report.call)
     seed = f"Seed of the new rows: {'not known here' if report.seed is None else report.seed}."
-    note = source.front_door.note
-    yield Paragraph(f"{'Nothing is random.' if report.mode == 'weights' else seed} {note[:1].upper()}{note[1:]}.")
+    random = "Nothing is random." if report.mode == "weights" else seed
+    yield Paragraph(f"{random} Options are named as {source.front_door.where}.")
 
 
 _SECTIONS: tuple[tuple[str, str, str, Callable[[Report], Iterable[Block]]], ...] = (

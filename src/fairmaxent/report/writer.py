@@ -127,16 +127,7 @@ class RakingReport:
     certificate: RakingCertificate
     filing: Filing
     source: Source
-
-    @property
-    def title(self) -> str:
-        """The title that was given, or what such a report is about."""
-        return self.filing.title or "Weights for known margins"
-
-    @property
-    def warnings(self) -> list[str]:
-        """Levels that rest on too few rows, with options spelled as readers know them."""
-        return [*map(self.source.front_door.text_of, few_rows_warnings(self.certificate.margins))]
+    warnings: list[str]  # levels that rest on too few rows, with options spelled as readers know them
 
 
 def html_report(report: Report | RakingReport, *, paper: str | None = None) -> str:
@@ -153,7 +144,7 @@ def json_report(report: Report | RakingReport) -> str:
     """Every number at full precision; of a fit, first the first page as it is shown."""
     if isinstance(report, Report):
         return json_text({"first_page": first_page(report), **report.to_dict()}) + "\n"
-    own = {"title": report.title, "version": version("fairmaxent"), "source": report.source.to_dict()}
+    own = {"version": version("fairmaxent"), "source": report.source.to_dict()}
     certificate = report.certificate.to_dict() | {"warnings": report.warnings}
     return json_text(asdict(report.filing) | own | {"certificate": certificate}) + "\n"
 
@@ -188,7 +179,10 @@ def write_raking_report(
     :class:`fairmaxent.report.ReportRequest`.
     """
     check_path(path)
-    save_report(RakingReport(raking.certificate, filed(**filing), Source() if source is None else source), path)
+    own, source, certificate = filed(**filing), source or Source(), raking.certificate
+    own = replace(own, title=own.title or "Weights for known margins")
+    warnings = [*map(source.front_door.text_of, few_rows_warnings(certificate.margins))]
+    save_report(RakingReport(certificate, own, source, warnings), path)
 
 
 def save_report(report: Report | RakingReport, path: str | PathLike[str]) -> None:
@@ -218,7 +212,7 @@ def _document(report: Report | RakingReport) -> Document:
     command = [] if source.command is None else [Code(source.command)]
     return Document(
         kind="Raking report",
-        title=report.title,
+        title=report.filing.title or "",
         filing=report.filing.pairs,
         summary=_summary(certificate),
         warning=Note("What you should know about these weights:", notes) if notes else None,
