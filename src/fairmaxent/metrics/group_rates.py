@@ -292,6 +292,14 @@ class Calibration:
         return f"gap {self.gap:.3f}{interval_text(self.interval)}: {pair_text(self.worst)}; {error}"
 
 
+def quantile_bins(score: Reals, weights: Reals, bins: int) -> Codes:
+    """Bin of each row, so that all bins have about the same weight; equal scores share a bin, and bins may be empty."""
+    order = np.argsort(score)
+    cumulative = np.cumsum(weights[order])
+    wanted = cumulative[-1] * np.arange(1, bins) / bins * (1 - 1e-12)  # bins must not hang on how weights add up
+    return np.searchsorted(score[order][np.searchsorted(cumulative, wanted)], score)
+
+
 def calibrate(compared: Comparison, frame: Any, probabilities: Any, bins: int, confidence: float) -> Calibration:
     """Compare probabilities with what happened, in each group that has weight."""
     intervals.check_confidence(confidence)
@@ -301,11 +309,7 @@ def calibrate(compared: Comparison, frame: Any, probabilities: Any, bins: int, c
     codes, outcomes = rows.levels
     code = rows.one_favourable(compared.favourable)
     chance = rows.probabilities(probabilities, what="probabilities")
-    # Bins of about the same weight; equal probabilities share one, and some may be empty.
-    order = np.argsort(chance)
-    cumulative = np.cumsum(rows.weights[order])
-    wanted = cumulative[-1] * np.arange(1, bins) / bins * (1 - 1e-12)  # bins must not hang on how weights add up
-    scored = codes == code, chance, np.searchsorted(chance[order][np.searchsorted(cumulative, wanted)], chance)
+    scored = codes == code, chance, quantile_bins(chance, rows.weights, bins)
     groupings = [_calibrated(*scored, compared.group(rows, columns), confidence) for columns in compared.groupings]
     by_surplus = attrgetter("surplus")
     extremes = [(min(found, key=by_surplus), max(found, key=by_surplus)) for found, _ in groupings]
