@@ -43,10 +43,10 @@ def test_experiments_use_public_names_only():
 
 def test_plans_have_every_block_and_combination():
     assert len(FULL.table_2()) == (5 * 7 - 2) * 5
-    assert {cell.block for cell in FULL.table_2()} == set(TABLE_2_BLOCKS)
+    assert {(cell.dataset, cell.protected) for cell in FULL.table_2()} == set(TABLE_2_BLOCKS)
     assert {cell.repetitions for cell in FULL.table_2() if cell.method.name != "raw"} == {100}
     assert len(FULL.curves()) == 3 * 6 * 11 * 5
-    assert {cell.block for cell in QUICK.curves()} == set(CURVE_BLOCKS)
+    assert {(cell.dataset, cell.protected) for cell in QUICK.curves()} == set(CURVE_BLOCKS)
     for plan in (FULL, QUICK):
         names = [cell.name for cell in [*plan.table_2(), *plan.curves()]]
         assert len(set(names)) == len(names)

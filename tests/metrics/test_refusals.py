@@ -85,7 +85,7 @@ def test_calibration_refuses(probabilities, options, message):
         ({"protected": 3.5}, ColumnError, "protected is a float; pass names or positions"),
         ({"protected": FRAME["sex"].iloc[:3]}, InputError, "every index of X once"),
         ({"favourable": 7}, LevelError, "no row has the outcome 7"),
-        ({"favourable": []}, LevelError, "no row has the outcome None"),
+        ({"favourable": []}, LevelError, "favourable is empty"),
         ({"rate": 80}, RateError, r"rate is 80; .*write 0.8 for 80 %"),
         ({"metric": "statistical"}, InputError, "metric is 'statistical'; did you mean 'statistical_rate'"),
         ({"penalty": -1}, InputError, "penalty is -1; it must be a number, 0 or more"),

@@ -84,11 +84,6 @@ class Cell:
     repetitions: int
 
     @property
-    def block(self) -> Block:
-        """The data set and its protected column."""
-        return self.dataset, self.protected
-
-    @property
     def name(self) -> str:
         """A unique name for files and seeds."""
         return f"{self.dataset}-{self.protected}-{self.method.name}-fold_{self.fold}-{self.repetitions}x{ROWS}"

@@ -86,8 +86,10 @@ def runtimes(cells: Iterable[Cell], folder: Path) -> Any:
     """Return dataset, protected, method, seconds: CPU time to learn and to draw rows once, mean over folds."""
     import pandas as pd
 
-    found = [(*cell.block, _TABLE_2_NAMES[cell.method], _record(cell, folder)["seconds"]) for cell in cells]
     labels = ["dataset", "protected", "method"]
+    found = [
+        (cell.dataset, cell.protected, _TABLE_2_NAMES[cell.method], _record(cell, folder)["seconds"]) for cell in cells
+    ]
     rows = pd.DataFrame(found, columns=[*labels, "seconds"])
     return rows.groupby(labels, sort=False)["seconds"].mean().reset_index()
 
