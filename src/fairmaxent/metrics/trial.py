@@ -67,8 +67,9 @@ class Trial:
         values = self.scores(self.sums())
         drawn = self.scores(self.replicates(replicates))
         spread = self._between_models(drawn)
+        models = len(self.runs) * self.folds
         # A new model varies, and so does the mean over the models that were tried.
-        noise = np.random.default_rng([_STREAM, 1]).normal(scale=np.sqrt(1 + 1 / self.models), size=replicates)
+        noise = np.random.default_rng([_STREAM, 1]).normal(scale=np.sqrt(1 + 1 / models), size=replicates)
 
         found: ExpectedScores = {}
         for quantity, by_name in values.items():
@@ -98,18 +99,14 @@ class Trial:
         for trial, sign in ((other, 1.0), (self, -1.0)):
             value = trial.scores(trial.replicates(replicates, elsewhere=False))[quantity][name]
             spread = trial._between_models(trial.scores(trial.replicates(replicates)))[quantity][name]
-            result += sign * value + spread / np.sqrt(trial.models) * rng.normal(size=replicates)
+            models = len(trial.runs) * trial.folds
+            result += sign * value + spread / np.sqrt(models) * rng.normal(size=replicates)
         return result
 
     @property
     def folds(self) -> int:
         """Number of folds of each round."""
         return int(self.runs[0].fold.max()) + 1
-
-    @property
-    def models(self) -> int:
-        """Number of models that decided."""
-        return len(self.runs) * self.folds
 
     def scores(self, sums: Reals) -> Scores:
         """All scores as functions of sums over people, for each element of the first axis."""
