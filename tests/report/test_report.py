@@ -10,8 +10,8 @@ from scipy.stats import chi2_contingency
 import fairmaxent
 from fairmaxent.report import build_report, refits
 from fairmaxent.report.shares import LARGEST_MAP, MOST_LEVELS, _chance, cramers_v
-from fairmaxent.report.writer import html_report, markdown_report
 from mixed import TABLES
+from reportforms import html_report, markdown_report
 from tables import as_table, random_frame, rates_of
 
 

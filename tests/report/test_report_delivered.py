@@ -14,7 +14,7 @@ from fairmaxent import Relabel, debias
 from fairmaxent.document.words import percent
 from fairmaxent.report import Source, build_report
 from fairmaxent.report.delivered import absences, deliver, delivered_rates
-from fairmaxent.report.writer import html_report, json_report, markdown_report
+from reportforms import html_report, json_report, markdown_report
 from tables import as_table, random_frame, rates_of
 
 
