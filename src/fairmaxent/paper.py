@@ -62,11 +62,10 @@ def fit(
     check_choice("theta", theta, ThetaName)
     check_rate("tau", tau)
     share = check_share("C", C)
-    if isinstance(solver, str) or not hasattr(solver, "solve"):
+    method: Any = solver
+    if not hasattr(solver, "solve"):
         check_choice("solver", solver, SolverName)
-    method: Any = BoxNewton(C=share) if solver == "box-newton" else solver
-    if isinstance(method, str):
-        method = {"newton": Newton, "newton-cg": NewtonCG}[method]()
+        method = {"newton": Newton(), "newton-cg": NewtonCG(), "box-newton": BoxNewton(C=share)}[str(solver)]
     opened = frames.open_frame(frame)
     kept = [outcome, protected, *read_columns("keep_columns", keep_columns or [])]
     domain, encoded, _ = read_domain(opened, domain, weight=None, weights=None, keep=kept)
@@ -86,8 +85,7 @@ def fit(
     # The statistical rate is that of Algorithm 1's weights, whatever τ (Lemma 7.2).
     problem = Problem(roles, table, measure, (representation,), (1.0,))
     blocks = problem.blocks
-    empty = np.argwhere(problem.empirical <= 0).tolist()
-    if empty:
+    if empty := np.argwhere(problem.empirical <= 0).tolist():
         cell = roles.describe_cell(empty[0])
         raise InfeasibleError(
             f"Algorithm 1 needs rows in every cell, and {cell} has none. Merge levels, or use fairmaxent.debias."
