@@ -62,10 +62,11 @@ def fit(
     check_choice("theta", theta, ThetaName)
     check_rate("tau", tau)
     share = check_share("C", C)
-    method: Any = solver
-    if not hasattr(solver, "solve"):
+    if isinstance(solver, str) or not hasattr(solver, "solve"):
         check_choice("solver", solver, SolverName)
-        method = {"newton": Newton(), "newton-cg": NewtonCG(), "box-newton": BoxNewton(C=share)}[str(solver)]
+    method: Any = BoxNewton(C=share) if solver == "box-newton" else solver
+    if isinstance(method, str):
+        method = {"newton": Newton, "newton-cg": NewtonCG}[method]()
     opened = frames.open_frame(frame)
     kept = [outcome, protected, *read_columns("keep_columns", keep_columns or [])]
     domain, encoded, _ = read_domain(opened, domain, weight=None, weights=None, keep=kept)

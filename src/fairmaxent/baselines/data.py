@@ -45,17 +45,11 @@ class CodedData:
 
     @classmethod
     def read(
-        cls,
-        frame: Any,
-        outcome: str,
-        protected: Names,
-        *,
-        domain: Domain | None = None,
-        random_state: int | None = None,
+        cls, frame: Any, outcome: str, groups: Names, *, domain: Domain | None = None, random_state: int | None = None
     ) -> CodedData:
         """Encode the frame by the given domain, or by one learned from it."""
         check_seed(random_state)
-        names = read_columns("protected", protected)
+        names = read_columns("protected", groups)
         check_roles(outcome, names, None)
         opened = frames.open_frame(frame)
         domain, encoded, _ = read_domain(opened, domain, weight=None, weights=None)

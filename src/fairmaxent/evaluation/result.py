@@ -76,7 +76,7 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON; a number that is not finite is None."""
         judged = {"verdict": self.verdict, "flagged": list(self.flagged), "judgements": self.risks.judgements()}
-        return judged | plain_json(self)
+        return {**judged, **plain_json(self)}
 
     def __repr__(self) -> str:
         return evaluation_text(self)

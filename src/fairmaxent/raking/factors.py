@@ -103,7 +103,7 @@ _SHOWN = 6  # levels that a message lists
 
 
 def find_conflict(problem: RakingProblem) -> tuple[RakingProblem, tuple[int, ...]] | None:
-    """Find the smallest set of margins that no weights meet together, and the levels behind it; None if there is none."""
+    """Find the smallest set of margins that no weights meet together, and the levels behind it; None: there is none."""
     bounds = problem.bounds
     for number, margin in enumerate(problem.margins):
         # The level that is farthest beyond what the bounds allow by themselves.
