@@ -36,6 +36,11 @@ class MarginResult(Crossed):
 
     levels: tuple[MarginLevel, ...]
 
+    @property
+    def largest_error(self) -> float:
+        """The largest difference between an achieved and a wanted share."""
+        return max(abs(level.achieved - level.wanted) for level in self.levels)
+
 
 _SHOWN = 3  # levels warned about one by one; the rest is counted
 _TABLE_LEVELS = 60  # that are printed
@@ -69,7 +74,7 @@ class RakingCertificate:
     @property
     def largest_error(self) -> float:
         """The largest difference between an achieved and a wanted share."""
-        return max(abs(level.achieved - level.wanted) for margin in self.margins for level in margin.levels)
+        return max(margin.largest_error for margin in self.margins)
 
     @property
     def warnings(self) -> tuple[str, ...]:
