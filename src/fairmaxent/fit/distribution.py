@@ -19,17 +19,7 @@ from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.draws import Choice, RandomState, cells_of, check_count, generator
 from fairmaxent.data.roles import read_columns
-from fairmaxent.data.table import (
-    Blocks,
-    Counted,
-    Positions,
-    Reals,
-    Table,
-    effective_rows,
-    grouped_rows,
-    match_rows,
-    tally,
-)
+from fairmaxent.data.table import Blocks, Counted, Positions, Reals, Table, grouped_rows, match_rows, tally
 from fairmaxent.errors import BASE_SHARE, ColumnError, EvidenceError, InputError
 from fairmaxent.fit.problem import Problem
 from fairmaxent.maxent.features import Features, cell_features
@@ -287,12 +277,9 @@ class Distribution:
         )
         if np.isneginf(narrowed.tilted.log_partition):
             shown = ", ".join(f"{name} = {value!r}" for name, value in given.items())
-            raise EvidenceError(
-                f"given {shown}: this has probability zero under the model, so nothing can be drawn. Relax the "
-                "evidence; with ",
-                BASE_SHARE,
-                " > 0 every combination that is not forbidden is possible.",
-            )
+            none = f"given {shown}: this has probability zero under the model, so nothing can be drawn. Relax the "
+            advice = BASE_SHARE, " > 0 every combination that is not forbidden is possible."
+            raise EvidenceError(f"{none}evidence; with ", *advice)
         return narrowed
 
     def sample(
@@ -333,9 +320,6 @@ class Distribution:
         return replace(self, details=details, prior=with_rows(self.prior, replace(rows, log_weights=log_weights)))
 
 
-FEW_ROWS = 30  # a cell of outcome and groups with fewer effective rows says too little about what it is like
-
-
 def level_means(blocks: Blocks, rows: Counted) -> Reals:
     """θ: share of each level among the rows: θ^d by their counts, θ^w where these are the weights w."""
     return np.concatenate(rows.tables([(block,) for block in range(len(blocks.levels))], blocks.levels)) / rows.total
@@ -368,19 +352,8 @@ def fair_levels(problem: Problem, weighted: Counted, fair: Reals, base: Prior, *
         potentials[roots] = np.log(ratio, out=np.full_like(lent, -np.inf), where=lent > 0)
         levels += lent.sum() * base.tilt(potentials).levels
     levels[roots] = root
-    return (
-        _with_chosen(levels, level_means(blocks, problem.table), blocks, problem.chosen) if problem.chosen else levels
-    )
-
-
-def borrowed_shares(blocks: Blocks, counted: Counted, in_small_cells: float) -> Reals:
-    """How much of p(x | y, z) is to be the base's: all of it in a cell without rows, a given share in one with few.
-
-    Otherwise the few would be taken for what their cell is like, and the other cells be tilted towards them.
-    """
-    total, squares = (counted.tables([(0,)], blocks.levels, of=of)[0] for of in ("counts", "squares"))
-    few = np.nan_to_num(effective_rows(total, squares)) < FEW_ROWS
-    return np.where(total == 0, 1.0, np.where(few, in_small_cells, 0.0))
+    data = level_means(blocks, problem.table) if problem.chosen else levels
+    return _with_chosen(levels, data, blocks, problem.chosen)
 
 
 def asked_of_rows(problem: Problem, weighted: Counted, levels: Reals) -> tuple[Features, Reals]:

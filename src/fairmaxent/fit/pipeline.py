@@ -12,12 +12,13 @@ from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import shareable
 from fairmaxent.data.draws import generator
 from fairmaxent.data.roles import Reading
+from fairmaxent.data.table import Blocks, Counted, Reals, effective_rows
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.rows import ReadingRequest, read_rows, row_prior
 from fairmaxent.errors import KEEP_COLUMNS, ColumnError, InputError, Option, did_you_mean
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import certify
-from fairmaxent.fit.distribution import Distribution, borrowed_shares, fair_levels
+from fairmaxent.fit.distribution import Distribution, fair_levels
 from fairmaxent.fit.estimate import Tryout, estimate_model, represented
 from fairmaxent.fit.facts import Told
 from fairmaxent.fit.fit import Fit
@@ -36,6 +37,8 @@ from fairmaxent.privacy.measurements import Noise, OpenDP
 from fairmaxent.privacy.model import PrivateReading, check_visible, learn_private_model, private_reading
 from fairmaxent.privacy.refusals import after_spending, check_declared, check_read, without_values
 from fairmaxent.progress import Progress, silent
+
+_FEW_ROWS = 30  # a cell of outcome and groups with fewer effective rows says too little about what it is like
 
 
 @with_options_of(Request)
@@ -69,24 +72,14 @@ def read_frame(frame: Any, request: Request) -> Reading:
         noise = OpenDP()
     frame, identifiers = _without_rare_values(frame, request) if request.release else (frame, ())
     with nullcontext() if noise is None else without_values():
-        wanted = ReadingRequest(
-            request.outcome,
-            request.protected_names,
-            request.within_names,
-            request.also_names,
-            weight=request.weight,
-            domain=request.domain,
-            detail=request.detail,
-            keep=request.named_columns,
-            progress=request.progress or silent,
-        )
-        data = read_rows(frame, wanted)
+        roles = request.outcome, request.protected_names, request.within_names, request.also_names
+        how = request.weight, request.domain, request.detail, request.named_columns, request.progress or silent
+        data = read_rows(frame, ReadingRequest(*roles, *how))
     data = replace(data, left_out=(*identifiers, *data.left_out))
     for name in request.kept_names:
         if name not in data.columns:
-            raise ColumnError(
-                KEEP_COLUMNS, f" names {name!r}, which is not a column; {did_you_mean(name, data.columns)}"
-            )
+            hint = did_you_mean(name, data.columns)
+            raise ColumnError(KEEP_COLUMNS, f" names {name!r}, which is not a column; {hint}")
     return data if noise is None else _read_privately(data, request, noise)
 
 
@@ -128,7 +121,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
     if private is None or private.tree is None or labelling.soft is not None:
         base = build_base(request.base, blocks, labelled.counted, weighted, root=root, rules=problem.rules)
         lends = request.base == "tree"  # others have nothing to lend
-        borrowed = borrowed_shares(blocks, labelled.counted, share if lends else 0.0)
+        borrowed = _borrowed_shares(blocks, labelled.counted, share if lends else 0.0)
     else:
         base, borrowed = rerooted(private.tree, root, problem.rules), np.ones(blocks.levels[0])
     levels = fair_levels(labelled, weighted, fair.table, base, borrowed=borrowed)
@@ -164,6 +157,16 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
         privacy=None if private is None else private.ledger,
     )
     return Fit(**vars(solved), certificate=certify(solved, told))
+
+
+def _borrowed_shares(blocks: Blocks, counted: Counted, in_small_cells: float) -> Reals:
+    """How much of p(x | y, z) is to be the base's: all of it in a cell without rows, a given share in one with few.
+
+    Otherwise the few would be taken for what their cell is like, and the other cells be tilted towards them.
+    """
+    total, squares = (counted.tables([(0,)], blocks.levels, of=of)[0] for of in ("counts", "squares"))
+    few = np.nan_to_num(effective_rows(total, squares)) < _FEW_ROWS
+    return np.where(total == 0, 1.0, np.where(few, in_small_cells, 0.0))
 
 
 def refit(fit: Fit, request: Request) -> Fit:
@@ -204,13 +207,6 @@ def _reading(fit: Fit) -> Reading:
     if ledger is not None:
         tree = prior if fit.soft is None and isinstance(prior, Tree) else None
         return PrivateReading(fit.columns, fit.roles, fit.table, None, None, tree=tree, ledger=ledger)
-    return Reading(
-        fit.columns,
-        fit.roles,
-        fit.table,
-        fit.design_weights,
-        fit.weight_column,
-        None if fit.distribution.details is None else fit.distribution.details.positions,
-        weight_scale=fit.weight_scale,
-        left_out=fit.certificate.left_out_columns,
-    )
+    form, details = (fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column), fit.distribution.details
+    positions, left_out = None if details is None else details.positions, fit.certificate.left_out_columns
+    return Reading(*form, positions, weight_scale=fit.weight_scale, left_out=left_out)
