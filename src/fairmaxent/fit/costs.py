@@ -94,8 +94,8 @@ def measure_costs(solved: Solved, *, filled: bool) -> Costs:
     Copies are expected draws of an input row itself; a row from the base that happens to equal it comes on top. Input
     rows that are equal share their copies. ``filled``: the fair table needs cells that no row has.
     """
-    problem, distribution = solved.problem, solved.distribution
-    drawn = tilted_rows(distribution.tilted)
+    problem, table = solved.problem, solved.distribution.root_table
+    drawn = tilted_rows(solved.distribution.tilted)
     fair = _fair_weights(solved, drawn, filled=filled)
     relabelled, size = solved.soft is not None, float(problem.table.size)
     cells, groups = (spread.scaled(size) for spread in _spreads(problem, fair, relabelled=relabelled))
@@ -103,9 +103,14 @@ def measure_costs(solved: Solved, *, filled: bool) -> Costs:
     cell_copies, group_copies = (
         spread.scaled(size * share) for spread in _spreads(problem, tilted, relabelled=relabelled)
     )
+    # The cell in which one person counts most: the first of ties, whatever the last digits say.
+    ties = cells.largest >= cells.largest.max() * (1 - _TIE)
+    worst = tuple(int(level) for level in np.unravel_index(int(np.argmax(ties)), table.shape))
+    columns = problem.roles.grouping_name(range(table.ndim))
+    measured = problem.cells("rows"), problem.data_table, table, *_of_people(cells, cell_copies)
     return Costs(
-        groups=tuple(_group_costs(problem, distribution.root_table, groups, group_copies)),
-        worst_cell=_worst_cell(problem, distribution.root_table, cells, cell_copies),
+        groups=tuple(_group_costs(problem, table, groups, group_copies)),
+        worst_cell=_cost(columns, problem.roles.describe_cell(worst), worst, measured),
         effective_rows=float(groups.over(tuple(range(groups.total.ndim))).effective_rows),
         changed=tuple(_changed(problem, fair, solved.design_weights)) if relabelled else (),
     )
@@ -188,15 +193,6 @@ def _group_costs(problem: Problem, fair: Reals, weights: Spread, copies: Spread)
         for group in map(tuple, np.argwhere((people > 0) | (after > 0)).tolist()):
             name, compared = problem.roles.describe_group(axes, group), problem.measure.is_compared(axes, group)
             yield _cost(columns, name, group, measured, targeted=targeted, compared=compared)
-
-
-def _worst_cell(problem: Problem, fair: Reals, weights: Spread, copies: Spread) -> GroupCost:
-    """The cell of outcome and protected columns in which one person counts most."""
-    ties = weights.largest >= weights.largest.max() * (1 - _TIE)  # the first of them, whatever the last digits say
-    cell = tuple(int(level) for level in np.unravel_index(int(np.argmax(ties)), fair.shape))
-    columns, name = problem.roles.grouping_name(range(fair.ndim)), problem.roles.describe_cell(cell)
-    measured = problem.cells("rows"), problem.data_table, fair, *_of_people(weights, copies)
-    return _cost(columns, name, cell, measured)
 
 
 def _of_people(weights: Spread, copies: Spread) -> tuple[Reals, ...]:

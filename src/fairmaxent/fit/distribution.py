@@ -93,14 +93,6 @@ class Details:
         of_rows, sources = self.sources
         return np.asarray(sources.totals()[of_rows])
 
-    def given(self, narrowed: Mapping[int, Attribute]) -> Details:
-        """Keep the input rows whose raw values can still be drawn."""
-        weights = self.weights.copy()
-        for index, attribute in narrowed.items():
-            if index in self.positions:
-                weights *= attribute.counts[self.positions[index]] > 0
-        return replace(self, weights=weights)
-
     def fills(self, index: int) -> bool:
         """Whether rows of the base get raw values of this attribute from the real rows of their cell."""
         return self.by_cell and index == self.rows.blocks.members[0][0] and index in self.positions
@@ -205,9 +197,8 @@ class Distribution:
         wanted = sorted({self.blocks.block_of(attribute) for attribute in attributes})
         cells = int(np.prod([float(self.blocks.levels[block]) for block in wanted]))
         if cells > LARGEST_MARGINAL:
-            raise InputError(
-                f"this marginal would have {cells:,} cells (at most {LARGEST_MARGINAL:,}); ask for fewer columns"
-            )
+            most = f"at most {LARGEST_MARGINAL:,}"
+            raise InputError(f"this marginal would have {cells:,} cells ({most}); ask for fewer columns")
         members = [attribute for block in wanted for attribute in self.blocks.members[block]]
         table = self.tilted.joint(wanted).reshape([self.blocks.sizes[a] for a in members])
         table = table.sum(axis=tuple(axis for axis, a in enumerate(members) if a not in attributes))
@@ -222,9 +213,8 @@ class Distribution:
         levels = self.joint([self.domain.index(column)])
         present = ~np.isnan(scores)
         if not levels[present].any():
-            raise EvidenceError(
-                f"given this, column {column!r} is always missing, so it has no mean; relax the evidence"
-            )
+            always = f"given this, column {column!r} is always missing"
+            raise EvidenceError(f"{always}, so it has no mean; relax the evidence")
         total = levels[present] @ scores[present] + self._kept_beyond(column, scores)
         return float(total / levels[present].sum())
 
@@ -312,7 +302,10 @@ class Distribution:
         rows = rows_of(self.prior)
         if self.details is None or rows is None:
             return self
-        details = self.details.given(changed)
+        weights = self.details.weights.copy()
+        for index in changed.keys() & self.details.positions.keys():  # keeps rows whose raw values can still be drawn
+            weights *= changed[index].counts[self.details.positions[index]] > 0
+        details = replace(self.details, weights=weights)
         agree = details.totals() / np.maximum(self.details.totals(), np.finfo(float).tiny)
         levels = rows.scores(self.blocks.spread({index: share[index] for index in share if index in details.positions}))
         with np.errstate(divide="ignore", invalid="ignore"):

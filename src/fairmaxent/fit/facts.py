@@ -249,8 +249,9 @@ def _column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
     roles, left_out = problem.roles, dict(problem.measure.left_out)
     before, after = (root_marginals(problem.blocks, table.ravel()) for table in (problem.data_table, achieved))
     single: dict[str, tuple[str, ...]] = {}
-    for name, stratum in problem.single_groups() if problem.measure.strata else ():
-        single[name] = (*single.get(name, ()), roles.describe_group(roles.strata_axes, stratum))
+    for name, groups in problem.group_counts() if problem.measure.strata else ():
+        for stratum in np.argwhere(groups == 1).tolist():
+            single[name] = (*single.get(name, ()), roles.describe_group(roles.strata_axes, stratum))
     return {
         "binned_columns": {column.name: column.labels for column in roles.attributes if column.edges is not None},
         "kept_missing": tuple(

@@ -73,8 +73,9 @@ def read_frame(frame: Any, request: Request) -> Reading:
     frame, identifiers = _without_rare_values(frame, request) if request.release else (frame, ())
     with nullcontext() if noise is None else without_values():
         roles = request.outcome, request.protected_names, request.within_names, request.also_names
-        how = request.weight, request.domain, request.detail, request.named_columns, request.progress or silent
-        data = read_rows(frame, ReadingRequest(*roles, *how))
+        progress = request.progress or silent
+        wanted = ReadingRequest(*roles, request.weight, request.domain, request.detail, request.named_columns, progress)
+        data = read_rows(frame, wanted)
     data = replace(data, left_out=(*identifiers, *data.left_out))
     for name in request.kept_names:
         if name not in data.columns:

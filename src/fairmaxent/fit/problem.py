@@ -169,11 +169,9 @@ class Problem:
             wanted[axis] = in_data[axis] if share is None else share
             if axis not in self.roles.strata_axes and np.count_nonzero(wanted[axis]) < 2:
                 column = self.roles.attributes[axis]
-                raise TargetError(
-                    Option("target", column=column.name),
-                    f" leaves a single level, {column.labels[int(np.argmax(wanted[axis]))]!r}; at least two are "
-                    "needed to compare. Use those rows alone, or give another level a share.",
-                )
+                only = f" leaves a single level, {column.labels[int(np.argmax(wanted[axis]))]!r}; at least two are "
+                advice = "needed to compare. Use those rows alone, or give another level a share."
+                raise TargetError(Option("target", column=column.name), f"{only}{advice}")
         return wanted
 
     @property
@@ -252,12 +250,7 @@ class Problem:
         return reachable_roots(self.blocks, self.rules).reshape(self.blocks.shape(0))
 
     def closest_to(
-        self,
-        table: Reals,
-        wanted: Wanted,
-        *,
-        outcome_shares: Reals | None,
-        targets: Mapping[int, Reals] | None = None,
+        self, table: Reals, wanted: Wanted, *, outcome_shares: Reals | None, targets: Mapping[int, Reals] | None = None
     ) -> FairTable:
         """The closest table to one of outcome, groups and strata, with what is wanted, in every stratum if there are.
 
@@ -281,20 +274,16 @@ class Problem:
             describe_stratum=partial(self.roles.describe_group, strata),
         ).closest()
 
-    def single_groups(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Strata in which a grouping has rows of a single group, so that there is nothing to compare; by its name."""
-        for (name, _), groups in zip(self.measure.of_first_outcome, self._group_counts(), strict=True):
-            yield from ((name, tuple(int(n) for n in stratum)) for stratum in np.argwhere(groups == 1))
-
-    def _group_counts(self) -> Iterator[Reals]:
-        """For each grouping, the number of groups that are compared in each stratum."""
-        for _, axes in self.measure.of_first_outcome:
+    def group_counts(self) -> Iterator[tuple[str, Reals]]:
+        """For each grouping, by name, the number of groups that are compared in each stratum."""
+        for name, axes in self.measure.of_first_outcome:
             compared = self.measure.groups_compared(self.empirical, axes)
             mass = compared.sum(axis=tuple(axis for axis in range(compared.ndim) if axis not in axes)) > 0
-            yield np.asarray(mass.sum(axis=tuple(range(mass.ndim - self.measure.strata))))
+            yield name, np.asarray(mass.sum(axis=tuple(range(mass.ndim - self.measure.strata))))
 
     def _refuse_nothing_to_compare(self) -> None:
-        for grouping, groups in zip(self.groupings, self._group_counts(), strict=True) if self.measure.strata else ():
+        counts = self.group_counts() if self.measure.strata else ()
+        for grouping, (_, groups) in zip(self.groupings, counts, strict=False):
             if not (groups > 1).any():
                 columns, strata = self.roles.grouping_name(grouping), self.roles.grouping_name(self.roles.strata_axes)
                 none = f"no stratum of {strata} that is compared has rows of more than one group of {columns}"
@@ -311,11 +300,9 @@ class Problem:
         for axis, (column, old, new) in enumerate(zip(compared, before, after, strict=False)):
             lost = np.flatnonzero((old > 0) & (new == 0))
             if len(lost):
-                raise ForbiddenError(
-                    Option("forbid"),
-                    f" leaves no row with {column.name} = {column.labels[lost[0]]}, a level of the outcome or a "
-                    "protected column; take those rows out of the table, or drop the rule",
-                )
+                none = f" leaves no row with {column.name} = {column.labels[lost[0]]}, a level of the outcome or a "
+                advice = "protected column; take those rows out of the table, or drop the rule"
+                raise ForbiddenError(Option("forbid"), f"{none}{advice}")
             if axis in left_out and np.count_nonzero(np.delete(new, left_out[axis])) < 2:
                 single = f"column {column.name!r} has a single level besides missing values, so there is nothing to "
                 advice = "compare it with; to compare missing values too, use "

@@ -115,7 +115,7 @@ def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str)
     if (distinct_row < 0).any():
         row = int(np.argmax(distinct_row < 0))
         raise InputError(f"row {row} was not in the fitted table; pass that table, with its rows in any order")
-    raw = read_weights(frame, _weight_name(fit))
+    raw = read_weights(frame, fit.request.weight)
     by_row = with_design(weights[distinct_row], None if raw is None else raw / fit.weight_scale)
     like = frame.get_column(outcome)
     if fit.soft is None:
@@ -140,7 +140,7 @@ def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> A
     for column in fit.columns:
         check_column(lazy, column)
     check_weight_name(name, names_of(lazy))
-    blocks, scale, weight = fit.roles.blocks, fit.weight_scale, _weight_name(fit)
+    blocks, scale, weight = fit.roles.blocks, fit.weight_scale, fit.request.weight
     if weights is not None:
         table = fit.table.collect()
         return join_weights(lazy, fit.domain, blocks, table, weights, weight=weight, scale=scale, name=name)
@@ -159,10 +159,6 @@ def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> A
 def with_design(weights: Reals, design: Reals | None) -> Reals:
     """Multiply the weights of rows, possibly by outcome, by their scaled design weights."""
     return np.asarray(weights if design is None else (weights.T * design).T)
-
-
-def _weight_name(fit: Solved) -> str | None:
-    return None if fit.weight_column is None else fit.weight_column.name
 
 
 def check_weight_name(name: str, columns: list[str]) -> None:

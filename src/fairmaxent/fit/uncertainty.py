@@ -117,8 +117,8 @@ def measure_uncertainty(fit: Solved, *, replicates: int, confidence: float, rng:
     tail = (1 - confidence) / 2
     old, new = np.stack([problem.data_table, *before]), np.stack([fit.distribution.root_table, *after])
     seen = np.any([*old, *new], axis=0)  # the same cells in both, as they are read side by side
-    spans = (_spans(problem, tables, seen, tail) for tables in (old, new))
-    return Uncertainty(*spans, confidence, replicates=len(after), infeasible=count - len(after))
+    spans = [_spans(problem, tables, seen, tail) for tables in (old, new)]
+    return Uncertainty(spans[0], spans[1], confidence, replicates=len(after), infeasible=count - len(after))
 
 
 def _cells(problem: Problem) -> Table:
@@ -179,7 +179,7 @@ def _spans(problem: Problem, tables: Reals, seen: Mask, tail: float) -> TableSpa
         shares = np.stack([by_stratum(table, measure.strata) for table in compared])
         by_group = (outcome_rates(measure.outcomes_compared(table, axes), axes) for table in tables)
         rates = np.stack([by_stratum(table, measure.strata, first=1) for table in by_group])
-        strata = list(enumerate(np.isfinite(rates).all(axis=(0, 1))))
+        strata = list(enumerate(np.asarray(np.isfinite(rates).all(axis=(0, 1)))))
         of_outcomes = [rates[:, y, stratum, kept] for y in measure.favourable_of(axes) for stratum, kept in strata]
         representation[name] = _smallest_ratio([shares[:, n, kept] for n, kept in enumerate(shares[0] > 0)], tail)
         statistical[name] = _smallest_ratio(of_outcomes, tail)
