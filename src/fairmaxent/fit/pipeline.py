@@ -33,7 +33,7 @@ from fairmaxent.maxent.priors.bases import build_base, rerooted
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.options import with_options_of
-from fairmaxent.privacy.measurements import Noise, OpenDP
+from fairmaxent.privacy.measurements import OpenDP
 from fairmaxent.privacy.model import PrivateReading, check_visible, learn_private_model, private_reading
 from fairmaxent.privacy.refusals import after_spending, check_declared, check_read, without_values
 from fairmaxent.progress import Progress, silent
@@ -65,15 +65,14 @@ def fit_frame(frame: Any, request: Request) -> Fit:
 
 
 def read_frame(frame: Any, request: Request) -> Reading:
-    """Read the rows of a frame as a request needs them; a private request spends its budget here."""
-    noise: Noise | None = None
+    """Read the rows as a request needs them; a private one spends its budget here, and gets rows drawn anew."""
+    noise, progress = None, request.progress or silent
     if request.privacy is not None:  # refused, if it is not possible, before any row is read
         check_declared(request.domain)
         noise = OpenDP()
     frame, identifiers = _without_rare_values(frame, request) if request.release else (frame, ())
     with nullcontext() if noise is None else without_values():
         roles = request.outcome, request.protected_names, request.within_names, request.also_names
-        progress = request.progress or silent
         wanted = ReadingRequest(*roles, request.weight, request.domain, request.detail, request.named_columns, progress)
         data = read_rows(frame, wanted)
     data = replace(data, left_out=(*identifiers, *data.left_out))
@@ -81,7 +80,16 @@ def read_frame(frame: Any, request: Request) -> Reading:
         if name not in data.columns:
             hint = did_you_mean(name, data.columns)
             raise ColumnError(KEEP_COLUMNS, f" names {name!r}, which is not a column; {hint}")
-    return data if noise is None else _read_privately(data, request, noise)
+    if request.privacy is None:
+        return data
+    assert noise is not None
+    # What is wrong with the request is found before anything is spent; that looks at what was declared, and at no row.
+    rules = Problem.of(request, data.roles, data.table, None, None).rules
+    progress("measure", 0.0)
+    model = learn_private_model(data.table, data.roles, request.privacy, rules=rules, noise=noise)
+    with after_spending(request.privacy):
+        check_visible(model, data.roles)
+        return private_reading(data, model, generator(request.random_state))
 
 
 def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, ...]]:
@@ -95,20 +103,6 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
         raise InputError(Option("release"), " needs the table in memory; collect it first, or declare its domain")
     named = [request.outcome, *request.protected_names]
     return shareable(frames.open_frame(frame), named, request.kept_names, request.weight)
-
-
-def _read_privately(data: Reading, request: Request, noise: Noise) -> PrivateReading:
-    """Measure the rows within the budget, and go on with others, drawn from what was measured.
-
-    What is wrong with the request is found before anything is spent; that looks at what was declared, and at no row.
-    """
-    assert request.privacy is not None
-    rules = Problem.of(request, data.roles, data.table, None, None).rules
-    (request.progress or silent)("measure", 0.0)
-    model = learn_private_model(data.table, data.roles, request.privacy, rules=rules, noise=noise)
-    with after_spending(request.privacy):
-        check_visible(model, data.roles)
-        return private_reading(data, model, generator(request.random_state))
 
 
 def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: Labelling = NO_LABELS) -> Fit:
