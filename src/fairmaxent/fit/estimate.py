@@ -241,9 +241,10 @@ def _scores(trial: Trial) -> ModelScores:
 # ---------------------------------------------------------------- remedies
 
 
-def _remedy(tryout: Tryout, after: Trial, short: list[str]) -> tuple[Remedy, ByGrouping | None]:
+def _remedy(tryout: Tryout, after: Trial, short: list[str]) -> tuple[Remedy, ByGrouping]:
     """Try what may help, in one round, and return what helps most, with the rates of decisions that it helps with."""
-    best, gained, rates = None, 0.0, {}
+    best: Remedy = "none"
+    gained, rates = 0.0, {}
     for name, request, learned_from in _candidates(tryout.request, tryout.plan.output) if short else ():
         try:
             tried = tryout.trial(partial(tryout.fair_lesson, request=request, output=learned_from))
@@ -254,7 +255,7 @@ def _remedy(tryout: Tryout, after: Trial, short: list[str]) -> tuple[Remedy, ByG
         if sum(sure.values()) > gained:
             best, gained, decided = name, sum(sure.values()), _scores(tried).by_predictions
             rates = {grouping: decided[grouping] for grouping in sure}
-    return ("none", None) if best is None else (best, rates)
+    return best, rates
 
 
 def _candidates(request: Request, output: OutputOption) -> Iterator[tuple[Remedy, Request, OutputOption]]:
@@ -262,6 +263,6 @@ def _candidates(request: Request, output: OutputOption) -> Iterator[tuple[Remedy
     plan = request.relabelling or Relabel(threshold=request.threshold)
     if plan.parity != "predictions":
         quick = replace(plan, parity="predictions", labeller=TREE, student=TREE)
-        yield "relabel" if request.relabelling is None else "predictions", replace(request, relabel=quick), output
+        yield "relabel", replace(request, relabel=quick), output
     if output == "rows":
         yield "weights", request, "weights"
