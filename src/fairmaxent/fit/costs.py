@@ -150,9 +150,8 @@ def _spreads(problem: Problem, tilted: Tilted, *, relabelled: bool) -> tuple[Spr
 
 def _by_outcome(problem: Problem, tilted: Tilted) -> Reals:
     """(outcomes, distinct rows): the weights of relabelled people with each outcome; the sum is one."""
-    if not isinstance(tilted, TiltedRows):
-        raise TypeError("relabelled rows are in memory")
     profiles = problem.profiles
+    assert isinstance(tilted, TiltedRows)  # relabelled rows are in memory
     weights = tilted.on(profiles.labelled()).reshape(-1, len(profiles.codes))
     shared = weights / np.where(profiles.mass > 0, profiles.mass, 1.0)
     return np.asarray(shared[:, profiles.profile_of_row] * problem.counted.collect().counts)

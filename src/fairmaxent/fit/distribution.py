@@ -82,11 +82,9 @@ class Details:
 
     @cached_property
     def cells(self) -> _Grouped:
-        """Input rows by cell of outcome and groups; one that no row of the component comes from counts nothing."""
-        order, weights = self.sources[1].order, np.zeros_like(self.weights)
-        weights[order] = self.weights[order]
+        """Input rows by cell of outcome and groups."""
         cells = self.table.codes[self.table.inverse, 0].astype(np.intp)
-        return _Grouped(*grouped_rows(cells, self.rows.blocks.levels[0]), weights)
+        return _Grouped(*grouped_rows(cells, self.rows.blocks.levels[0]), self.weights)
 
     def totals(self) -> Reals:
         """Weight of the input rows behind each row of the component."""
@@ -275,14 +273,8 @@ class Distribution:
     def sample(
         self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
     ) -> Any:
-        """Draw ``n`` rows as a frame of the kind, columns and dtypes that the model was fitted on.
-
-        By default the table of outcome and protected columns is filled by quota, so that the drawn rows themselves have
-        the model's rates up to one row per cell, and no cell is favoured; ``iid=True`` draws independently.
-        """
-        count = check_count(n)
-        rng = generator(random_state)
-        source = self.condition(given) if given else self
+        """Draw ``n`` rows by quota, so that they have the model's rates up to one row per cell, or independently."""
+        count, rng, source = check_count(n), generator(random_state), self.condition(given) if given else self
         return source.draw(cells_of(source.root_table, count, rng, independent=iid), rng, spread=not iid)
 
     def draw(self, cells: NDArray[np.intp], rng: np.random.Generator, *, spread: bool) -> Any:
