@@ -19,7 +19,7 @@ from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.draws import Choice, RandomState, cells_of, check_count, generator
 from fairmaxent.data.roles import read_columns
-from fairmaxent.data.table import Blocks, Counted, Positions, Reals, Table, grouped_rows, match_rows, tally
+from fairmaxent.data.table import Blocks, Codes, Counted, Positions, Reals, Table, grouped_rows, match_rows, tally
 from fairmaxent.errors import BASE_SHARE, ColumnError, EvidenceError, InputError
 from fairmaxent.fit.problem import Problem
 from fairmaxent.maxent.features import Features, cell_features
@@ -95,9 +95,7 @@ class Details:
         """Whether rows of the base get raw values of this attribute from the real rows of their cell."""
         return self.by_cell and index == self.rows.blocks.members[0][0] and index in self.positions
 
-    def draw(
-        self, places: NDArray[np.intp], roots: NDArray[np.integer], rng: np.random.Generator
-    ) -> dict[int, NDArray[np.intp]]:
+    def draw(self, places: NDArray[np.intp], roots: Codes, rng: np.random.Generator) -> Mapping[int, Codes]:
         """Draw an input row behind each row of the component and return its positions, by attribute; -1 stays -1."""
         copied, (of_rows, sources) = np.flatnonzero(places >= 0), self.sources
         rows = sources.draw(of_rows[places[copied]], rng)

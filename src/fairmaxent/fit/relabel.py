@@ -18,7 +18,7 @@ from fairmaxent.data.roles import Reading
 from fairmaxent.data.table import Counted, Reals, Table, effective_rows, tally
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.fair_table import FairTable
-from fairmaxent.fairness.rates import group_table, outcome_rates, smallest_over_largest, statistical_pair
+from fairmaxent.fairness.rates import Grouping, group_table, outcome_rates, smallest_over_largest, statistical_pair
 from fairmaxent.fit.option_values import Relabel
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
@@ -248,17 +248,15 @@ def _decisions(problem: Problem, levelled: Levelled, student: str, plan: Relabel
     # Of those decided each way: the estimate may differ from what was decided about the people themselves.
     squares = attempt.decided * np.divide(squares, weights, out=np.zeros_like(weights), where=weights > 0)
     tables = [table.reshape(shape) for table in (attempt.decided, squares)]
-    rates: list[DecidedRate] = []
-    shares: list[DecidedShare] = []
+    rates, shares = [], []
     for name, grouping, wanted in zip(measure.names, measure.groupings, problem.statistical, strict=True):
         weight, squared = (
             group_table(measure.outcomes_compared(table, grouping), grouping).reshape(shape[0], -1) for table in tables
         )
         sizes = np.nan_to_num(effective_rows(weight.sum(axis=0), squared.sum(axis=0)))
         decided = EffectiveCounts.of_rates(outcome_rates(weight, (1,)), sizes)
-        strata = math.prod(shape[len(shape) - measure.strata :])
-        rates.append(_decided_rate(name, wanted, decided, measure.favourable, strata))
-        shares += _decided_shares(problem, name, grouping, decided)
+        rates.append(_decided_rate(problem, name, wanted, decided))
+        shares.extend(_decided_shares(problem, name, grouping, decided))
     return Decisions(
         student=student,
         blind=plan.blind,
@@ -272,12 +270,10 @@ def _decisions(problem: Problem, levelled: Levelled, student: str, plan: Relabel
     )
 
 
-def _decided_rate(
-    name: str, wanted: float | None, decided: EffectiveCounts, favourable: tuple[int, ...], strata: int
-) -> DecidedRate:
+def _decided_rate(problem: Problem, name: str, wanted: float | None, decided: EffectiveCounts) -> DecidedRate:
     """The worst ratio between two groups of a stratum, over the favourable outcomes that anybody is decided for."""
-    shares = decided.rates
-    levels = [y for y in favourable if (shares[y] > 0).any()]
+    shares, strata = decided.rates, math.prod(problem.blocks.sizes[index] for index in problem.roles.strata)
+    levels = [y for y in problem.measure.favourable if (shares[y] > 0).any()]
     vacuous = not levels or bool(np.nanmin(shares[levels]) >= 1)
     groups = [s + strata * np.flatnonzero(np.isfinite(shares[0, s::strata])) for s in range(strata)]
     compared = [decided[y, of_stratum] for y in levels for of_stratum in groups if len(of_stratum) > 1]
@@ -288,16 +284,14 @@ def _decided_rate(
     return DecidedRate(name, wanted, rate, low, high, vacuous)
 
 
-def _decided_shares(
-    problem: Problem, name: str, grouping: tuple[int, ...], decided: EffectiveCounts
-) -> Iterator[DecidedShare]:
+def _decided_shares(problem: Problem, name: str, axes: Grouping, decided: EffectiveCounts) -> Iterator[DecidedShare]:
     """The favourable decisions about each group that has people."""
-    outcome, shape = problem.roles.attributes[0], [problem.blocks.shape(0)[axis] for axis in grouping]
+    outcome, shape = problem.roles.attributes[0], [problem.blocks.shape(0)[axis] for axis in axes]
     present = np.flatnonzero(np.isfinite(decided.rates[0]))
     for y in problem.measure.favourable:
         low, high = share_interval(decided[y, present], _CONFIDENCE)
         for number, index in enumerate(present):
             levels = [int(level) for level in np.unravel_index(index, shape)]
-            group, about = problem.roles.describe_group(grouping, levels), f"{outcome.name} = {outcome.labels[y]}"
+            group, about = problem.roles.describe_group(axes, levels), f"{outcome.name} = {outcome.labels[y]}"
             numbers = decided.rates[y, index], low[number], high[number]
             yield DecidedShare(name, group, about, *map(float, numbers))
