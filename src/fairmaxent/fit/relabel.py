@@ -229,13 +229,9 @@ def with_labels(problem: Problem, labels: Reals) -> Problem:
         return np.asarray((tally(profiles.profile_of_row, per_row, len(labels)) * labels.T).ravel())
 
     # The parts of a row stay one row: squared weights are shared out like the rest, or rows would seem to be gained.
-    table = Table(
-        codes=profiles.labelled(),
-        counts=np.asarray((profiles.mass * labels.T).ravel()),
-        rows=shared(problem.table.collect().rows),
-        squares=shared(problem.counted.collect().squares),
-    )
-    return replace(problem, table=table)
+    rows, squares = shared(problem.table.collect().rows), shared(problem.counted.collect().squares)
+    counts = np.asarray((profiles.mass * labels.T).ravel())
+    return replace(problem, table=Table(profiles.labelled(), counts, rows, squares))
 
 
 # ---------------------------------------------------------------- what the student decides, and how certain that is
