@@ -244,7 +244,8 @@ def _decisions(problem: Problem, levelled: Levelled, student: str, plan: Relabel
     # Of those decided each way: the estimate may differ from what was decided about the people themselves.
     squares = attempt.decided * np.divide(squares, weights, out=np.zeros_like(weights), where=weights > 0)
     tables = [table.reshape(shape) for table in (attempt.decided, squares)]
-    rates, shares = [], []
+    rates: list[DecidedRate] = []
+    shares: list[DecidedShare] = []
     for name, grouping, wanted in zip(measure.names, measure.groupings, problem.statistical, strict=True):
         weight, squared = (
             group_table(measure.outcomes_compared(table, grouping), grouping).reshape(shape[0], -1) for table in tables
