@@ -53,9 +53,8 @@ def learn_private_model(
     columns = range(1, len(blocks.levels))
     # What a table of few columns has no use for goes to the other measurements.
     shares = np.array(SHARES) * [1, *[len(columns) > 0] * 2, *[len(columns) > 1] * 2]
-    rho_root, rho_columns, rho_both, rho_choice, rho_pairs = (
-        privacy.rho * (1 - 1e-12) * shares / shares.sum()
-    ).tolist()
+    rhos = (privacy.rho * (1 - 1e-12) * shares / shares.sum()).tolist()
+    rho_root, rho_columns, rho_both, rho_choice, rho_pairs = rhos
     (root_alone,) = counter.measure([(0,)], rho_root)
     alone = counter.measure([(block,) for block in columns], rho_columns)
     given_root = counter.measure([(0, block) for block in columns], rho_both)
@@ -68,15 +67,10 @@ def learn_private_model(
     pairs = dict(zip(edges, counter.measure(edges, rho_pairs), strict=True))
     parents = parents_of(edges, len(blocks.levels))
     tables = [noisy.conditional(block, parent, pairs) for block, parent in zip(columns, parents, strict=True)]
-    before, after = (
-        [measured.spent for measured in some] for some in ((root_alone, *alone, *given_root), pairs.values())
-    )
-    spent = (*before, *choices, *after)
-    return PrivateModel(
-        rows=max(1, round(float(root.sum()))),
-        tree=Tree.of(blocks, parents, root / root.sum(), tables),
-        ledger=Ledger(privacy, spent, _PUBLIC),
-    )
+    before, after = (root_alone, *alone, *given_root), pairs.values()
+    spent = (*(measured.spent for measured in before), *choices, *(measured.spent for measured in after))
+    tree = Tree.of(blocks, parents, root / root.sum(), tables)
+    return PrivateModel(max(1, round(float(root.sum()))), tree, Ledger(privacy, spent, _PUBLIC))
 
 
 def check_visible(model: PrivateModel, roles: Roles) -> None:
@@ -129,20 +123,10 @@ class PrivateReading(Reading):
 
 
 def private_reading(data: Reading, model: PrivateModel, rng: np.random.Generator) -> PrivateReading:
-    """Replace the rows of a table by as many drawn from the private model, about; nothing else of the rows is kept."""
-    return PrivateReading(
-        columns=data.columns,
-        roles=data.roles,
-        table=drawn_table(model, rng),
-        design=None,
-        weight_column=None,
-        tree=model.tree,
-        ledger=model.ledger,
-    )
+    """Replace the rows of a table by as many drawn from the private model, about; nothing else of the rows is kept.
 
-
-def drawn_table(model: PrivateModel, rng: np.random.Generator) -> Table:
-    """Draw the rows of a model: by quota and evenly, so that their tables are close to those of the model."""
+    They are drawn by quota and evenly, so that their tables are close to those of the model.
+    """
     blocks, drawn = model.tree.blocks, min(model.rows, MOST_DRAWN)
     tilted = model.tree.tilt(np.zeros(blocks.width))
     cells = shuffled_cells(quota(tilted.root.reshape(blocks.shape(0)), drawn, rng), rng)
@@ -150,4 +134,5 @@ def drawn_table(model: PrivateModel, rng: np.random.Generator) -> Table:
     table = Table.compress(np.asfortranarray(codes), blocks.levels)
     each, rest = divmod(model.rows, drawn)
     rows = tally(table.inverse, each + (np.arange(drawn) < rest).astype(np.float64), table.distinct)
-    return replace(table, counts=rows, rows=rows, squares=rows, places=None)
+    drawn_table = replace(table, counts=rows, rows=rows, squares=rows, places=None)
+    return PrivateReading(data.columns, data.roles, drawn_table, None, None, tree=model.tree, ledger=model.ledger)
