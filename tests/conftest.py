@@ -69,7 +69,7 @@ def _quick_models(request):
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(estimate, "_remedy", lambda *_: ("none", None))
+        patch.setattr(estimate, "_remedy", lambda *_: ("none", {}))
         if importlib.util.find_spec("sklearn") is not None:
             from sklearn.ensemble import HistGradientBoostingClassifier
 

@@ -182,15 +182,6 @@ def test_one_line_the_right_code_and_nothing_left_behind(case, folder, monkeypat
     assert listing(folder) == before
 
 
-def test_a_removed_folder_is_named_as_the_reason(folder, tmp_path, monkeypatch):
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
-    result = CliRunner().invoke(group, ["inspect", str(folder / "good.csv")])
-    assert result.exit_code == 5
-    assert result.stderr == "Error: the folder that you are in was removed; change to another one\n"
-
-
 def test_an_unexpected_error_is_called_a_bug_and_debug_shows_it(folder, monkeypatch):
     def broken(*_, **__):
         raise KeyError("lost")

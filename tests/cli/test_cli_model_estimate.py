@@ -76,7 +76,7 @@ def test_it_is_estimated_for_what_is_written(folder):
     for line, kind, grouping in (("Accuracy", "accuracy", ""), ("AUC", "auc", ""), (name, "by_predictions", "sex")):
         before, after = (getattr(own, kind) for own in (known.before, known.after))
         numbers = [values[grouping] if grouping else values for values in (before, after)]
-        low, high = known.after.range_of(kind, grouping)
+        low, high = known.after.ranges[kind][grouping]
         (own,) = (own for own in shown.splitlines() if own.startswith(line))
         assert f" {numbers[0]:.4f} (" in own
         assert own.endswith(f" {numbers[1]:.4f} ({low:.2f} to {high:.2f})")

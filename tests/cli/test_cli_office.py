@@ -142,8 +142,13 @@ def test_a_workbook_comes_back_as_a_workbook(folder):
             3,
             "--like-input writes xlsx, as the input is, and fair.csv is to be csv; name a file that ends in .xlsx",
         ),
+        (f"debias german.csv {DEBIAS} --like-input -o fair.tsv", 3, "fair.tsv is to be tsv"),
         (f"debias german.csv {DEBIAS} --like-input", 2, "name a file for it with -o"),
-        (f"debias german.csv {DEBIAS} --like-input --scheduler tcp://h:1 -o out", 2, "--like-input is not needed"),
+        (
+            f"debias german.csv {DEBIAS} --like-input --scheduler tcp://h:1 -o out",
+            2,
+            "--scheduler cannot go together with --like-input",
+        ),
         (f"inspect german.csv {ROLES} --sheet 2", 3, "--sheet is for Excel workbooks, and german.csv is csv"),
         (
             f"inspect book.xlsx {ROLES} --sheet Bewerbung",

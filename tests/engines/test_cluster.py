@@ -368,9 +368,9 @@ def test_the_command_lets_the_workers_write(cluster, folder):
 
 REFUSED = {
     "-o -": "the workers write Parquet files; name a folder",
-    "-o fair --output-format csv": "the workers write Parquet files; name a folder",
-    "-o fair --mode weights": "--scheduler only works with --mode rows, not with --mode weights",
-    "-o fair --report page.html": "--report needs the rows in memory",
+    "-o fair --output-format csv": "--scheduler is for --output-format parquet, not for --output-format csv",
+    "-o fair --mode weights": "--scheduler is for --mode rows, not for --mode weights",
+    "-o fair --report page.html": "--scheduler cannot go together with --report",
     "-o .": "is not empty: it contains census.parquet; empty it",
     "-o fair": "no Dask scheduler answers at tcp://127.0.0.1:",
 }

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import fairmaxent
 from clifiles import ROLES, ROWS, biased_table, listing
 from fairmaxent import debias
-from fairmaxent.cli import debias as debias_command
+from fairmaxent.cli import result as cli_result
 from fairmaxent.cli.group import group
 from fairmaxent.errors import StorageError
 from fairmaxent.files.formats import read_table
@@ -112,14 +112,14 @@ def test_a_file_that_is_changed_while_it_is_read_is_refused(folder, monkeypatch,
     plain = {"compression": "uncompressed", "statistics": False}  # the same bytes at the same places, in another order
     table = pl.read_parquet(part)
     table.write_parquet(part, **plain)
-    before, real = set(listing(folder)), debias_command.make_result
+    before, real = set(listing(folder)), cli_result.make_result
 
     def meddle(*args):
         table.reverse().write_parquet("new", **plain)
         os.replace("new", part)
         return real(*args)
 
-    monkeypatch.setattr(debias_command, "make_result", meddle)
+    monkeypatch.setattr(cli_result, "make_result", meddle)
     outputs = ["--mode", "weights", "-o", "fair.parquet", "--model", "model.fme"]
     result = CliRunner().invoke(group, ["debias", source, *ROLES, *outputs])
     assert result.exit_code == 5

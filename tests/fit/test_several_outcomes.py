@@ -96,18 +96,6 @@ def test_the_table_is_the_closest_one_by_another_solver(rates):
     assert np.abs(fit.certificate.table.ravel() - table.value).max() < 1e-6
 
 
-def test_weights_and_drawn_rows_have_them_too():
-    frame = random_people(3)
-    fit = fairmaxent.debias(frame, ["hired", "grade"], "z", estimate=None)
-    weights = fit.weights()
-    for outcome in ("hired", "grade"):
-        weighed = frame.assign(p=weights)
-        assert worst_ratio(weighed, outcome, "z") == pytest.approx(1, abs=1e-9)
-    drawn = fit.sample(30_000, random_state=0)
-    assert fairmaxent.metrics.statistical_rate(drawn, "grade", "z").value > 0.97
-    assert list(drawn.columns) == list(frame.columns)
-
-
 def test_favourable_levels_targets_and_strata_by_outcome():
     frame = random_people(4)
     favourable = {"hired": "yes", "grade": "low"}

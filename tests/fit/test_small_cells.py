@@ -67,15 +67,6 @@ def test_the_target_cell_by_cell():
         np.testing.assert_allclose(fit.target[blocks.slices[block]], expected, atol=1e-12)
 
 
-@pytest.mark.parametrize(("base", "share"), [("product", 0.5), ("uniform", 0.5), ("tree", 0.0)])
-def test_only_a_tree_lends(base, share):
-    """Without a tree in the prior, columns have the shares of the reweighted rows, small cells or not."""
-    frame = three_of_many(3, rows=1000, few=12)
-    fit = debias(frame, "y", "z", statistical_rate=0.9, base=base, base_share=share)
-    shares = [fit.weighted.tables([(block,)], fit.roles.blocks.levels)[0] for block in range(1, 7)]
-    np.testing.assert_allclose(fit.target[fit.roles.blocks.levels[0] :], np.concatenate(shares), atol=1e-12)
-
-
 def test_weights_do_not_borrow():
     """All rows of a cell have the same weight, t(y, z) / e(y, z), however few they are and whatever the base is."""
     frame = three_of_many(4, rows=2000, few=12)

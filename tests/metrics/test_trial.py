@@ -1,6 +1,7 @@
 """Scores on people not seen, against the scorecard; their ranges, against new people."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from fairlearn import metrics as fairlearn
 from hypothesis import given, settings
@@ -262,6 +263,20 @@ def test_two_outcomes_are_judged_as_fairlearn_does(threshold):
     assert result.accuracy == pytest.approx(accuracy_score(truth, predicted, sample_weight=weight))
     means = [np.average(chances[group == g, 1], weights=weight[group == g]) for g in range(3)]
     assert result.rate_by_probabilities == pytest.approx(min(means) / max(means))
+
+
+def test_two_groups_are_judged_as_aif360_does():
+    aif360 = pytest.importorskip("aif360.sklearn.metrics", reason="AIF360 is not installed: make engines")
+    truth, chances, group, weight = scored(3, groups=2)
+    result = judge(truth, chances[:, 1], group, weight)
+    index = pd.Index(group, name="group")
+    happened, predicted = pd.Series(truth, index=index), pd.Series(chances[:, 1] > 0.5, index=index).astype(int)
+    asked = {"prot_attr": "group", "priv_group": 1, "sample_weight": weight}
+    difference = aif360.equal_opportunity_difference(happened, predicted, **asked)
+    assert result.equal_opportunity_difference == pytest.approx(abs(difference))
+    true, false = (float(np.ptp(rate)) for rate in (result.true_positive, result.false_positive))
+    average = aif360.average_odds_error(happened, predicted, **asked)
+    assert (true + false) / 2 == pytest.approx(abs(average))
 
 
 # ---------------------------------------------------------------- several outcomes

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.baselines.cross_validation import RAW, ClassifierName, Compared, CrossValidation, Scores
+from fairmaxent.baselines.cross_validation import RAW, ClassifierName, Compared, CrossValidation
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.levels import cell_text, value_text
@@ -94,14 +94,10 @@ def verdict(results: Sequence[Compared], request: Request) -> Verdict:
     scored = {result.method: result.scores for result in results if result.scores is not None}
     of_decisions = any(scores.accuracy is not None for scores in scored.values())
     raw = scored.pop(RAW, None)
-    raw_rate = None if raw is None else _rate(raw, of_decisions=of_decisions)
-    rates = {
-        name: rate
-        for name, scores in scored.items()
-        if (rate := _rate(scores, of_decisions=of_decisions)) is not None
-        and scores.representation_rate >= sizes - _SAME
-    }
-    raw_accuracy = None if raw is None else raw.accuracy
+    counts = "predicted_rate" if of_decisions else "statistical_rate"  # None if a model gives nobody the outcome
+    raw_rate, raw_accuracy = getattr(raw, counts, None), getattr(raw, "accuracy", None)
+    have_sizes = {name: scores for name, scores in scored.items() if scores.representation_rate >= sizes - _SAME}
+    rates = {name: rate for name, scores in have_sizes.items() if (rate := getattr(scores, counts)) is not None}
     if wanted is None or not rates:
         return Verdict(None, wanted, None, raw_rate, None, raw_accuracy, of_decisions)
     line = min(wanted, max(rates.values())) - _SAME
@@ -112,11 +108,6 @@ def verdict(results: Sequence[Compared], request: Request) -> Verdict:
     if raw_has_sizes and raw_rate is not None and (raw_rate >= wanted - _SAME or rates[name] <= raw_rate + _SAME / 2):
         return Verdict(None, wanted, max(rates.values()), raw_rate, None, raw_accuracy, of_decisions)
     return Verdict(name, wanted, rates[name], raw_rate, scored[name].accuracy, raw_accuracy, of_decisions)
-
-
-def _rate(scores: Scores, *, of_decisions: bool) -> float | None:
-    """The statistical rate that counts; None if a model gives nobody the favourable outcome."""
-    return scores.predicted_rate if of_decisions else scores.statistical_rate
 
 
 @dataclass(frozen=True, repr=False)

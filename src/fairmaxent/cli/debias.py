@@ -18,7 +18,7 @@ from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command,
 from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import InputError, StorageError, first_line
+from fairmaxent.errors import InputError, Option, StorageError, first_line
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
 from fairmaxent.privacy.refusals import about_exact_rows
@@ -80,16 +80,13 @@ def debias_command(
             with bar("writing") as progress:
                 result = make_result(fit, source, wanted, staging, progress)
         with bar("writing"):
-            if on_cluster:
-                _ = result.before  # it asks the rows, which are out of reach once the client is closed
             make_report(result, wanted, staging, origin)
             if wanted.output == STANDARD and result.frame is not None:  # last, because stdout cannot be taken back
                 wanted.write(result.frame, source, staging)
-    if wanted.as_json:
-        echo(json_record(result_record(result, wanted)))
-    else:
+        # Here, because it asks for rows, which are out of reach once the client of a cluster is closed.
         following = ctx.meta.get(NEXT) or after_debias(data, wanted, repeat, result)
-        echo(result_text(result, wanted, following), err=wanted.output == STANDARD)
+        text = json_record(result_record(result, wanted)) if wanted.as_json else result_text(result, wanted, following)
+    echo(text, err=wanted.output == STANDARD)
 
 
 def _opened(
@@ -178,6 +175,9 @@ def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: F
     """
     from fairmaxent import datasets
 
+    for path in (out / name for name in ("adult.csv", "fair.csv", "model.fme", "report.html")):
+        if path.exists() and not force:
+            raise StorageError(f"{path} exists; use ", Option("force"), " to replace it, or name another folder")
     adult = datasets.load("adult", library="polars")
     out.mkdir(parents=True, exist_ok=True)
     table = out / "adult.csv"

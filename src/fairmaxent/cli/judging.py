@@ -206,16 +206,13 @@ def compare_command(
         )
     else:
         why = "see what the table itself would gain" if method is None else "use it on the whole table"
-        following = next_step(why, [*_debias(ctx, data, _CHOOSING[method or _ROWS]), *outputs(data, table.form)])
+        chosen = _CHOOSING[method or _ROWS]
+        unused = {"data", *(field.name for field in fields(CompareOptions))}
+        unused |= set() if "--relabel" in chosen else {field.name for field in fields(Relabel)}
+        names = {option.name or "" for option in ctx.command.params} - unused
+        command = ["debias", data, *given_options(ctx, names), *chosen, *outputs(data, table.form)]
+        following = next_step(why, command)
     echo("\n\n".join(filter(None, [comparison_text(comparison, list(refused.items())), "\n".join(notes), following])))
-
-
-def _debias(ctx: click.Context, data: str, chosen: list[str]) -> list[str | None]:
-    """The same options for 'debias', with those that choose a method."""
-    unused = {"data"} | {field.name for field in fields(CompareOptions)}
-    unused |= set() if "--relabel" in chosen else {field.name for field in fields(Relabel)}
-    names = {option.name or "" for option in ctx.command.params} - unused
-    return ["debias", data, *given_options(ctx, names), *chosen]
 
 
 @click.command()

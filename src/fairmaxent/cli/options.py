@@ -82,6 +82,7 @@ def taking(
     They are those of the record's own fields, unless others are named, and may be required here.
     """
     sources = list(typed_options(kind) if options is None and isinstance(kind, type) else options or ())
+    sources.sort(key=lambda source: bool(source.info.heading))  # those under a heading of their own come last
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from fairmaxent.report.source import Source
 
 EstimateChoice = Literal["rows", "weights", "none"]
-WEIGHT_NAME = "fair_weight"
 Mode = Literal["rows", "weights", "top-up"]
 
 # ---------------------------------------------------------------- what several commands have
@@ -52,6 +51,7 @@ READABLE: dict[str, Any] = {
 }
 FORCE: dict[str, Any] = {"text": "flag", "in_files": False, "help": "Replace existing files."}
 JSON: dict[str, Any] = {"text": "flag", "in_files": False, "flags": ("--json",), "help": "Print JSON, for programs."}
+_REPORT = "The report"
 SEED: dict[str, Any] = {"text": "whole", "flags": ("--seed", "--random-state"), "label": "Seed"}
 
 
@@ -60,10 +60,10 @@ class FilingOptions:
     """What a report is filed under, and its PDF."""
 
     title: str | None = option(
-        None, label="Title", help="Title of the report; by default it says what the report is about."
+        None, label="Title", heading=_REPORT, help="Title of the report; by default it says what the report is about."
     )
-    author: str | None = option(None, label="Author", help="Who answers for the report.")
-    purpose: str | None = option(None, label="Purpose", help="What the result is for.")
+    author: str | None = option(None, label="Author", heading=_REPORT, help="Who answers for the report.")
+    purpose: str | None = option(None, label="Purpose", heading=_REPORT, help="What the result is for.")
     pdf: str | None = option(
         None,
         text="file",
@@ -232,7 +232,7 @@ class OutputOptions(FileOptions):
         page_help="Their rates then vary by chance.",
     )
     weight_name: str = option(
-        WEIGHT_NAME,
+        "fair_weight",
         label="Name of the weights",
         only_if={"mode": ("weights",)},
         help="Name of the column that --mode weights adds; it includes the design weights of --weight.",

@@ -133,7 +133,6 @@ class DomainOptions:
 
     def domain(self, frame: Any, weight: str | None) -> Domain | None:
         """Learn the domain as asked, or take it from the file that declares it."""
-        from fairmaxent.data.domain import Domain
         from fairmaxent.engines.lazy_counts import average_weight
         from fairmaxent.engines.lazy_frame import collect, learn_domain, open_lazy
 

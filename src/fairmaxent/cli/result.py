@@ -1,7 +1,7 @@
 """What ``fairmaxent debias`` made, and what it says about it: to people, and to programs."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,7 @@ from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import sections_text
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, spelled
-from fairmaxent.fairness.rates import Rates, outcome_axis, outcome_rates, worst_ratio
+from fairmaxent.fairness.rates import outcome_axis, outcome_rates, worst_ratio
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
 from fairmaxent.fit import statements
@@ -39,25 +39,15 @@ _SHOWN = 12  # notes before the rest is counted
 _FEW = 3  # outcomes that each have a line of their own, or are named
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Both rates of each grouping, computed by the same functions as in the report."""
-
-    rates: Rates
-    levels: Mapping[str, Mapping[str, float | None]]  # the statistical rate of each favourable outcome, by grouping
-
-
-def measure(fit: Fit, table: Reals | None) -> Measured:
-    """Take the rates of a table of outcome and protected columns, whose cells sum to one; None: of the fitted rows."""
-    rates = fit.certificate.before if table is None else deliveries.delivered_rates(fit, table)
-    cells, measure = fit.problem.data_table if table is None else table, fit.certificate.measure
-    levels: dict[str, dict[str, float | None]] = {}
+def _worst_rates(fit: Fit, cells: Reals) -> dict[str, dict[str, float | None]]:
+    """The statistical rate of each favourable outcome, by grouping, in a table of outcome and protected columns."""
+    measure, rates = fit.certificate.measure, dict[str, dict[str, float | None]]()
     for name, axes in zip(measure.names, measure.groupings, strict=True):
         compared = outcome_rates(measure.outcomes_compared(cells, axes), axes)
         for level in measure.favourable_of(axes):
             worst = worst_ratio(compared[level], measure.strata, if_all_zero=np.nan)
-            levels.setdefault(name, {})[_about(fit, level, axes)] = deliveries.unless_nan(worst)
-    return Measured(rates, levels)
+            rates.setdefault(name, {})[_about(fit, level, axes)] = deliveries.unless_nan(worst)
+    return rates
 
 
 def _about(fit: Fit, level: int, axes: tuple[int, ...] = ()) -> str:
@@ -77,16 +67,6 @@ class Result:
     frame: Any = None  # that table; None: it was written as it was drawn, or there is none
     delivered: deliveries.Delivered | None = None  # the new rows or weights in it; None: nothing was written
     written_notes: tuple[str, ...] = ()  # what to know about the file
-
-    @cached_property
-    def before(self) -> Measured:
-        """The rates of the rows that were fitted."""
-        return measure(self.fit, None)
-
-    @cached_property
-    def after(self) -> Measured:
-        """The rates of what is written."""
-        return measure(self.fit, self.table)
 
     @property
     def private(self) -> bool:
@@ -207,6 +187,9 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         for change in changes
         if about == (change.column, change.about)
     ]
+    can_be_estimated = wanted.scheduler is None and not result.fit.roles.others
+    how = Option("estimate", "weights" if wanted.mode == "weights" else "rows")
+    estimate = ("How a model trained on this will treat people was not estimated; to estimate it, use ", how)
     sections: list[Sequence[Block]] = [
         _paragraphs("", _sharing(result)),
         _paragraphs("Warning: ", result.alerts),
@@ -217,7 +200,7 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         [Table("Groups", ("group", "", "before", "after"), tuple(groups))],
         statements.decision_blocks(certificate.decisions),
         statements.estimate_blocks(certificate.estimate, decided),
-        _paragraphs("", _how_to_estimate(result, wanted)),
+        _paragraphs("", [spelled(estimate, as_typed)] if wanted.estimate is None and can_be_estimated else ()),
         _paragraphs("About your file, not private, so do not pass it on: ", on_file if result.private else ()),
         _paragraphs("Note: ", notes),
         _paragraphs("", wanted.written(result.rows, result.fit.contents)),
@@ -229,27 +212,21 @@ def _paragraphs(lead: str, lines: Iterable[str]) -> list[Block]:
     return [Paragraph(f"{lead}{line}") for line in lines]
 
 
-def _how_to_estimate(result: Result, wanted: OutputOptions) -> Iterator[str]:
-    """Say how to learn what a model will do, where nobody has said that they do not want to know."""
-    if wanted.estimate is None and wanted.scheduler is None and not result.fit.roles.others:
-        how = Option("estimate", "weights" if wanted.mode == "weights" else "rows")
-        parts = ("How a model trained on this will treat people was not estimated; to estimate it, use ", how)
-        yield spelled(parts, as_typed)
-
-
 def _rate_lines(result: Result) -> Iterator[statements.RateLine]:
     """The rates wanted, before and after; a line for each of a few outcomes, so that it is clear what each is about."""
-    certificate, before, after = result.fit.certificate, result.before, result.after
+    fit, certificate = result.fit, result.fit.certificate
+    before, after = (_worst_rates(fit, cells) for cells in (fit.problem.data_table, result.table))
+    written = deliveries.delivered_rates(fit, result.table)
     for kind, name in certificate.rates_shown:
         what, wanted = certificate.measure.rate_name(kind, name), certificate.wanted[kind][name]
-        levels = before.levels[name] if kind == "statistical_rate" else {}
+        levels = before[name] if kind == "statistical_rate" else {}
         if 1 < len(levels) <= _FEW:
             for level, rate in levels.items():
-                yield statements.RateLine(f"{what}, {level}", wanted, rate, after.levels[name][level])
+                yield statements.RateLine(f"{what}, {level}", wanted, rate, after[name][level])
             continue
         about = "" if not levels else f", {next(iter(levels))}"
         about = f", worst of {len(levels)} outcomes" if len(levels) > _FEW else about
-        yield statements.RateLine(f"{what}{about}", wanted, before.rates[kind][name], after.rates[kind][name])
+        yield statements.RateLine(f"{what}{about}", wanted, certificate.before[kind][name], written[kind][name])
 
 
 def _costs(result: Result, wanted: OutputOptions) -> list[Block]:
@@ -325,8 +302,8 @@ def result_record(result: Result, wanted: OutputOptions) -> dict[str, Any]:
         "seed": None if wanted.mode == "weights" else result.fit.request.random_state,
         "model_holds": None if wanted.model is None else result.fit.contents,
         "costs": asdict(result.costs),
-        "before": result.before.rates,
-        "after": result.after.rates,
+        "before": result.fit.certificate.before,
+        "after": deliveries.delivered_rates(result.fit, result.table),
         "notes": (*result.alerts, *result.notes),
         "certificate": result.fit.certificate.to_dict(),
     }

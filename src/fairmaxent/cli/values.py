@@ -169,15 +169,10 @@ def _bounds(text: str) -> tuple[float | None, ...]:
 
 def _pairs(text: str) -> dict[str, str]:
     """Parse ``sex=Male, pregnant=yes``."""
-    pairs: dict[str, str] = {}
-    for part in split(text, ","):
-        column, value = map(unquoted, [*split(part, "=", once=True), ""][:2])
-        if not column or not value:
-            raise ValueError(f"{text!r} is not column=value, or several of them separated by commas; {HOW}")
-        if column in pairs:
-            raise ValueError(f"{text!r} names {column!r} twice")
-        pairs[column] = value
-    return pairs
+    pairs = [[*map(unquoted, split(part, "=", once=True))] for part in split(text, ",")]
+    if not all(len(pair) == 2 and all(pair) for pair in pairs):
+        raise ValueError(f"{text!r} is not column=value, or several of them separated by commas; {HOW}")
+    return _by_name([(column, value) for column, value in pairs])
 
 
 def _strata(text: str) -> list[tuple[str, str | None]]:

@@ -126,7 +126,7 @@ def output_format(
     if form is not None:
         named = format or next(filter(None, map(SUFFIXES.get, suffixes)), form.format)
         format = form.format
-        if named != format and {named, format} != {"csv", "tsv"}:
+        if named != format:
             what = f" writes {format}, as the input is, and {path} is to be {named}; name a file that ends in .{format}"
             raise InputError(Option("like_input"), f"{what}, or leave out ", Option("like_input"))
     compression = COMPRESSED.get(suffixes[0], "uncompressed") if suffixes else "uncompressed"

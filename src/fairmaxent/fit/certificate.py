@@ -327,7 +327,6 @@ def _keep_size(group: GroupCost, facts: Facts) -> Remark:
 
 _REMEDIES: dict[Remedy, Remark] = {
     "relabel": (Option("relabel", "predictions"),),
-    "predictions": (Option("relabel", "predictions"),),
     "weights": (Option("mode", "weights"), " instead of ", Option("mode", "rows")),
 }
 
@@ -367,7 +366,7 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
             "decisions mean nothing",
         )
     for name in less_fair(estimate.after, facts.wanted_of_decisions):
-        rate, span = estimate.after.by_predictions[name], estimate.after.range_of("by_predictions", name)
+        rate, span = estimate.after.by_predictions[name], estimate.after.ranges["by_predictions"][name]
         between = "" if span is None else f", between {span[0]:.2f} and {span[1]:.2f}"
         yield (
             f"the data are fair, but if a model is trained on them, the statistical rate of its decisions for {name} "
@@ -386,10 +385,6 @@ def less_fair(scores: ModelScores, wanted: ByGrouping) -> list[str]:
 
 
 def remedy_remark(estimate: ModelEstimate, name: str) -> Remark:
-    """Say what makes a model's decisions for a grouping fairer, or what to try; nothing if nothing does."""
-    if estimate.remedy == "none":
-        return ()
-    if estimate.remedied is None:
-        return ("; try whether it helps to use ", *_REMEDIES[estimate.remedy])
-    expected = estimate.remedied.get(name)
-    return () if expected is None else (f". A quick trial gave {expected:.2f} with ", *_REMEDIES[estimate.remedy])
+    """Say what makes a model's decisions for a grouping fairer; nothing if nothing does."""
+    rate = estimate.remedied.get(name)
+    return () if rate is None else (f". A quick trial gave {rate:.2f} with ", *_REMEDIES[estimate.remedy])

@@ -69,9 +69,8 @@ def fold_of_each(people: People, folds: int, *, seed: int) -> NDArray[np.intp]:
     about, and seem to know people whom it has not seen.
     """
     if len(people.size) < 2 * folds:
-        raise InputError(
-            f"{len(people.size)} rows are too few to learn from in {folds} folds; use ", Option("estimate", None)
-        )
+        few = f"{len(people.size)} rows are too few to learn from in {folds} folds; use "
+        raise InputError(few, Option("estimate", None))
     shuffled = np.random.default_rng([_STREAM, seed]).permutation(len(people.size))
     order = np.lexsort((shuffled, people.outcome, people.group))
     fold = np.empty(len(order), dtype=np.intp)
@@ -137,16 +136,10 @@ class Tryout:
         # Of people whose outcome is missing, nobody can say whether a decision about them is right.
         unknown = [level for axis, level in measure.left_out if axis == 0]
         shape = self.data.roles.blocks.shape(0)
-        return Trial(
-            people.outcome,
-            people.group,
-            people.weight * ~np.isin(people.outcome, unknown),
-            runs,
-            measure.favourable,
-            dict(_groupings(measure, shape)),
-            self.request.threshold,
-            math.prod(shape[len(shape) - measure.strata :]),
-        )
+        weight = people.weight * ~np.isin(people.outcome, unknown)
+        compared = measure.favourable, dict(_groupings(measure, shape)), self.request.threshold
+        strata = math.prod(shape[len(shape) - measure.strata :])
+        return Trial(people.outcome, people.group, weight, runs, *compared, strata)
 
     def fair_lesson(self, kept: NDArray[np.bool_], seed: int, *, request: Request, output: OutputOption) -> Lesson:
         """What a student learns from, made by a fit that never saw some people."""
@@ -155,12 +148,8 @@ class Tryout:
             fit = self.refit(rest, request)
             return _weighted_lesson(fit, rest) if output == "weights" else _drawn_lesson(fit, rest, seed)
         except (InfeasibleError, InputError) as problem:
-            raise type(problem)(
-                "the estimate fits the table again without some of its rows, and that failed (",
-                problem,
-                "); use ",
-                Option("estimate", None),
-            ) from problem
+            failed = "the estimate fits the table again without some of its rows, and that failed ("
+            raise type(problem)(failed, problem, "); use ", Option("estimate", None)) from problem
 
 
 def _groupings(measure: Measure, shape: tuple[int, ...]) -> Iterator[tuple[str, Codes]]:
@@ -252,9 +241,10 @@ def _scores(trial: Trial) -> ModelScores:
 # ---------------------------------------------------------------- remedies
 
 
-def _remedy(tryout: Tryout, after: Trial, short: list[str]) -> tuple[Remedy, ByGrouping | None]:
+def _remedy(tryout: Tryout, after: Trial, short: list[str]) -> tuple[Remedy, ByGrouping]:
     """Try what may help, in one round, and return what helps most, with the rates of decisions that it helps with."""
-    best, gained, rates = None, 0.0, {}
+    best: Remedy = "none"
+    gained, rates = 0.0, {}
     for name, request, learned_from in _candidates(tryout.request, tryout.plan.output) if short else ():
         try:
             tried = tryout.trial(partial(tryout.fair_lesson, request=request, output=learned_from))
@@ -265,7 +255,7 @@ def _remedy(tryout: Tryout, after: Trial, short: list[str]) -> tuple[Remedy, ByG
         if sum(sure.values()) > gained:
             best, gained, decided = name, sum(sure.values()), _scores(tried).by_predictions
             rates = {grouping: decided[grouping] for grouping in sure}
-    return ("none", None) if best is None else (best, rates)
+    return best, rates
 
 
 def _candidates(request: Request, output: OutputOption) -> Iterator[tuple[Remedy, Request, OutputOption]]:
@@ -273,6 +263,6 @@ def _candidates(request: Request, output: OutputOption) -> Iterator[tuple[Remedy
     plan = request.relabelling or Relabel(threshold=request.threshold)
     if plan.parity != "predictions":
         quick = replace(plan, parity="predictions", labeller=TREE, student=TREE)
-        yield "relabel" if request.relabelling is None else "predictions", replace(request, relabel=quick), output
+        yield "relabel", replace(request, relabel=quick), output
     if output == "rows":
         yield "weights", request, "weights"

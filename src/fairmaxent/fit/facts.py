@@ -4,7 +4,7 @@ The bounds at the end are what the paper proves of a fit before it is looked at.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +21,6 @@ from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.priors.mixture import Mixture
-from fairmaxent.metrics.trial import OVERALL
 from fairmaxent.privacy.budget import Ledger
 
 SMALL_GROUP = 30  # rows
@@ -55,8 +54,8 @@ class GroupMean:
     after: float
 
 
-# What helps if a model is not fair enough: relabelling, equal decisions too, weights instead of rows, or nothing.
-Remedy = Literal["relabel", "predictions", "weights", "none"]
+# What helps if a model is not fair enough: relabelling for equal decisions, weights instead of rows, or nothing.
+Remedy = Literal["relabel", "weights", "none"]
 
 Range = tuple[float, float]
 Ranges = Mapping[str, Mapping[str, Range | None]]  # by quantity, and by grouping or OVERALL
@@ -73,12 +72,8 @@ class ModelScores:
     equal_opportunity: ByGrouping  # worst ratio of true positive rates
     equalised_odds: ByGrouping  # worst ratio of true positive rates or of false positive rates
     calibration_gap: ByGrouping  # largest difference between groups in observed minus predicted rate
-    decided: float | None = None  # share of people whom it decides for; of several favourable outcomes, for the rarest
-    ranges: Ranges = field(default_factory=dict)  # 95 % ranges, see `metrics.trial`; fits of before have none
-
-    def range_of(self, quantity: str, grouping: str = OVERALL) -> Range | None:
-        """The range in which a quantity will be measured on other people; None if it is not known."""
-        return self.ranges.get(quantity, {}).get(grouping)
+    decided: float | None  # share of people whom it decides for; of several favourable outcomes, for the rarest
+    ranges: Ranges  # in which 95 % of measurements on other people will be, see `metrics.trial`; None: not known
 
 
 @dataclass(frozen=True)
@@ -95,11 +90,11 @@ class ModelEstimate:
     remedy: Remedy
     before: ModelScores
     after: ModelScores
-    blind: bool = False  # it does not see the protected columns
-    rounds: int = 1  # how many times people were split into folds
-    people: int = 0  # whom it decided about in each round; 0: not known
-    measured_on: int = 0  # the ranges are those of measurements on so many other people; 0: there are none
-    remedied: ByGrouping | None = None  # rate of its decisions with the remedy, where it helps; None: it was not tried
+    blind: bool  # it does not see the protected columns
+    rounds: int  # how many times people were split into folds
+    people: int  # whom it decided about in each round
+    measured_on: int  # the ranges are those of measurements on so many other people
+    remedied: ByGrouping  # rate of its decisions with the remedy, where it helps
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -249,8 +244,9 @@ def _column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
     roles, left_out = problem.roles, dict(problem.measure.left_out)
     before, after = (root_marginals(problem.blocks, table.ravel()) for table in (problem.data_table, achieved))
     single: dict[str, tuple[str, ...]] = {}
-    for name, stratum in problem.single_groups() if problem.measure.strata else ():
-        single[name] = (*single.get(name, ()), roles.describe_group(roles.strata_axes, stratum))
+    for name, groups in problem.group_counts() if problem.measure.strata else ():
+        for stratum in np.argwhere(groups == 1).tolist():
+            single[name] = (*single.get(name, ()), roles.describe_group(roles.strata_axes, stratum))
     return {
         "binned_columns": {column.name: column.labels for column in roles.attributes if column.edges is not None},
         "kept_missing": tuple(
@@ -267,11 +263,12 @@ def _group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
     means: list[GroupMean] = []
     if problem.values is None:
         return ()
+    values = np.nan_to_num(problem.values)
     for name, axes in problem.measure.of_first_outcome:  # the others need not be numbers
         both = []
-        for table, values in ((problem.data_table, problem.values.data), (achieved, problem.values.counted)):
-            compared = np.where(np.isnan(values), 0.0, problem.measure.outcomes_compared(table, axes))
-            size, total = (group_table(compared * value, axes).sum(axis=0) for value in (1.0, np.nan_to_num(values)))
+        for table in (problem.data_table, achieved):
+            compared = np.where(np.isnan(problem.values), 0.0, problem.measure.outcomes_compared(table, axes))
+            size, total = (group_table(compared * value, axes).sum(axis=0) for value in (1.0, values))
             both.append(np.divide(total, size, out=np.full_like(size, np.nan), where=size > 0))
         for group in map(tuple, np.argwhere(np.isfinite(both).all(axis=0)).tolist()):
             before, after = (float(mean[group]) for mean in both)

@@ -112,11 +112,8 @@ def relabelled_if_asked(
 def check_in_memory(option: Option, table: Counted) -> None:
     """Refuse rows that are on the workers of a cluster."""
     if not isinstance(table, Table):
-        raise InputError(
-            option,
-            " needs the distinct rows in memory, but they are on the workers of a cluster; compute() the frame first, "
-            "or close the client",
-        )
+        where = "on the workers of a cluster; compute() the frame first, or close the client"
+        raise InputError(option, f" needs the distinct rows in memory, but they are {where}")
 
 
 def _learn(
@@ -134,12 +131,9 @@ def _learn(
     wanted = np.divide(fair_table, shares, out=np.zeros_like(fair_table), where=shares > 0)
     present = np.flatnonzero((mass > 0) & (shares > 0)[groups])
     if not ((soft[present] > 0) & (wanted.T[groups[present]] > 0)).any(axis=1).all():
-        raise InfeasibleError(
-            Option("forbid"),
-            " and ",
-            Option("target"),
-            " together leave no outcome for some rows; take them out of the table, or change one of the two",
-        )
+        advice = "take them out of the table, or change one of the two"
+        both = Option("forbid"), " and ", Option("target")
+        raise InfeasibleError(*both, f" together leave no outcome for some rows; {advice}")
     handicap = _handicap(problem, plan.threshold)
     if plan.parity == "probabilities":
         return Labelling(soft, tilt(soft, mass, groups, wanted))
@@ -172,13 +166,10 @@ def _handicap(problem: Problem, threshold: float) -> Reals:
     if threshold == 0.5:
         return result
     if outcomes > 2 or len(favourable) != 1:
-        raise InputError(
-            Option("threshold", threshold),
-            f" needs an outcome of two levels and the favourable one named; here {problem.roles.names[0]!r} has "
-            f"{outcomes} levels. Name it with ",
-            Option("favourable"),
-            ", or leave the threshold at 0.5, which predicts the likeliest outcome.",
-        )
+        here = f"here {problem.roles.names[0]!r} has {outcomes} levels. Name it with "
+        needs = f" needs an outcome of two levels and the favourable one named; {here}", Option("favourable")
+        advice = ", or leave the threshold at 0.5, which predicts the likeliest outcome."
+        raise InputError(Option("threshold", threshold), *needs, advice)
     result[favourable[0]] = np.log(threshold / (1 - threshold))
     return result
 
@@ -306,12 +297,7 @@ def _decided_shares(
     for y in problem.measure.favourable:
         low, high = share_interval(decided[y, present], _CONFIDENCE)
         for number, index in enumerate(present):
-            group = [int(level) for level in np.unravel_index(index, shape)]
-            yield DecidedShare(
-                grouping=name,
-                group=problem.roles.describe_group(grouping, group),
-                outcome=f"{outcome.name} = {outcome.labels[y]}",
-                share=float(decided.rates[y, index]),
-                low=float(low[number]),
-                high=float(high[number]),
-            )
+            levels = [int(level) for level in np.unravel_index(index, shape)]
+            group, about = problem.roles.describe_group(grouping, levels), f"{outcome.name} = {outcome.labels[y]}"
+            numbers = decided.rates[y, index], low[number], high[number]
+            yield DecidedShare(name, group, about, *map(float, numbers))

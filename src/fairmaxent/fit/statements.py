@@ -215,7 +215,7 @@ def expected_lines(
             label, sides = name if grouping is None else f"{name}, {grouping}", []
             for scores in (estimate.before, estimate.after):
                 value = getattr(scores, kind) if grouping is None else getattr(scores, kind)[grouping]
-                sides.append(Expected(value, scores.range_of(kind, grouping or OVERALL)))
+                sides.append(Expected(value, scores.ranges[kind][grouping or OVERALL]))
             yield ExpectedLine(label, grouping, meaning, *sides)
 
 
@@ -223,11 +223,13 @@ def estimate_blocks(estimate: ModelEstimate | None, about: str = "") -> list[Blo
     """What a model trained on the result is expected to do; nothing where it was not estimated."""
     if estimate is None:
         return []
-    others = f"; in brackets: 95 % of measurements on {estimate.measured_on:,} other people"
-    head = f"expected of {estimate.student} trained on the {estimate.output}{about}"
+    head = (
+        f"expected of {estimate.student} trained on the {estimate.output}{about}; in brackets: 95 % of measurements on "
+        f"{estimate.measured_on:,} other people:"
+    )
     rows = tuple((line.label, line.before.text(4), line.after.text(4)) for line in expected_lines(estimate, _MAIN))
     table = Table("A model trained on this", ("", "before", "after"), rows)
-    return [Paragraph(f"{head}{others if estimate.measured_on else ''}:"), table]
+    return [Paragraph(head), table]
 
 
 # ---------------------------------------------------------------- what may be shared

@@ -148,7 +148,7 @@ def _how_it_was_estimated(report: Report, estimate: ModelEstimate) -> str:
         f"{'drawn' if estimate.output == 'rows' else 'weighted'} rows. Both decide about {people}: they "
         f"predict {decision}. This is an estimate: people were split into {estimate.folds} folds{again}, and each fold "
         "was judged by models that had not seen it. "
-        f"{f'{ranges} other people. ' if estimate.measured_on else ''}Another kind of model may behave differently."
+        f"{ranges} other people. Another kind of model may behave differently."
     )
 
 
