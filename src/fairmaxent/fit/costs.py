@@ -97,12 +97,10 @@ def measure_costs(solved: Solved, *, filled: bool) -> Costs:
     problem, table = solved.problem, solved.distribution.root_table
     drawn = tilted_rows(solved.distribution.tilted)
     fair = _fair_weights(solved, drawn, filled=filled)
-    relabelled, size = solved.soft is not None, float(problem.table.size)
-    cells, groups = (spread.scaled(size) for spread in _spreads(problem, fair, relabelled=relabelled))
+    size = float(problem.table.size)
+    cells, groups = (spread.scaled(size) for spread in _spreads(solved, fair))
     share, tilted = (0.0, fair) if drawn is None else drawn
-    cell_copies, group_copies = (
-        spread.scaled(size * share) for spread in _spreads(problem, tilted, relabelled=relabelled)
-    )
+    cell_copies, group_copies = (spread.scaled(size * share) for spread in _spreads(solved, tilted))
     # The cell in which one person counts most: the first of ties, whatever the last digits say.
     ties = cells.largest >= cells.largest.max() * (1 - _TIE)
     worst = tuple(int(level) for level in np.unravel_index(int(np.argmax(ties)), table.shape))
@@ -112,7 +110,7 @@ def measure_costs(solved: Solved, *, filled: bool) -> Costs:
         groups=tuple(_group_costs(problem, table, groups, group_copies)),
         worst_cell=_cost(columns, problem.roles.describe_cell(worst), worst, measured),
         effective_rows=float(groups.over(tuple(range(groups.total.ndim))).effective_rows),
-        changed=tuple(_changed(problem, fair, solved.design_weights)) if relabelled else (),
+        changed=tuple(_changed(problem, fair, solved.design_weights)) if solved.soft is not None else (),
     )
 
 
@@ -135,10 +133,10 @@ def _fair_weights(solved: Solved, drawn: tuple[float, RowWeights] | None, *, fil
     return drawn[1] if drawn is not None and (others or filled) else rows.tilt(np.zeros(blocks.width))
 
 
-def _spreads(problem: Problem, tilted: Tilted, *, relabelled: bool) -> tuple[Spread, Spread]:
+def _spreads(solved: Solved, tilted: Tilted) -> tuple[Spread, Spread]:
     """How weights spread over people: in each cell (y, z) and in each group z, one axis per column."""
-    shape = problem.blocks.shape(0)
-    if not relabelled:
+    problem, shape = solved.problem, solved.roles.blocks.shape(0)
+    if solved.soft is None:
         cells = row_spread(problem.table, tilted).shaped(shape)
         return cells, cells.over((0,))
     parts, rows, (_, groups) = _by_outcome(problem, tilted), problem.counted.collect(), root_shape(problem.blocks)
@@ -150,9 +148,8 @@ def _spreads(problem: Problem, tilted: Tilted, *, relabelled: bool) -> tuple[Spr
 
 def _by_outcome(problem: Problem, tilted: Tilted) -> Reals:
     """(outcomes, distinct rows): the weights of relabelled people with each outcome; the sum is one."""
-    if not isinstance(tilted, TiltedRows):
-        raise TypeError("relabelled rows are in memory")
     profiles = problem.profiles
+    assert isinstance(tilted, TiltedRows)  # relabelled rows are in memory
     weights = tilted.on(profiles.labelled()).reshape(-1, len(profiles.codes))
     shared = weights / np.where(profiles.mass > 0, profiles.mass, 1.0)
     return np.asarray(shared[:, profiles.profile_of_row] * problem.counted.collect().counts)

@@ -19,7 +19,7 @@ from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.draws import Choice, RandomState, cells_of, check_count, generator
 from fairmaxent.data.roles import read_columns
-from fairmaxent.data.table import Blocks, Counted, Positions, Reals, Table, grouped_rows, match_rows, tally
+from fairmaxent.data.table import Blocks, Codes, Counted, Positions, Reals, Table, grouped_rows, match_rows, tally
 from fairmaxent.errors import BASE_SHARE, ColumnError, EvidenceError, InputError
 from fairmaxent.fit.problem import Problem
 from fairmaxent.maxent.features import Features, cell_features
@@ -82,11 +82,9 @@ class Details:
 
     @cached_property
     def cells(self) -> _Grouped:
-        """Input rows by cell of outcome and groups; one that no row of the component comes from counts nothing."""
-        order, weights = self.sources[1].order, np.zeros_like(self.weights)
-        weights[order] = self.weights[order]
+        """Input rows by cell of outcome and groups."""
         cells = self.table.codes[self.table.inverse, 0].astype(np.intp)
-        return _Grouped(*grouped_rows(cells, self.rows.blocks.levels[0]), weights)
+        return _Grouped(*grouped_rows(cells, self.rows.blocks.levels[0]), self.weights)
 
     def totals(self) -> Reals:
         """Weight of the input rows behind each row of the component."""
@@ -97,9 +95,7 @@ class Details:
         """Whether rows of the base get raw values of this attribute from the real rows of their cell."""
         return self.by_cell and index == self.rows.blocks.members[0][0] and index in self.positions
 
-    def draw(
-        self, places: NDArray[np.intp], roots: NDArray[np.integer], rng: np.random.Generator
-    ) -> dict[int, NDArray[np.intp]]:
+    def draw(self, places: NDArray[np.intp], roots: Codes, rng: np.random.Generator) -> Mapping[int, Codes]:
         """Draw an input row behind each row of the component and return its positions, by attribute; -1 stays -1."""
         copied, (of_rows, sources) = np.flatnonzero(places >= 0), self.sources
         rows = sources.draw(of_rows[places[copied]], rng)
@@ -275,14 +271,8 @@ class Distribution:
     def sample(
         self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
     ) -> Any:
-        """Draw ``n`` rows as a frame of the kind, columns and dtypes that the model was fitted on.
-
-        By default the table of outcome and protected columns is filled by quota, so that the drawn rows themselves have
-        the model's rates up to one row per cell, and no cell is favoured; ``iid=True`` draws independently.
-        """
-        count = check_count(n)
-        rng = generator(random_state)
-        source = self.condition(given) if given else self
+        """Draw ``n`` rows by quota, so that they have the model's rates up to one row per cell, or independently."""
+        count, rng, source = check_count(n), generator(random_state), self.condition(given) if given else self
         return source.draw(cells_of(source.root_table, count, rng, independent=iid), rng, spread=not iid)
 
     def draw(self, cells: NDArray[np.intp], rng: np.random.Generator, *, spread: bool) -> Any:

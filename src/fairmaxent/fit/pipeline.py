@@ -84,7 +84,7 @@ def read_frame(frame: Any, request: Request) -> Reading:
         return data
     assert noise is not None
     # What is wrong with the request is found before anything is spent; that looks at what was declared, and at no row.
-    rules = Problem.of(request, data.roles, data.table, None, None).rules
+    rules = Problem.of(request, replace(data, positions=None, design=None)).rules
     progress("measure", 0.0)
     model = learn_private_model(data.table, data.roles, request.privacy, rules=rules, noise=noise)
     with after_spending(request.privacy):
@@ -107,7 +107,7 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
 
 def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: Labelling = NO_LABELS) -> Fit:
     """Go from rows in codes to a fair distribution: the fair table, weights, prior, target, maximum entropy."""
-    problem = Problem.of(request, data.roles, data.table, data.positions, data.design)
+    problem = Problem.of(request, data)
     fair, labelled, labelling = relabelled_if_asked(problem, request, data, learned, progress)
     progress("base", 0.0)
     roles, blocks, share, root = data.roles, problem.blocks, request.C, fair.table.ravel()

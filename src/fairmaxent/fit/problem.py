@@ -14,8 +14,8 @@ from functools import cached_property, partial
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Blocks, Counted, Mask, Positions, Reals, Summed, tally
+from fairmaxent.data.roles import Reading, Roles
+from fairmaxent.data.table import Blocks, Counted, Mask, Reals, Summed, tally
 from fairmaxent.errors import BASE_SHARE, ForbiddenError, InputError, LevelError, Option, TargetError
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.rates import Grouping, Measure, group_table
@@ -32,11 +32,10 @@ from fairmaxent.relabelling.people import Profiles
 HALF_A_ROW = 0.5  # what a cell without rows that must have mass counts as
 
 
-def _cell_values(
-    request: Request, roles: Roles, table: Counted, positions: Positions | None, design: Reals | None
-) -> Reals:
+def _cell_values(request: Request, data: Reading) -> Reals:
     """v(y, z), one axis per column: the number of a level, or the mean of the raw values in a bin; NaN: missing."""
-    outcome, shape, asked = roles.attributes[0], roles.blocks.shape(0), Option("means", request.means)
+    roles, positions, asked = data.roles, data.positions, Option("means", request.means)
+    outcome, shape = roles.attributes[0], roles.blocks.shape(0)
     if outcome.kind != "numeric":
         raise InputError(asked, f" needs an outcome of numbers, but {outcome.name!r} is {outcome.kind}")
     if request.relabelling is not None:
@@ -50,7 +49,7 @@ def _cell_values(
     if request.C == 1:
         none = f"{needs}but no row is drawn with those of a real one with "
         raise InputError(asked, none, replace(BASE_SHARE, value=1), "; use a lower share")
-    rows, chosen, rules = table.collect(), read_target(roles, request.target), read_rules(roles, request.forbid)
+    rows, chosen, rules = data.table.collect(), read_target(roles, request.target), read_rules(roles, request.forbid)
     others = [f"a target of {roles.domain.names[index]!r}" for index in chosen if index not in roles.root]
     broken = [rule.text for rule in rules if rule.others and rule.breaks(rows.codes).any()]
     for what in (*others, *(f"a rule that rows break ({text})" for text in broken)):  # the mean of a cell would move
@@ -59,7 +58,7 @@ def _cell_values(
             asked, f" cannot be kept together with {what}, {why}each number a level of its own with ", Option("bins")
         )
     numbers = frames.to_numbers(outcome.values)[positions[roles.outcome]]
-    weights = np.ones(len(numbers)) if design is None else design
+    weights = np.ones(len(numbers)) if data.design is None else data.design
     cells, present = rows.codes[rows.inverse, 0].astype(np.intp), ~np.isnan(numbers)
     totals, sums = (
         tally(cells[present], (weights * value)[present], roles.blocks.levels[0]).reshape(shape)
@@ -86,14 +85,12 @@ class Problem:
     may_fill: bool = True  # cells that no row has may get mass
 
     @classmethod
-    def of(
-        cls, request: Request, roles: Roles, table: Counted, positions: Positions | None, design: Reals | None
-    ) -> Problem:
-        """Look up what a request means for these columns and rows, with their raw values and design weights."""
-        groups, relabels = request.groups, request.relabelling is not None
+    def of(cls, request: Request, data: Reading) -> Problem:
+        """Look up what a request means for these columns and rows."""
+        roles, groups, relabels = data.roles, request.groups, request.relabelling is not None
         return cls(
             roles=roles,
-            table=table,
+            table=data.table,
             measure=Measure.of(
                 roles, groups=groups, favourable=request.favourable, missing=request.missing, within=request.within
             ),
@@ -103,7 +100,7 @@ class Problem:
             chosen=read_target(roles, request.target),
             weight_limit=request.largest_weight,
             free_outcomes=tuple(name for name, wanted in (request.target or {}).items() if wanted == FREE),
-            values=None if request.means is None else _cell_values(request, roles, table, positions, design),
+            values=None if request.means is None else _cell_values(request, data),
             relabels=relabels,
             may_fill=relabels or request.C > 0,
         )
