@@ -23,7 +23,7 @@ from fairmaxent.errors import DependencyError, StorageError, cut
 from fairmaxent.files.write import write_whole
 from fairmaxent.fit.fit import Fit
 from fairmaxent.plain_text import json_text
-from fairmaxent.raking.certificate import MarginResult, RakingCertificate, few_rows_warnings
+from fairmaxent.raking.certificate import MarginResult, RakingCertificate
 from fairmaxent.raking.raking import Raking
 from fairmaxent.report.report import Report, build_report
 from fairmaxent.report.sections import report_document
@@ -152,7 +152,7 @@ def write_raking_report(
     check_path(path)
     own, source, certificate = filed(**filing), source or Source(), raking.certificate
     own = replace(own, title=own.title or "Weights for known margins")
-    warnings = [*map(source.front_door.text_of, few_rows_warnings(certificate.margins))]
+    warnings = [*map(source.front_door.text_of, certificate.few_rows())]
     numbers = asdict(own) | {"version": version("fairmaxent"), "source": source.to_dict()}
     numbers["certificate"] = certificate.to_dict() | {"warnings": warnings}
     _save(path, _raking_document(certificate, own, source, warnings), numbers)
