@@ -290,11 +290,11 @@ def _outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ..
 def _forbidden_rows(problem: Problem) -> dict[str, int]:
     named = [(0, *(block for block, _ in rule.others)) for rule in problem.rules]
     tables = problem.table.tables(named, problem.blocks.levels, of="rows")
-    counts = {
-        rule.text: int(table[(rule.roots, *(level for _, level in rule.others))].sum())
+    return {
+        rule.text: rows
         for rule, table in zip(problem.rules, tables, strict=True)
+        if (rows := int(table[(rule.roots, *(level for _, level in rule.others))].sum()))
     }
-    return {rule: rows for rule, rows in counts.items() if rows}
 
 
 def theorem_4_5(tau: float, *, base_mass: float, delta: float) -> float:
