@@ -78,17 +78,14 @@ class ModelScores:
 
 @dataclass(frozen=True)
 class ModelEstimate:
-    """What a student, a model trained on the result, is expected to do, beside one trained on the data as they are.
-
-    Estimated by cross-fitting: it decides about people whose rows neither it nor the fit has seen.
-    """
+    """What a model trained on the result, a student, will do to people whom neither it nor the fit has seen."""
 
     student: str
     output: str  # what it learns from: "rows" or "weights"
     folds: int
     threshold: float  # the probability of the favourable outcome above which it decides for it
     remedy: Remedy
-    before: ModelScores
+    before: ModelScores  # of a model trained on the data as they are
     after: ModelScores
     blind: bool  # it does not see the protected columns
     rounds: int  # how many times people were split into folds
@@ -298,13 +295,8 @@ def _forbidden_rows(problem: Problem) -> dict[str, int]:
 
 
 def theorem_4_5(tau: float, *, base_mass: float, delta: float) -> float:
-    """τ' = τ − δ(1 + τ)/(m + δ), where q(y, z) ≥ m in every cell; m = C/4 for the uniform base on two by two cells.
-
-    With m = C/4 this is the paper's τ − 4δ(1 + τ)/(C + 4δ).
-    """
-    if delta == 0:
-        return tau
-    return max(0.0, tau - delta * (1 + tau) / (base_mass + delta))
+    """τ − δ(1 + τ)/(m + δ), where q ≥ m in every cell; m = C/4 (uniform base, 2 × 2) gives τ − 4δ(1 + τ)/(C + 4δ)."""
+    return tau if delta == 0 else max(0.0, tau - delta * (1 + tau) / (base_mass + delta))
 
 
 def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:

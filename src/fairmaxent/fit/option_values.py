@@ -7,21 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fairmaxent import errors
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.roles import GroupsOption, Roles, read_within
 from fairmaxent.data.table import Reals
-from fairmaxent.errors import (
-    ColumnError,
-    ForbiddenError,
-    InputError,
-    Option,
-    TargetError,
-    check_choice,
-    check_flag,
-    checked_number,
-    did_you_mean,
-    shown,
-)
+from fairmaxent.errors import ColumnError, InputError, Option, TargetError, did_you_mean, shown
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BASES
@@ -48,25 +38,13 @@ RATES_DOC = (
 )
 ROLES_DOC = (
     'The outcome column, and the column or columns whose groups are compared. Several outcomes, ``["hired", '
-    '"promoted"]``, each get the rates, all at once.'
+    '"promoted"]`` or ``also="promoted"``, each get the rates, all at once.'
 )
 BASES_DOC = (
     "What is mixed into the rows so that every combination is possible (the paper's u), and how much of it (the "
     "paper's C): " + "; ".join(f'``"{kind}"``, {base.sentence}' for kind, base in BASES.items()) + "."
 )
-RELEASE_WORDS = "The rows can be shared: none is a copy, and values that fewer than 10 rows have were replaced."
-# What the page says of each way to change rows.
-PARITY_LABELS = {
-    "none": "reweigh",
-    "probabilities": "relabel, for equal probabilities",
-    "predictions": "relabel, for equal decisions",
-}
-PARITY_HELP = {
-    "none": "Rows count more or less, and keep their outcome.",
-    "probabilities": "Rows are split between outcomes, so that a model finds the good outcome equally likely "
-    "for all groups.",
-    "predictions": "Slower: rows are split between outcomes, so that a model decides equally often for all.",
-}
+SHARED = "The rows can be shared: none is a copy, and values that fewer than 10 rows have were replaced."
 
 
 # ---------------------------------------------------------------- options that are records
@@ -116,13 +94,13 @@ class Relabel:
     )
 
     def __post_init__(self) -> None:
-        check_choice("parity", self.parity, ParityOption)
+        errors.check_choice("parity", self.parity, ParityOption)
         wanted = "be a probability between 0 and 1, such as 0.5"
-        threshold = checked_number("threshold", self.threshold, wanted, lambda share: 0 < share < 1)
+        threshold = errors.checked_number("threshold", self.threshold, wanted, lambda share: 0 < share < 1)
         object.__setattr__(self, "threshold", threshold)
         check_model("labeller", self.labeller)
         check_model("student", self.student)
-        check_flag("blind", self.blind)
+        errors.check_flag("blind", self.blind)
 
 
 @documented
@@ -135,9 +113,9 @@ class Estimate:
     blind: bool = option(False, doc="Hide the protected columns from the model.")
 
     def __post_init__(self) -> None:
-        check_choice("output", self.output, OutputOption)
+        errors.check_choice("output", self.output, OutputOption)
         check_model("student", self.student)
-        check_flag("blind", self.blind)
+        errors.check_flag("blind", self.blind)
 
 
 RelabelOption = ParityOption | Relabel
@@ -196,21 +174,13 @@ def checked_largest(request: Any) -> float | None:
             why = f" cannot be kept together with a target of {name!r}, which is neither the outcome nor protected"
             raise InputError(option, f"{why}; leave one of the two out")
     wanted = "be above 1, e.g. 5: no row may then count more than 5 times as much as before"
-    return checked_number(option.name, request.largest_weight, wanted, lambda weight: 1 < weight < float("inf"))
+    return errors.checked_number(option.name, request.largest_weight, wanted, lambda weight: 1 < weight < float("inf"))
 
 
 def check_share(name: str, share: float) -> float:
     """Refuse a share of the base (C) outside [0, 1]."""
-    return checked_number(name, share, "lie between 0 (rows only) and 1 (base only)", lambda part: 0 <= part <= 1)
-
-
-def check_forbid(forbid: object) -> None:
-    """Refuse what is no list of combinations."""
-    if not isinstance(forbid, list | tuple | None) or not all(isinstance(rule, Mapping) for rule in forbid or ()):
-        wanted = "pass a list of combinations, e.g. [{'sex': 'Male'}]"
-        raise ForbiddenError(Option("forbid"), f" is {shown(forbid)}; {wanted}")
-    if not all(forbid or ()):
-        raise ForbiddenError("an empty combination in ", Option("forbid"), " would forbid every row; remove it")
+    wanted = "lie between 0 (rows only) and 1 (base only)"
+    return errors.checked_number(name, share, wanted, lambda part: 0 <= part <= 1)
 
 
 def check_plan(name: str, value: object, kind: type, choices: object) -> None:
@@ -219,7 +189,7 @@ def check_plan(name: str, value: object, kind: type, choices: object) -> None:
         return
     if not isinstance(value, str):
         raise InputError(Option(name), f" is {shown(value)}; pass one of the choices, {kind.__name__}(…), or None")
-    check_choice(name, value, choices)
+    errors.check_choice(name, value, choices)
 
 
 # ---------------------------------------------------------------- what they mean for the columns of a table
@@ -245,8 +215,7 @@ def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption
 
 def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
     """Turn forbidden combinations of values into rules on the blocks."""
-    domain = roles.domain
-    rules = []
+    rules, domain = [], roles.domain
     for combination in forbid or ():
         levels = {domain.index(name): domain.attribute(name).exact_level(value) for name, value in combination.items()}
         rules.append(Rule.of(roles.blocks, levels, rule_text(combination)))

@@ -6,7 +6,7 @@ A new option is one field here, with its check, and the code that acts on it: fr
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, get_args
 
@@ -14,7 +14,7 @@ from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
 from fairmaxent.data.roles import DetailOption, GroupsOption, WithinOption, check_roles, read_columns, read_within
-from fairmaxent.errors import ColumnError, InputError, Option, check_choice
+from fairmaxent.errors import ColumnError, ForbiddenError, InputError, Option, check_choice, shown
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fit import option_values as values
 from fairmaxent.fit.option_values import EstimateOption, ForbidOption, RateOption, RelabelOption, TargetOption
@@ -58,6 +58,7 @@ class Request:
         text="strata",
         label="More outcomes",
         help="Further outcome columns, which get the same rates at the same time; promoted=yes names its good level.",
+        doc=values.ROLES_DOC,
     )
     representation_rate: RateOption = option(
         None,
@@ -182,8 +183,16 @@ class Request:
         choices=get_args(values.ParityOption),
         record=values.Relabel,
         label="How rows change",
-        choice_labels=values.PARITY_LABELS,
-        choice_help=values.PARITY_HELP,
+        choice_labels={
+            "none": "reweigh",
+            "probabilities": "relabel, for equal probabilities",
+            "predictions": "relabel, for equal decisions",
+        },
+        choice_help={
+            "none": "Rows count more or less, and keep their outcome.",
+            "probabilities": "Rows are split, so that a model finds the good outcome equally likely for all groups.",
+            "predictions": "Slower: rows are split, so that a model decides equally often for all groups.",
+        },
         help="none: change how much each row counts. Otherwise split each row between outcomes, so that a model "
         "trained on the result has equal mean probabilities, or makes equal predictions, for all groups.",
         doc='None: rows keep their outcome and count more or less. ``"probabilities"`` or ``"predictions"``: each row '
@@ -225,8 +234,8 @@ class Request:
         None,
         text="columns",
         label="Keep",
-        help="Columns to keep although they look like identifiers (or notes about people); repeatable. By default "
-        "such columns are left out of rows, model and report, unless another option names them.",
+        help="Columns to keep although they look like identifiers (or notes about people). By default such "
+        "columns are left out of rows, model and report, unless another option names them.",
         words=lambda request: f"Kept, even if they look like identifiers: {', '.join(request.kept_names)}.",
     )
     privacy: Privacy | None = option(
@@ -244,7 +253,7 @@ class Request:
         label="Rows to share",
         help="Draw rows to share: no copies of real rows, no exact numbers, no values that fewer than 10 rows have, "
         "no identifiers. This is no guarantee; a privacy budget (--epsilon) is one.",
-        words=lambda request: values.RELEASE_WORDS if request.privacy is None else (),
+        words=lambda request: values.SHARED if request.privacy is None else (),
     )
     random_state: int | None = option(
         None,
@@ -295,7 +304,12 @@ class Request:
         if plan is not None and self.also_names:
             raise InputError(Option(plan), " is for a single outcome, but several are named; name one, or leave it out")
         self._set(**for_release(self))
-        values.check_forbid(self.forbid)
+        rules = () if self.forbid is None else self.forbid
+        if not isinstance(rules, list | tuple) or not all(isinstance(rule, Mapping) for rule in rules):
+            wanted = "pass a list of combinations, e.g. [{'sex': 'Male'}]"
+            raise ForbiddenError(Option("forbid"), f" is {shown(self.forbid)}; {wanted}")
+        if not all(rules):
+            raise ForbiddenError("an empty combination in ", Option("forbid"), " would forbid every row; remove it")
 
     def _set(self, **checked: object) -> None:
         for name, value in checked.items():
