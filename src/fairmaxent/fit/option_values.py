@@ -82,9 +82,8 @@ class Relabel:
         label="The model that you will train",
         help="The model that you will train: gradient boosting (the default), logistic regression or the rooted tree. "
         "Its behaviour is estimated, and its decisions are made equal if you relabel for equal predictions.",
-        doc='For ``"predictions"``: the model whose decisions should be equal, given in the same way as the labeller, '
-        "and tried out on people whom it has not learned from. Name the model that you will train; others come close, "
-        "but are not certified. An estimate tries it out too.",
+        doc='The model that you will train, given in the same way as the labeller: for ``"predictions"`` its decisions '
+        "become equal, and an estimate tries it out. Others come close, but are not certified.",
     )
     blind: bool = option(
         False,
@@ -183,15 +182,6 @@ def check_share(name: str, share: float) -> float:
     return errors.checked_number(name, share, wanted, lambda part: 0 <= part <= 1)
 
 
-def check_plan(name: str, value: object, kind: type, choices: object) -> None:
-    """Refuse what is neither None, nor one of the choices, nor a record of this kind."""
-    if value is None or isinstance(value, kind):
-        return
-    if not isinstance(value, str):
-        raise InputError(Option(name), f" is {shown(value)}; pass one of the choices, {kind.__name__}(…), or None")
-    errors.check_choice(name, value, choices)
-
-
 # ---------------------------------------------------------------- what they mean for the columns of a table
 
 
@@ -272,8 +262,7 @@ def within_words(request: Any) -> Iterator[str]:
     for name, level in asked.items():
         if level is not None:
             levels = level if isinstance(level, list | tuple | set | frozenset) else [level]
-            named = ", ".join(map(str, levels))
-            yield f"Only strata with {name} = {named} are compared; all others stay as they are."
+            yield f"Only strata with {name} = {', '.join(map(str, levels))} are compared; all others stay as they are."
     if target.keys().isdisjoint(asked):
         kept = "" if request.outcome in target else f", and its shares of {request.outcome}"
         yield f"Each stratum of {columns} keeps its size{kept}."

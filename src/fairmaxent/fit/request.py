@@ -77,8 +77,7 @@ class Request:
         main=True,
         text="rate",
         label="Equal outcomes",
-        page_help="1: all groups get the good outcome equally often. 0.8: the lowest rate is at least 80 % of the "
-        "highest.",
+        page_help="1: equally often good in all groups. 0.8: the lowest rate is at least 80 % of the highest.",
         slider=(0.05, 1, 0.01),
         help="Smallest ratio allowed between the groups' rates of an outcome. Same syntax as --representation-rate.",
         doc=values.RATES_DOC,
@@ -252,7 +251,7 @@ class Request:
         text="flag",
         label="Rows to share",
         help="Draw rows to share: no copies of real rows, no exact numbers, no values that fewer than 10 rows have, "
-        "no identifiers. This is no guarantee; a privacy budget (--epsilon) is one.",
+        "no identifiers. This is no guarantee; a privacy budget is one.",
         words=lambda request: values.SHARED if request.privacy is None else (),
     )
     random_state: int | None = option(
@@ -290,26 +289,28 @@ class Request:
         for name, choice in {**choices, "means": values.MeansOption}.items():
             if getattr(self, name) is not getattr(Request, name):  # some are None by default
                 check_choice(name, getattr(self, name), choice)
-        share = values.check_share("base_share", self.base_share)
-        self._set(largest_weight=values.checked_largest(self), base_share=share)
+        self._set(base_share=values.check_share("base_share", self.base_share))
+        self._set(largest_weight=values.checked_largest(self))
         for name in ("representation_rate", "statistical_rate"):
             self._set(**{name: values.checked_rates(name, getattr(self, name))})
         if self.means is not None and self.statistical_rate == 1:  # equal rates would leave nothing to move
             self._set(statistical_rate=None)
         check_seed(self.random_state)
         self.kept_names  # noqa: B018 (which refuses what names no columns)
-        values.check_plan("relabel", self.relabel, values.Relabel, values.ParityOption)
-        values.check_plan("estimate", self.estimate, values.Estimate, values.OutputOption)
-        plan = "relabel" if self.relabel is not None else "estimate" if self.estimating is not None else None
-        if plan is not None and self.also_names:
-            raise InputError(Option(plan), " is for a single outcome, but several are named; name one, or leave it out")
+        plans = {"relabel": (values.Relabel, values.ParityOption), "estimate": (values.Estimate, values.OutputOption)}
+        for name, (kind, choice) in plans.items():
+            plan, allowed = getattr(self, name), f"pass one of the choices, {kind.__name__}(…), or None"
+            if not isinstance(plan, str | kind | None):
+                raise InputError(Option(name), f" is {shown(plan)}; {allowed}")
+            if isinstance(plan, str):
+                check_choice(name, plan, choice)
+            if plan is not None and self.also_names:
+                raise InputError(Option(name), " is for a single outcome; name only one, or leave this out")
         self._set(**for_release(self))
         rules = () if self.forbid is None else self.forbid
-        if not isinstance(rules, list | tuple) or not all(isinstance(rule, Mapping) for rule in rules):
-            wanted = "pass a list of combinations, e.g. [{'sex': 'Male'}]"
-            raise ForbiddenError(Option("forbid"), f" is {shown(self.forbid)}; {wanted}")
-        if not all(rules):
-            raise ForbiddenError("an empty combination in ", Option("forbid"), " would forbid every row; remove it")
+        if not isinstance(rules, list | tuple) or not all(isinstance(rule, Mapping) and rule for rule in rules):
+            wanted = "pass a list of combinations, none of them empty, e.g. [{'sex': 'Male'}]"
+            raise ForbiddenError(Option("forbid"), f" is {shown(rules)}; {wanted}")
 
     def _set(self, **checked: object) -> None:
         for name, value in checked.items():
