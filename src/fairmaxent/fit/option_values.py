@@ -224,20 +224,17 @@ def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | 
     domain, result = roles.domain, {}
     for name, wanted in (target or {}).items():
         index = domain.index(name)
-        if not (isinstance(wanted, str) and wanted == FREE):
+        is_free = isinstance(wanted, str) and wanted == FREE and index in (roles.outcome, *roles.others)
+        if not is_free:
             result[index] = None if wanted is None else _read_shares(domain.attribute(name), wanted)
-        elif index not in (roles.outcome, *roles.others):
-            raise TargetError(
-                Option("target", FREE, column=name),
-                f" is for the outcome, {roles.names[0]!r}; leave {name!r} out, and nothing is asked of its shares",
-            )
     return result
 
 
 def _read_shares(attribute: Attribute, wanted: Mapping[object, float] | Free) -> Reals:
     option = Option("target", column=attribute.name)
     if not isinstance(wanted, Mapping):
-        raise TargetError(option, f" is {shown(wanted)}; give each level its share: {{level: share}}")
+        how = f"give each level its share: {{level: share}}; only an outcome can be {FREE!r}"
+        raise TargetError(option, f" is {shown(wanted)}; {how}")
     result = np.zeros(attribute.size)
     for value, probability in wanted.items():
         if not isinstance(probability, Real) or not (probability == 0 or LEAST_SHARE <= probability <= 1):

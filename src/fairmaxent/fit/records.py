@@ -141,10 +141,9 @@ def _unpack_container(
         return {unpack(name, key): unpack(part, item, arrays, f"{within}{name}") for name, part in pairs}
     several = origin is not tuple or options[-1] is ...
     hints = [options[0]] * len(value) if several else options
-    parts = zip(value, hints, range(len(value)), strict=True)
-    return (tuple if origin is tuple else list)(
-        unpack(part, hint, arrays, f"{within}{number}") for part, hint, number in parts
-    )
+    pairs = enumerate(zip(value, hints, strict=True))
+    parts = [unpack(part, hint, arrays, f"{within}{number}") for number, (part, hint) in pairs]
+    return tuple(parts) if origin is tuple else parts
 
 
 @cache
