@@ -1,7 +1,4 @@
-"""Facts: what a careful reader should know about a fit, as data; `certificate` makes sentences of them.
-
-The bounds at the end are what the paper proves of a fit before it is looked at.
-"""
+"""Facts: what a careful reader should know about a fit, and the paper's bounds; `certificate` makes sentences of them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -314,8 +311,7 @@ def _rate_bound(solved: Solved, achieved: Reals) -> dict[str, float]:
     """Theorem 4.5 with its δ, on the worst grouping and favourable outcome.
 
     The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as it is. Otherwise its proof, which
-    bounds a ratio of joint probabilities, is applied to the same numbers divided by the groups' shares, which are
-    rates.
+    bounds a ratio of joint probabilities, is applied to these divided by the groups' shares, that is, to rates.
     """
     request, dual, measure = solved.request, solved.optimum.dual, solved.problem.measure
     tau = None

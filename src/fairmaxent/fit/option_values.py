@@ -213,10 +213,7 @@ def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
 
 
 def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | None]:
-    """Turn the user's ``{column: {level: probability}}`` into one vector per attribute.
-
-    A column set to None keeps the shares that it has in the data; an outcome that is free to move is left out.
-    """
+    """Wanted shares by attribute; None: those that it has in the data. An outcome that is free to move is left out."""
     if not isinstance(target, Mapping | None):
         raise TargetError(
             Option("target"), f" is {shown(target)}; pass the wanted shares by column: {{column: {{level: share}}}}"

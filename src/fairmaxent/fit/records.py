@@ -1,8 +1,7 @@
 """Records in a file, and back: any frozen dataclass, by its annotations, as JSON and arrays in a zip archive.
 
-The archive holds ``header.json``, one ``.npy`` member for each array, and ``SHA256SUMS`` of all of them. Nothing in it
-is trusted: sizes are added up before anything is inflated, nothing is unpickled, a record has exactly the fields of its
-class, and every value is what its annotation says.
+It holds ``header.json``, an ``.npy`` member for each array, and ``SHA256SUMS``. Nothing is trusted: sizes are added up
+before anything is inflated, nothing is unpickled, and records have exactly their fields, of the annotated types.
 """
 
 import hashlib
@@ -40,8 +39,7 @@ _PAIRS = ""  # the key of a mapping whose keys are not texts
 def pack(value: Any, arrays: Arrays | None = None, path: str = "", *, without: Sequence[str] = ()) -> Any:
     """Return JSON from which `unpack` restores a value; arrays and columns are put into ``arrays`` by their path.
 
-    Fields of a record can be left out. What JSON has no word for becomes its text, and a field that may hold anything
-    (a model, say) keeps only a name.
+    What JSON has no word for becomes its text, and a field that may hold anything (a model, say) keeps only a name.
     """
     within = f"{path}." if path else ""
     if is_dataclass(value) and not isinstance(value, type):
