@@ -1,4 +1,4 @@
-"""Facts: what a careful reader should know about a fit, and the paper's bounds; `certificate` makes sentences of them."""
+"""Facts: what a careful reader should know about a fit, with the paper's bounds; `certificate` puts them in words."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
