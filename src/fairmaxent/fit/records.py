@@ -237,6 +237,13 @@ _HEADER, _SUMS = "header.json", "SHA256SUMS"
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal fits give equal bytes
 
 
+def path_of(path: str | PathLike[str]) -> Path:
+    """Refuse what is not a path."""
+    if not isinstance(path, str | PathLike):
+        raise StorageError(f"{cut(repr(path))} is not a path; pass the name of a file, e.g. 'model.fme'")
+    return Path(path)
+
+
 def damaged(path: object, problem: BaseException) -> StorageError:
     """Say that a file cannot be trusted."""
     what = cut(first_line(problem), 200)
@@ -260,7 +267,7 @@ def write_archive(path: str | PathLike[str], record: Record, arrays: Arrays, *, 
             information = zipfile.ZipInfo(name, date_time=_LONG_AGO)
             information.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(information, member)
-    write_whole(Path(path), buffer.getvalue(), readable=readable)
+    write_whole(path_of(path), buffer.getvalue(), readable=readable)
 
 
 def _sums(members: Mapping[str, bytes | bytearray]) -> bytes:
@@ -270,7 +277,7 @@ def _sums(members: Mapping[str, bytes | bytearray]) -> bytes:
 
 def read_archive(name: str | PathLike[str], form: str, max_bytes: int = MOST_BYTES) -> tuple[Record, Arrays]:
     """Read the record, which must name this format, and the arrays of a file; nothing in it is run."""
-    path = Path(name)
+    path = path_of(name)
     if path.exists() and not (path.is_file() or path.is_dir()):  # opening a pipe would wait for somebody to write
         raise StorageError(f"cannot read {path}: it is not an ordinary file; pass a file written by fit.save()")
     try:
