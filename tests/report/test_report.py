@@ -291,14 +291,9 @@ def test_the_papers_configurations_have_a_report():
     report = build_report(fit, data=frame)
     assert "paper" in report.trade_off.skipped
     assert "θ^w, τ = 0.9" in report.wishes[-1]
-    again = run_call(report.call, frame)
-    pd.testing.assert_frame_equal(again, fit.sample(len(frame), random_state=0))
-
-
-def run_call(call: str, frame: pd.DataFrame) -> pd.DataFrame:
     space = {"frame": frame}
-    exec(call, space)
-    return space["rows"]
+    exec(report.call, space)
+    pd.testing.assert_frame_equal(space["rows"], fit.sample(len(frame), random_state=0))
 
 
 def test_every_wish_is_a_sentence():

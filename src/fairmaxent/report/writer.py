@@ -23,7 +23,7 @@ from fairmaxent.errors import DependencyError, StorageError, cut
 from fairmaxent.files.write import write_whole
 from fairmaxent.fit.fit import Fit
 from fairmaxent.plain_text import json_text
-from fairmaxent.raking.certificate import MarginResult, RakingCertificate, few_rows_warnings
+from fairmaxent.raking.certificate import MarginResult, RakingCertificate
 from fairmaxent.raking.raking import Raking
 from fairmaxent.report.first_page import first_page
 from fairmaxent.report.report import Report, build_report
@@ -136,7 +136,7 @@ class RakingReport:
     @property
     def warnings(self) -> list[str]:
         """Levels that rest on too few rows, with options spelled as readers know them."""
-        return [*map(self.source.front_door.text_of, few_rows_warnings(self.certificate.margins))]
+        return [*map(self.source.front_door.text_of, self.certificate.few_rows())]
 
 
 def html_report(report: Report | RakingReport, *, paper: str | None = None) -> str:
