@@ -103,10 +103,8 @@ def _model(report: Report) -> Blocks:
     if estimate is None:  # the first page says how to estimate it
         return
     yield Paragraph(_how_it_was_estimated(report, estimate))
-    rows = tuple(
-        (line.label, line.before.text(3), line.after.text(3), line.meaning)
-        for line in expected_lines(estimate, favourable=report.favourable)
-    )
+    lines = expected_lines(estimate, favourable=report.favourable)
+    rows = tuple((line.label, *line.texts(3), line.meaning) for line in lines)
     yield Table("A model trained on this", ("Expected", "Before", "After", "Meaning"), rows)
     if report.advice is not None:
         yield Note(report.advice)
