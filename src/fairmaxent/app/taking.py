@@ -21,7 +21,6 @@ from fairmaxent.files.write import Staging, write_table
 from fairmaxent.options import python_lines
 from fairmaxent.plain_text import plain_json
 from fairmaxent.progress import Progress
-from fairmaxent.raking.certificate import few_rows_warnings
 from fairmaxent.report.source import Source, reading_lines
 from fairmaxent.report.writer import find_browser
 
@@ -212,7 +211,7 @@ def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress:
             [{"margin": margin.name, **vars(level)} for margin in certificate.margins for level in margin.levels]
         ),
         "summary": certificate.summary(),
-        "notes": [*map(IN_APP.text_of, few_rows_warnings(certificate.margins)), *certificate.notes],
+        "notes": [*map(IN_APP.text_of, certificate.few_rows()), *certificate.notes],
         "command": command,
         "files": _files(dict(zip(paths.values(), ("Margins", "Your rows with weights", "Report"), strict=True))),
     }

@@ -51,26 +51,23 @@ class Verdict:
         return " ".join(self._sentences())
 
     def _sentences(self) -> Iterator[str]:
+        whose = "the decisions of a model trained on" if self.of_decisions else "the outcomes in"
         if self.wanted is None:
             yield "You asked for no statistical rate, so the methods are not ranked."
         elif self.rate is None:
             yield "No method gave a result that can be compared."
         elif self.method is None and self.raw_rate is not None and self.raw_rate >= self.wanted - _SAME:
-            yield f"The raw data are good enough: {self._whose} them have the statistical rate {self.raw_rate:.2f}."
+            yield f"The raw data are good enough: {whose} them have the statistical rate {self.raw_rate:.2f}."
         elif self.method is None:
             raw = "no" if self.raw_rate is None else f"the statistical rate {self.raw_rate:.2f}"
-            yield f"No method beats the raw data: {self._whose} them have {raw}; the best method has {self.rate:.2f}."
+            yield f"No method beats the raw data: {whose} them have {raw}; the best method has {self.rate:.2f}."
         else:
             if not self.is_reached:
                 yield f"No method reaches the statistical rate {self.wanted:.2f}."
             verb = "Choose" if self.is_reached else "The closest is"
             raw = "" if self.raw_rate is None else f"; the raw data: {self.raw_rate:.2f}"
-            yield f"{verb} {self.method!r}: {self._whose} it have the statistical rate {self.rate:.2f}{raw}."
+            yield f"{verb} {self.method!r}: {whose} it have the statistical rate {self.rate:.2f}{raw}."
             yield from self._cost()
-
-    @property
-    def _whose(self) -> str:
-        return "the decisions of a model trained on" if self.of_decisions else "the outcomes in"
 
     def _cost(self) -> Iterator[str]:
         """What the method costs in accuracy."""

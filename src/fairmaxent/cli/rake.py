@@ -16,7 +16,6 @@ from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.levels import cell_text
-from fairmaxent.document.text import table_lines
 from fairmaxent.errors import spelled
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from fairmaxent.raking.certificate import RakingCertificate
     from fairmaxent.raking.raking import Raking
     from fairmaxent.report import Source
-
-_SHOWN = 60  # levels before the rest is counted
 
 
 @dataclass(frozen=True)
@@ -166,26 +163,14 @@ def make_report(raking: Raking, wanted: RakeOptions, staging: Staging, origin: S
 
 def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str]) -> str:
     """Levels with too few rows, the margins before and after, what the weights cost, and what was written."""
-    from fairmaxent.raking.certificate import few_rows_warnings
-
-    rows = [
-        [
-            f"{margin.name} = {level.level}",
-            *map(cell_text, (level.rows, level.before, level.wanted, level.achieved, round(level.effective_rows))),
-        ]
-        for margin in certificate.margins
-        for level in margin.levels
-    ]
-    more = [f"and {len(rows) - _SHOWN:,} more levels; --json shows them all"] if len(rows) > _SHOWN else []
-    table = table_lines(["margin", "rows", "before", "wanted", "after", "effective rows"], rows[:_SHOWN])
     seed = [f"seed of the replicates: {wanted.random_state}"] if wanted.replicates else []
-    warnings = [spelled(warning, as_typed) for warning in few_rows_warnings(certificate.margins)]
+    warnings = [spelled(warning, as_typed) for warning in certificate.few_rows()]
     following = f"use the column {wanted.weight_name!r} as weights in every estimate"
     if wanted.output is None:
         following = "write the weighted table with -o FILE, and a report with --report FILE"
     parts = [
         [f"Warning: {cell_text(warning)}" for warning in warnings],
-        [*table, *more],
+        certificate.table(),
         [*certificate.summary(), *seed],
         [f"Note: {cell_text(note)}" for note in notes],
         [*map(cell_text, wanted.written(certificate.rows))],
