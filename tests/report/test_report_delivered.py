@@ -232,13 +232,9 @@ def test_missing_values_that_are_not_compared_do_not_lower_a_rate():
         report = build_report(fit, data=frame, delivered=sample, trade_off=False)
         for rate in report.rates:
             assert rate.delivered == pytest.approx(expected[rate.kind].min() / expected[rate.kind].max())
-        after = delivered_rates(fit, report_table(fit, sample))
+        after = delivered_rates(fit, rows_table(fit, fit.roles.blocks.pool(fit.domain.encode(sample))))
         assert after["statistical_rate"]["sex"] == pytest.approx(shares.min() / shares.max())
         assert {one.group: one.after for one in report.counting.outcomes}["sex = w"] == pytest.approx(shares["w"])
-
-
-def report_table(fit, sample):
-    return rows_table(fit, fit.roles.blocks.pool(fit.domain.encode(sample)))
 
 
 # ---------------------------------------------------------------- costs: counted by pandas, and said first
