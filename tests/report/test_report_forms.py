@@ -15,7 +15,7 @@ import fairmaxent
 from fairmaxent.document.words import percent
 from fairmaxent.report import Source, build_report, shares, write_report
 from fairmaxent.report.first_page import first_page
-from fairmaxent.report.writer import html_report, json_report, markdown_report
+from reportforms import html_report, json_report, markdown_report
 
 SCRIPT = "<script>alert(1)</script>"
 IMAGE = '"><img src=x onerror=alert(1)>'

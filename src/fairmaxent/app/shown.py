@@ -217,9 +217,9 @@ def _estimate(fit: Fit) -> dict[str, Any] | None:
             {
                 "name": line.label,
                 "meaning": line.meaning,
-                "before": line.before.value,
-                "after": line.after.value,
-                "range": line.after.span,
+                "before": line.values[0],
+                "after": line.values[1],
+                "range": line.ranges[1],
             }
             for line in expected_lines(estimate)
         ],
