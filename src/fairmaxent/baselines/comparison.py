@@ -67,15 +67,11 @@ class Verdict:
             verb = "Choose" if self.is_reached else "The closest is"
             raw = "" if self.raw_rate is None else f"; the raw data: {self.raw_rate:.2f}"
             yield f"{verb} {self.method!r}: {whose} it have the statistical rate {self.rate:.2f}{raw}."
-            yield from self._cost()
-
-    def _cost(self) -> Iterator[str]:
-        """What the method costs in accuracy."""
-        if self.accuracy is not None and self.raw_accuracy is not None:
-            lost = 100 * (self.raw_accuracy - self.accuracy)
-            numbers = f"({self.accuracy:.3f} instead of {self.raw_accuracy:.3f})"
-            cost = f"{abs(lost):.1f} points of accuracy {numbers}"
-            yield "It costs no accuracy." if abs(lost) < 0.05 else f"It {'costs' if lost > 0 else 'gains'} {cost}."
+            if self.accuracy is not None and self.raw_accuracy is not None:
+                lost = 100 * (self.raw_accuracy - self.accuracy)
+                numbers = f"({self.accuracy:.3f} instead of {self.raw_accuracy:.3f})"
+                cost = f"{abs(lost):.1f} points of accuracy {numbers}"
+                yield "It costs no accuracy." if abs(lost) < 0.05 else f"It {'costs' if lost > 0 else 'gains'} {cost}."
 
 
 def verdict(results: Sequence[Compared], request: Request) -> Verdict:
