@@ -213,11 +213,7 @@ def _one_array(native: Any) -> Any:
     return native.combine_chunks() if hasattr(native, "combine_chunks") else native
 
 
-LIBRARIES: dict[str, Callable[[Any, str], NDArray[np.integer]]] = {
-    "pandas": _pandas_ranks,
-    "polars": _polars_ranks,
-    "pyarrow": _pyarrow_ranks,
-}
+LIBRARIES = {"pandas": _pandas_ranks, "polars": _polars_ranks, "pyarrow": _pyarrow_ranks}
 
 # ---------------------------------------------------------------- stored columns
 

@@ -12,7 +12,7 @@ that the noise of measuring the pair is expected to have is subtracted (as in AI
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Protocol
@@ -144,7 +144,13 @@ def choose_edges(
     if missing <= 0:
         return edges, ()
     each = scale_of(pairs_rho / (missing + len(edges)))
-    scores = dict(_scores(counter, expected, list(combinations(blocks, 2)), each))
+    scores: dict[Pair, float] = {}
+    pairs = list(combinations(blocks, 2))
+    for start in range(0, len(pairs), _AT_ONCE):
+        some = pairs[start : start + _AT_ONCE]
+        for pair, table in zip(some, counter.table.tables(some, counter.levels), strict=True):
+            noise = math.sqrt(2 / math.pi) * each * table.size
+            scores[pair] = float(np.abs(table - expected(pair)).sum()) - _ERROR_SHARE * noise
     scale, spent = scale_of(choice_rho / missing), []
     for _ in range(missing):
         open_pairs = [pair for pair in scores if _top(forest, pair[0]) != _top(forest, pair[1])]
@@ -153,14 +159,6 @@ def choose_edges(
         edges.append(chosen)
         spent.append(Spent("noisy maximum", "which pair of columns to measure", len(open_pairs), 1.0, scale))
     return edges, tuple(spent)
-
-
-def _scores(counter: NoisyCounter, expected: Expected, pairs: list[Pair], scale: float) -> Iterator[tuple[Pair, float]]:
-    for start in range(0, len(pairs), _AT_ONCE):
-        some = pairs[start : start + _AT_ONCE]
-        for pair, table in zip(some, counter.table.tables(some, counter.levels), strict=True):
-            noise = math.sqrt(2 / math.pi) * scale * table.size
-            yield pair, float(np.abs(table - expected(pair)).sum()) - _ERROR_SHARE * noise
 
 
 def parents_of(edges: Sequence[Pair], blocks: int) -> list[int]:

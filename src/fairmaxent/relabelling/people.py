@@ -51,13 +51,8 @@ class Profiles:
         merged = Table.compress(codes, (groups, *blocks.levels[1:]))
         cells = merged.inverse * outcomes + outcome
         size = len(merged.codes)
-        return cls(
-            blocks=blocks,
-            codes=merged.codes,
-            counts=tally(cells, counts, size * outcomes).reshape(size, outcomes),
-            profile_of_row=merged.inverse,
-            outcomes=outcome.astype(np.intp),
-        )
+        summed = tally(cells, counts, size * outcomes).reshape(size, outcomes)
+        return cls(blocks, merged.codes, summed, merged.inverse, outcome.astype(np.intp))
 
     @property
     def groups(self) -> NDArray[np.intp]:
