@@ -17,12 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.outcome import Bar, Outcome, Table
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.group_rates import ScoredRows, compared_surpluses
-from fairmaxent.metrics.intervals import (
-    Compared,
-    difference_ends,
-    exact_interval,
-    ratio_ends,
-)
+from fairmaxent.metrics.intervals import Compared, difference_ends, exact_interval, ratio_ends
 
 Array = NDArray[Any]
 

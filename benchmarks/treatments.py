@@ -128,10 +128,7 @@ RAW, REFERENCE, RESAMPLED, GRADIENT = "raw", "kamiran-calders", "kamiran-calders
 WEIGHTS, ROWS = "weights", "rows"  # ours, with every option of debias() at its default
 
 # Rows alone are the same whatever the base.
-BASES = (
-    ("tree", 0.0),
-    *((base, share) for base in ("tree", "product", "uniform") for share in (0.5, 1.0)),
-)
+BASES = (("tree", 0.0), *((base, share) for base in ("tree", "product", "uniform") for share in (0.5, 1.0)))
 
 # One fit, made for boosting or for the rooted tree, whatever is trained on it then; otherwise one for each classifier.
 ONE_STUDENT = "relabel predictions, weights, one student"

@@ -32,9 +32,7 @@ def fit_of(**options):
 
 @pytest.mark.parametrize(
     ("typed", "relabel"),
-    [
-        (["--relabel", "predictions", "--threshold", "0.4"], Relabel(parity="predictions", threshold=0.4)),
-    ],
+    [(["--relabel", "predictions", "--threshold", "0.4"], Relabel(parity="predictions", threshold=0.4))],
     ids=str,
 )
 def test_every_option_means_what_it_means_in_python(typed, relabel, folder, monkeypatch):

@@ -86,11 +86,7 @@ def test_what_reading_showed_is_for_the_user_alone(files):
 
 @pytest.mark.parametrize(
     ("levels", "suffix"),
-    [
-        (["1", "2", "unknown"], "csv"),
-        (["2024-01-01", "2025-01-01", "never"], "xlsx"),
-        (["€ 5", "€ 7", "-"], "csv"),
-    ],
+    [(["1", "2", "unknown"], "csv"), (["2024-01-01", "2025-01-01", "never"], "xlsx"), (["€ 5", "€ 7", "-"], "csv")],
 )
 def test_whether_a_level_is_in_the_file_does_not_decide_how_it_is_read(files, levels, suffix):
     """Without the last level, all cells look like numbers, dates or amounts."""
@@ -134,11 +130,7 @@ def test_a_domain_is_drafted_and_can_be_used(files):
         (["--epsilon", 1, "--domain", "domain.toml"], 2, "spends its budget each time"),
         (["--epsilon", 0, "--domain", "domain.toml", "-o", "new.csv"], 3, "--epsilon is 0.0; it must be a positive"),
         (["--epsilon", 1, "--domain", "domain.toml", "-o", "x.csv", "--like-input"], 2, "--like-input cannot go"),
-        (
-            ["--epsilon", 1, "--domain", "domain.toml", "--report", "r.md", "--evaluate"],
-            2,
-            "judge the drawn",
-        ),
+        (["--epsilon", 1, "--domain", "domain.toml", "--report", "r.md", "--evaluate"], 2, "judge the drawn"),
         (["--delta", "1e-6"], 2, "--delta is for --epsilon; add --epsilon"),
         (
             ["--epsilon", 1, "--domain", "domain.toml", "--mode", "weights", "-o", "x.csv"],

@@ -21,11 +21,7 @@ def table(values, dtype):
     rng = np.random.default_rng(0)
     chosen = [values[at] for at in rng.integers(0, len(values), ROWS)]
     return pl.DataFrame(
-        {
-            "y": rng.choice(["no", "yes"], ROWS),
-            "z": rng.choice(["p", "q"], ROWS),
-            "x": pl.Series(chosen, dtype=dtype),
-        }
+        {"y": rng.choice(["no", "yes"], ROWS), "z": rng.choice(["p", "q"], ROWS), "x": pl.Series(chosen, dtype=dtype)}
     )
 
 

@@ -173,8 +173,7 @@ def many(rows=20_000, seed=2):
 
 
 @pytest.mark.parametrize(
-    ("engine_of", "at_once"),
-    [(pl.DataFrame.lazy, 3000), (lambda frame: duckdb.from_arrow(frame.to_arrow()), 100_000)],
+    ("engine_of", "at_once"), [(pl.DataFrame.lazy, 3000), (lambda frame: duckdb.from_arrow(frame.to_arrow()), 100_000)]
 )
 def test_columns_of_too_many_values_are_thinned(engine_of, at_once, monkeypatch):
     monkeypatch.setattr(engine, "MOST_VALUES", 1000)

@@ -149,9 +149,7 @@ LEVEL_CASES = {
         ("'job' holds 'nrse'", "did you mean 'nurse'", "replace it"),
     ),
     "missing value at probability": Case(
-        probability_of(**starting_with(None, "job")),
-        LevelError,
-        ("'job' had no missing values", "fill them"),
+        probability_of(**starting_with(None, "job")), LevelError, ("'job' had no missing values", "fill them")
     ),
 }
 
@@ -179,9 +177,7 @@ CHOICE_CASES = {
     "unknown groups": Case(asking(groups="joined"), InputError, ("groups is 'joined'", "did you mean 'joint'")),
     **{
         f"base_share = {share!r}": Case(
-            asking(base_share=share),
-            InputError,
-            (f"base_share is {share!r}", "0 (rows only) and 1 (base only)"),
+            asking(base_share=share), InputError, (f"base_share is {share!r}", "0 (rows only) and 1 (base only)")
         )
         for share in (-0.1, float("nan"), "half", True)
     },
@@ -222,9 +218,7 @@ WEIGHT_CASES = {
 
 TARGET_CASES = {
     "target above 1 in sum": Case(
-        asking(target={"sex": {"Female": 0.6, "Male": 0.6}}),
-        TargetError,
-        ("target['sex']", "to 1.2", "Give every"),
+        asking(target={"sex": {"Female": 0.6, "Male": 0.6}}), TargetError, ("target['sex']", "to 1.2", "Give every")
     ),
     "target below 1 in sum": Case(
         asking(target={"job": {"nurse": 0.6}}), TargetError, ("target['job']", "0.6", "not named", "'clerk'")
@@ -269,9 +263,7 @@ FORBID_CASES = {
         ("race = Black, job = nurse, town = Kiel", "3 columns", "state it in pairs"),
     ),
     "a cycle of pairs": Case(
-        asking(forbid=CYCLE),
-        ForbiddenError,
-        ("cycle", "Drop this rule, or join two of the columns"),
+        asking(forbid=CYCLE), ForbiddenError, ("cycle", "Drop this rule, or join two of the columns")
     ),
 }
 

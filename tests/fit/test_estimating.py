@@ -208,12 +208,7 @@ def certificate():
 )
 def test_every_remedy_is_said_where_the_decisions_are_unfair(remedy, rate, words, certificate):
     after = replace(certificate.estimate.after, by_predictions={"z": 0.5})
-    known = replace(
-        certificate.estimate,
-        after=after,
-        remedy=remedy,
-        remedied={} if rate is None else {"z": rate},
-    )
+    known = replace(certificate.estimate, after=after, remedy=remedy, remedied={} if rate is None else {"z": rate})
     (warning,) = warnings_of(replace(certificate, estimate=known))
     assert warning.endswith(words)
 

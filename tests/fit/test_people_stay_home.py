@@ -51,10 +51,7 @@ def leaks(text):
     return [value for value in personal_values() if value in text]
 
 
-LIBRARIES = {
-    "pandas": lambda frame: frame,
-    "lazy": lambda frame: pl.from_pandas(frame).lazy(),
-}
+LIBRARIES = {"pandas": lambda frame: frame, "lazy": lambda frame: pl.from_pandas(frame).lazy()}
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -132,8 +129,7 @@ def run(*args):
 
 
 @pytest.mark.parametrize(
-    ("suffix", "more"),
-    [("csv", []), ("parquet", ["--bins", "8", "--mode", "top-up", "--representation-rate", "1"])],
+    ("suffix", "more"), [("csv", []), ("parquet", ["--bins", "8", "--mode", "top-up", "--representation-rate", "1"])]
 )
 def test_the_command_leaks_nothing(suffix, more, tmp_path):
     data, out = tmp_path / f"data.{suffix}", tmp_path / "fair.csv"

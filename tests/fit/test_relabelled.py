@@ -97,10 +97,7 @@ def test_the_fair_table_holds_exactly(groups, outcomes, option, rate, parity):
         same_shares(shares(whole, ["y"]), shares(frame.assign(n=1.0), ["y"], "n"), 1e-8)  # who has it, not how many
 
 
-@pytest.mark.parametrize(
-    ("groups", "outcomes", "parity"),
-    [((2,), 2, "predictions"), ((2, 2, 2), 3, "probabilities")],
-)
+@pytest.mark.parametrize(("groups", "outcomes", "parity"), [((2,), 2, "predictions"), ((2, 2, 2), 3, "probabilities")])
 def test_nobody_but_the_outcome_changes(groups, outcomes, parity):
     frame = discrete_frame(1, groups, outcomes)
     names = [f"z{i}" for i in range(len(groups))]

@@ -246,10 +246,7 @@ def test_missing_numbers_of_a_fit_are_missing_in_bins():
     frame = pd.DataFrame({"y": rng.choice(["no", "yes"], 400), "z": rng.normal(size=400).round(3)})
     frame.loc[::5, "z"] = np.nan
     fit = fairmaxent.debias(frame, "y", "z", favourable="yes", keep_columns=["z"], random_state=0)
-    for rate in (
-        metrics.representation_rate(fit, "z"),
-        metrics.representation_rate(frame, "z", domain=fit.domain),
-    ):
+    for rate in (metrics.representation_rate(fit, "z"), metrics.representation_rate(frame, "z", domain=fit.domain)):
         assert float(rate) == pytest.approx(fit.certificate.before["representation_rate"]["z"])
         assert [group.group for group in rate.left_out] == [("missing",)]
 

@@ -252,11 +252,7 @@ def rules(start):
 
 
 LIGHT = rules(":root")
-THEMES = {
-    "light": LIGHT,
-    "dark": LIGHT | rules("prefers-color-scheme: dark"),
-    "print": LIGHT | rules("@media print"),
-}
+THEMES = {"light": LIGHT, "dark": LIGHT | rules("prefers-color-scheme: dark"), "print": LIGHT | rules("@media print")}
 
 
 def rgb(colour):

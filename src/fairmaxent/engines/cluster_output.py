@@ -136,14 +136,7 @@ def _write(tilted: TiltedMixture, cells: NDArray[np.intp], seed: int, path: str,
 
 
 def weigh_rows(
-    lazy: Lazy,
-    roles: Roles,
-    log_levels: Reals,
-    *,
-    rules: Sequence[Rule],
-    weight: str | None,
-    scale: float,
-    name: str,
+    lazy: Lazy, roles: Roles, log_levels: Reals, *, rules: Sequence[Rule], weight: str | None, scale: float, name: str
 ) -> Any:
     """Return the Dask frame with a column ``name``: the product of the weights of a row's levels and its design weight.
 
