@@ -298,8 +298,3 @@ class Fitted:
     def fit(self) -> Fit:
         """The fit, with the estimate for what is taken, if there is one."""
         return self.estimates.get(self.output, self.bare)
-
-    @property
-    def estimated(self) -> OutputOption | None:
-        """What the estimate is about; None if there is none for what is taken."""
-        return self.output if self.output in self.estimates else None

@@ -22,7 +22,6 @@ from fairmaxent.options import python_lines
 from fairmaxent.plain_text import plain_json
 from fairmaxent.progress import Progress
 from fairmaxent.raking.certificate import few_rows_warnings
-from fairmaxent.raking.raking import rake
 from fairmaxent.report.source import Source, reading_lines
 from fairmaxent.report.writer import find_browser
 
@@ -43,7 +42,7 @@ def named(fitted: Fitted) -> OutputOptions:
         scenario.wanted,
         output=_WHATS[scenario.wanted.mode][1].join(table.rsplit("-fair", 1)),
         like_input=like_input and not scenario.asked.has("epsilon"),
-        estimate=fitted.estimated,
+        estimate=fitted.output if fitted.output in fitted.estimates else None,
         model=model,
         report=report,
         pdf=f"{os.path.splitext(report)[0]}.pdf" if scenario.pdf else None,
@@ -197,24 +196,14 @@ def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress:
         raise InputError(f"the table has no column {wanted.weight!r}; reload the page")
     source = table.file(in_memory=bool(wanted.replicates))
     progress("raking", 0.1)
-    raking = rake(
-        source.frame,
-        [read_table(paths["margins"]).frame],
-        weight=wanted.weight,
-        bounds=wanted.bounds,
-        relax=wanted.relaxed,
-        replicates=wanted.replicates,
-        random_state=wanted.random_state,
-    )
+    raking = wanted.raked(source.frame, [read_table(paths["margins"]).frame])
     progress("writing", 0.5)
     alike = ["--like-input"] if like_input else []
     words = ["fairmaxent", "rake", table.typed, "--margins", names["margins"], *options.typed, *table.options.typed]
     command = _typed([*words, "-o", names["output"], *alike, "--report", names["report"]])
     with Staging(wanted.targets, force=True) as staging:
-        form = source.form if like_input else None
-        staging.write_table(raking.weigh(source.frame, name=wanted.weight_name), paths["output"], form=form)
-        origin = _origin(table, DomainOptions(), command)
-        make_raking_report(raking, wanted, staging, origin, source)
+        wanted.write(raking.weigh(source.frame, name=wanted.weight_name), source, staging)
+        make_raking_report(raking, wanted, staging, _origin(table, DomainOptions(), command), source)
     certificate = raking.certificate
     return {
         "levels": plain_json(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +22,9 @@ from fairmaxent.files.write import Staging
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fairmaxent.data.domain import Domain
     from fairmaxent.files.reading import TableFile
     from fairmaxent.raking.certificate import RakingCertificate
     from fairmaxent.raking.raking import Raking
@@ -89,11 +92,21 @@ class RakeOptions(FileOptions):
         page_help="The name of the column of weights in the file.",
     )
 
-    @property
-    def relaxed(self) -> str | list[tuple[str, ...]] | None:
-        """The margins that may be missed, as `rake` takes them."""
-        margins = self.relax or []
-        return "all" if ["all"] in margins else [tuple(columns) for columns in margins] or None
+    def raked(self, frame: Any, margins: Sequence[Any], domain: Domain | None = None) -> Raking:
+        """Rake a table to these margins."""
+        from fairmaxent.raking.raking import rake
+
+        relaxed = self.relax or []
+        return rake(
+            frame,
+            margins,
+            weight=self.weight,
+            bounds=self.bounds,
+            relax="all" if ["all"] in relaxed else [tuple(columns) for columns in relaxed] or None,
+            replicates=self.replicates,
+            domain=domain,
+            random_state=self.random_state,
+        )
 
 
 @table_command(
@@ -112,8 +125,6 @@ def rake_command(
     \b
     fairmaxent rake survey.csv --margins known.csv --bounds 0.3,3 -o weighted.csv
     """
-    from fairmaxent.raking.raking import rake
-
     wanted.check_files([data, *wanted.margins])
     if [data, *wanted.margins].count(STANDARD) > 1:
         raise click.UsageError("only one table can be read from stdin; name files for the others")
@@ -127,16 +138,8 @@ def rake_command(
             source = reading.read(data, texts=columns_as.texts) if scanned is None else scanned
             wanted = wanted.in_form(source)
         with bar("raking"):
-            raking = rake(
-                source.frame,
-                [table.frame for table in margins],
-                weight=wanted.weight,
-                bounds=wanted.bounds,
-                relax=wanted.relaxed,
-                replicates=wanted.replicates,
-                domain=columns_as.domain(source.frame, wanted.weight),
-                random_state=wanted.random_state,
-            )
+            domain = columns_as.domain(source.frame, wanted.weight)
+            raking = wanted.raked(source.frame, [table.frame for table in margins], domain)
         notes = [note for table in (source, *margins) for note in table.notes_spelled(as_typed)]
         notes += raking.certificate.notes
         with bar("writing"):

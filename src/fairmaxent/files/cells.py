@@ -11,6 +11,7 @@ from typing import Any
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
+from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut
 from fairmaxent.files.reading import DateOrder, Reading, Remark
 
@@ -104,16 +105,9 @@ def _almost_numbers(present: Any, typed: Typed) -> Iterator[Remark]:
             continue
         if not Domain.infer(present.select(name)).identifiers:  # which are left out, and may name a person
             shown = ", ".join(repr(cut(text)) for text in others)
-            count = rest.null_count() - column.null_count()
-            cells = "1 cell" if count == 1 else f"{count:,} cells"
+            cells = counted(rest.null_count() - column.null_count(), "cell")
             what = f"{name} was read as text because of {shown} in {cells}; if this means missing, set "
             yield (what, Option("missing_text", others[0]))
-
-
-def _first_cell(column: Any) -> str:
-    """The first cell of a column of text that is not missing."""
-    first = column.is_not_null().arg_max()
-    return str(column[first] or "") if first is not None else ""
 
 
 # ---------------------------------------------------------------- plain values
@@ -224,7 +218,7 @@ def _amounts(column: Any, decimals: Sequence[str]) -> _Amounts | None:
 
     All cells must have the same sign of a currency, or none and a separator of thousands in one of them at least.
     """
-    polars, first = load_library("polars"), _FIRST_AMOUNT.fullmatch(_first_cell(column))
+    polars, first = load_library("polars"), _FIRST_AMOUNT.fullmatch(column.first(ignore_nulls=True) or "")
     if first is None:
         return None
     prefix, suffix = re.escape(first["prefix"].strip()), re.escape(first["suffix"].strip())
@@ -297,11 +291,11 @@ def _read_dates(present: Any, typed: Typed, assumed: DateOrder | None) -> None:
     candidates = {name: dates for name in typed.names_of("") if (dates := _dates(present[name])) is not None}
     clear = {name: dates.orders[0] for name, dates in candidates.items() if len(dates.orders) == 1}
     evidence = {order for name, order in clear.items() if candidates[name].mark != "."}
-    why = ""
-    if assumed is None and len(evidence) == 1:
-        assumed, why = evidence.pop(), ", like other dates in the file"
+    why = "" if assumed else ", like other dates or numbers in the file"
     if assumed is None and not evidence and (typed.decimal == "," or typed.names_of("european date")):
-        assumed, why = "dmy", ", like the European numbers or dates in the file"
+        evidence = {"dmy"}
+    if assumed is None and len(evidence) == 1:
+        assumed = evidence.pop()
     for name, dates in candidates.items():
         order, column = clear.get(name, assumed), present[name]
         if order is not None and order in dates.orders:
@@ -323,7 +317,7 @@ def _dates(column: Any) -> _Dates | None:
 
     With points the day comes first; with slashes or hyphens the order must show in a day after the 12th.
     """
-    first = re.fullmatch(_WRITTEN, _first_cell(column))
+    first = re.fullmatch(_WRITTEN, column.first(ignore_nulls=True) or "")
     if first is None or first[2] != first[4]:
         return None
     cells, mark = column.drop_nulls(), re.escape(first[2])

@@ -28,7 +28,6 @@ _FOREIGN = {
     b"\x28\xb5\x2f\xfd": "compressed with zstd; decompress it first: zstd -d",
 }
 STREAM = b"\xff\xff\xff\xff"  # the beginning of an Arrow stream
-_MEANT_FOR = {"sheet": "Excel workbooks", "delimiter": "CSV files", "encoding": "CSV files"}
 _OF_CELLS = frozenset({"skip_lines", "skip_last", "decimal", "date_order", "missing", "columns"})
 
 
@@ -79,9 +78,8 @@ def refuse_options(path: object, reading: Reading, format: str) -> None:
     """Refuse options that do not apply to a file of this format; None or empty was not given."""
     for name in (field.name for field in fields(Reading) if field.name != "input_format"):
         if getattr(reading, name) not in (None, (), []) and name not in FORMATS[format].options:
-            what = _MEANT_FOR.get(name, "CSV files and Excel workbooks")
             option = Option("missing_text" if name == "missing" else name)
-            raise InputError(option, f" is for {what}, and {path} is {format}; leave it out")
+            raise InputError(option, f" is for other files, and {path} is {format}; leave it out")
 
 
 def _format_of(content: bytes, path: str | os.PathLike[str]) -> str:
@@ -151,10 +149,9 @@ def write_to_file(
     schema: Any = None,
     form: TableForm | None = None,
 ) -> tuple[str, ...]:
-    """Write a polars table or lazy frame to an open file, and return what could not be kept.
+    """Write a polars table or lazy frame to an open file, which the user calls ``target``; return what is not kept.
 
-    ``target`` is what the user calls the file; ``schema`` holds the types that a Parquet file declares, if the frame
-    has categories in place of texts; ``form`` is that of a file that was read, for a result in the same form.
+    ``schema`` holds the types that a Parquet file declares, if the frame has categories in place of texts.
     """
     polars, lazy = load_library("polars"), frame.lazy()
     name, compression = output_format(target, format, form)

@@ -20,7 +20,7 @@ from fairmaxent.files.reading import STANDARD, TableForm, reason_of
 Name = str | os.PathLike[str]
 
 _BEGINNING = ".fairmaxent-"  # of the names of temporary files
-# What a file system answers that has no hard links, or no permissions.
+# What a file system answers that has no hard links.
 _UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
 
 # ---------------------------------------------------------------- temporary files
@@ -113,11 +113,10 @@ class _Staged(NamedTuple):
         os.umask(mask)
         mode = (0o777 if self.readable else 0o700) & ~mask & (0o777 if self.is_folder else 0o666)
         allowed = self.target.stat().st_mode & 0o777 if self.target.exists() else mode
-        try:
+        with contextlib.suppress(
+            OSError
+        ):  # some file systems have no permissions; otherwise only the owner can read it
             os.chmod(self.temporary, allowed)
-        except OSError as problem:
-            if problem.errno not in _UNSUPPORTED:
-                raise
         if not self.is_folder:
             with self.temporary.open("rb") as file:
                 os.fsync(file.fileno())
@@ -227,10 +226,7 @@ class Staging:
         return self._staged[Path(target)].temporary
 
     def write_table(self, frame: Any, target: Name, **how: Any) -> tuple[str, ...]:
-        """Write a polars table to its temporary path, or to stdout; a lazy frame goes to a file in pieces.
-
-        The options, and what is returned, are those of `write_to_file`.
-        """
+        """Write a table to its temporary path, or to stdout; options and what is returned are as in `write_to_file`."""
         if target == STANDARD:
             return write_on_stdout(frame, **how)
         with write_errors(target), open_temporary(self.path_for(target)) as file:
@@ -263,10 +259,7 @@ class Staging:
 
 
 def write_whole(path: Path, content: bytes, *, readable: bool = False) -> None:
-    """Write a file completely or not at all, and replace an existing one.
-
-    ``readable``: other users may read it, if the umask allows.
-    """
+    """Write a file completely or not at all, and replace an existing one; ``readable``: also by other users."""
     staging = Staging([path], force=True, readable=[path] if readable else [])
     with staging, write_errors(path), open_temporary(staging.path_for(path)) as file:
         file.write(content)
