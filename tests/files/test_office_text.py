@@ -126,7 +126,7 @@ def test_what_stands_below_the_table_can_be_left_out(last, put):
 def test_sums_and_remarks_below_are_read_with_a_note(last, noted, put):
     table = read_table(put(BODY + last))
     assert len(table.frame) == 5
-    assert [says in note for note in table.notes] == ([True] if says else [])
+    assert ["a sum or a remark" in note for note in table.notes] == [True] * noted
 
 
 def test_empty_rows_at_the_end_are_left_out_with_a_note(put):

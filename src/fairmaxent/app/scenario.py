@@ -240,9 +240,7 @@ class Scenario:
     def request(self) -> Request:
         """Make the request, which refuses what makes no sense; its domain is that which was declared, if one was."""
         if self.declaration is not None and self.columns_as.given:
-            raise InputError(
-                "“Public values of every column” say how columns are read; leave bins, kinds and orders out"
-            )
+            raise InputError("“Public values of every column” say how columns are read; leave out bins, kinds, orders")
         return self.asked.request(self.roles, self.declaration)
 
 

@@ -80,14 +80,16 @@ class Session:
         os.rename(uploaded, target)
         return self._show(OpenedTable(self._next(), target, typed=target.name, title=target.name, is_upload=True))
 
-    def open_demo(self, name: str, title: str) -> Values:
+    def open_demo(self, name: str, titles: Mapping[str, str]) -> Values:
         """Open a table that comes with the package."""
         from fairmaxent import datasets
         from fairmaxent.files.write import write_table
 
+        if name not in titles:
+            raise InputError("there is no such example; reload the page")
         target = self._new_folder() / f"{name}.csv"
         write_table(datasets.load(name, library="polars").frame, target)  # type: ignore[arg-type]
-        return self._show(OpenedTable(self._next(), target, typed=target.name, title=title, can_be_taken=True))
+        return self._show(OpenedTable(self._next(), target, typed=target.name, title=titles[name], can_be_taken=True))
 
     def read_again(self, number: object, values: Mapping[str, Any]) -> Values:
         """Read the same file in another way, e.g. with another separator."""

@@ -1,7 +1,7 @@
 """What Take makes, by the same functions as the command line, and the command and the Python that repeat it."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -65,11 +65,7 @@ def command_text(fitted: Fitted) -> str:
     files = {"--domain": _domain_file(fitted), "--estimate": wanted.estimate, "-o": wanted.output}
     files |= {"--model": wanted.model, "--report": wanted.report, "--pdf": wanted.pdf}
     words += [word for name, value in files.items() if value is not None for word in (name, value)]
-    return _typed([*words, *(["--like-input"] if wanted.like_input else [])])
-
-
-def _typed(words: Sequence[str | None]) -> str:
-    return command_line(words) or _UNTYPABLE
+    return command_line([*words, *(["--like-input"] if wanted.like_input else [])]) or _UNTYPABLE
 
 
 def python_text(fitted: Fitted) -> str:
@@ -200,7 +196,7 @@ def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress:
     progress("writing", 0.5)
     alike = ["--like-input"] if like_input else []
     words = ["fairmaxent", "rake", table.typed, "--margins", names["margins"], *options.typed, *table.options.typed]
-    command = _typed([*words, "-o", names["output"], *alike, "--report", names["report"]])
+    command = command_line([*words, "-o", names["output"], *alike, "--report", names["report"]]) or _UNTYPABLE
     with Staging(wanted.targets, force=True) as staging:
         wanted.write(raking.weigh(source.frame, name=wanted.weight_name), source, staging)
         make_raking_report(raking, wanted, staging, _origin(table, DomainOptions(), command), source)

@@ -64,8 +64,13 @@ def typed_table(
     marks = decimal or ("." if separator == "," else _BOTH)
     typed = _inferred(present, marks)
     if marks == _BOTH and typed.names_of(*_COMMA_NUMBERS):
-        # A comma is the decimal mark, and the point in 1.234 separates thousands, unless an amount says otherwise.
-        decimal = "." if _is_american(present, typed) else ","
+        # A comma is the decimal mark, and the point in 1.234 separates thousands, unless an amount says otherwise, such
+        # as 1,234.50, and no column contradicts it.
+        amounts = filter(None, (_amounts(present[name], _BOTH) for name in typed.names_of("")))
+        is_american = any(amount.is_decisive and amount.decimal == "." for amount in amounts) and all(
+            present[name].str.contains(_COMMA_GROUPS).all() for name in typed.names_of(*_COMMA_NUMBERS)
+        )
+        decimal = "." if is_american else ","
         typed = _inferred(present, "." if decimal == "." else ",.")
     markers = [marker for marker in missing if marker]
     marked = [column for column in stripped if column.is_in(markers).any()]
@@ -161,14 +166,6 @@ def _parsed(column: Any, kind: str) -> Any:
     if kind in _COMMA_NUMBERS:
         text = text.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
     return text.cast(polars.Int64 if kind in ("whole", "thousands") else polars.Float64, strict=False)
-
-
-def _is_american(present: Any, typed: Typed) -> bool:
-    """Whether commas must separate thousands: one amount is written such as 1,234.50, and no column says otherwise."""
-    amounts = (_amounts(present[name], _BOTH) for name in typed.names_of(""))
-    if not any(amount is not None and amount.is_decisive and amount.decimal == "." for amount in amounts):
-        return False
-    return all(present[name].str.contains(_COMMA_GROUPS).all() for name in typed.names_of(*_COMMA_NUMBERS))
 
 
 # ---------------------------------------------------------------- amounts

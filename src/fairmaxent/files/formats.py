@@ -5,7 +5,6 @@ Every file is written completely or not at all: see `files.write`.
 
 import codecs
 import io
-import os
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
@@ -14,7 +13,7 @@ from typing import Any
 
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError, Option, StorageError, did_you_mean, first_line, shown
-from fairmaxent.files.reading import STANDARD, Reading, TableFile, TableForm, read_content
+from fairmaxent.files.reading import STANDARD, Name, Reading, TableFile, TableForm, read_content
 from fairmaxent.plain_text import visible
 
 FileFormat = str  # the name of a format: a key of FORMATS
@@ -53,9 +52,7 @@ def _function(name: str) -> Callable[..., Any]:
 # ---------------------------------------------------------------- reading
 
 
-def read_table(
-    path: str | os.PathLike[str], reading: Reading | None = None, *, texts: Collection[str] = ()
-) -> TableFile:
+def read_table(path: Name, reading: Reading | None = None, *, texts: Collection[str] = ()) -> TableFile:
     """Read a table with polars; ``"-"`` is stdin.
 
     ``texts`` are columns of a CSV or a sheet that stay text, even if all of their cells look like numbers or dates.
@@ -82,7 +79,7 @@ def refuse_options(path: object, reading: Reading, format: str) -> None:
             raise InputError(option, f" is for other files, and {path} is {format}; leave it out")
 
 
-def _format_of(content: bytes, path: str | os.PathLike[str]) -> str:
+def _format_of(content: bytes, path: Name) -> str:
     for magic, what in _FOREIGN.items():
         if content.startswith(magic):
             raise StorageError(f"{path} is {what}")
@@ -98,7 +95,7 @@ def _format_of(content: bytes, path: str | os.PathLike[str]) -> str:
     return SUFFIXES.get(suffix, "csv")
 
 
-def _suffixes_of(path: str | os.PathLike[str]) -> list[str]:
+def _suffixes_of(path: Name) -> list[str]:
     """Return the last two suffixes, the outermost first."""
     return [suffix.lower() for suffix in reversed(Path(path).suffixes[-2:])]
 
@@ -111,9 +108,7 @@ def _check_format(option: str, name: str) -> None:
 # ---------------------------------------------------------------- writing
 
 
-def output_format(
-    path: str | os.PathLike[str], format: str | None = None, form: TableForm | None = None
-) -> tuple[str, str]:
+def output_format(path: Name, format: str | None = None, form: TableForm | None = None) -> tuple[str, str]:
     """Return the format and compression for a file of this name, or refuse the name.
 
     ``form`` is that of the input, if the result is to be written like it.
@@ -141,13 +136,7 @@ def output_format(
 
 
 def write_to_file(
-    frame: Any,
-    file: Any,
-    target: str | os.PathLike[str],
-    *,
-    format: str | None = None,
-    schema: Any = None,
-    form: TableForm | None = None,
+    frame: Any, file: Any, target: Name, *, format: str | None = None, schema: Any = None, form: TableForm | None = None
 ) -> tuple[str, ...]:
     """Write a polars table or lazy frame to an open file, which the user calls ``target``; return what is not kept.
 

@@ -25,6 +25,7 @@ MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """Cells of a CSV or a sheet that stand for a missing value, unless others are named."""
 
 STANDARD = "-"  # stdin or stdout
+Name = str | os.PathLike[str]
 Decimal = Literal[",", "."]
 DateOrder = Literal["dmy", "mdy"]
 Remark = str | tuple[object, ...]  # a sentence, or its parts, some of which are options
@@ -152,7 +153,7 @@ class TableFile:
 # ---------------------------------------------------------------- bytes
 
 
-def read_content(path: str | os.PathLike[str]) -> bytes:
+def read_content(path: Name) -> bytes:
     """Read a file, or stdin for ``"-"``, and decompress it if it is compressed with gzip."""
     content = _raw(path)
     if not content.startswith(_GZIP):
@@ -165,7 +166,7 @@ def read_content(path: str | os.PathLike[str]) -> bytes:
         raise StorageError(f"{path} is a damaged gzip file ({problem}); download or write it again") from problem
 
 
-def _raw(path: str | os.PathLike[str]) -> bytes:
+def _raw(path: Name) -> bytes:
     def check(size: int) -> None:
         need_room(_LEAST_MEMORY * size, "stdin" if path == STANDARD else path)
 
@@ -180,8 +181,6 @@ def _raw(path: str | os.PathLike[str]) -> bytes:
             if stat.S_ISCHR(kind.st_mode) and not file.isatty():
                 raise StorageError(f"{path} is a device, not a file; pass a table")
             return file.read() if stat.S_ISREG(kind.st_mode) else _read_all(file, check)
-    except IsADirectoryError as problem:
-        raise StorageError(f"{path} is a folder; pass one of the files in it") from problem
     except (StorageError, LimitError):
         raise
     except (OSError, ValueError) as problem:

@@ -15,9 +15,7 @@ from typing import IO, Any, NamedTuple, Self
 
 from fairmaxent.errors import InputError, LimitError, Option, StorageError
 from fairmaxent.files.formats import output_format, write_on_stdout, write_to_file
-from fairmaxent.files.reading import STANDARD, TableForm, reason_of
-
-Name = str | os.PathLike[str]
+from fairmaxent.files.reading import STANDARD, Name, TableForm, reason_of
 
 _BEGINNING = ".fairmaxent-"  # of the names of temporary files
 # What a file system answers that has no hard links.
