@@ -139,7 +139,9 @@ def test_lines_that_each_have_another_key(tmp_path, monkeypatch):
 
 def test_a_cell_without_end_is_named(put, monkeypatch):
     monkeypatch.setattr("fairmaxent.files.csv.LONGEST_CELL", 1000)
-    with pytest.raises(LimitError, match=r"line 169: the quotes do not match, or a cell has more than the limit of 1,000"):
+    with pytest.raises(
+        LimitError, match=r"line 169: the quotes do not match, or a cell has more than the limit of 1,000"
+    ):
         read_table(put('a,b,c\n1,"2,3\n' + "4,5,6\n" * 400))
 
 

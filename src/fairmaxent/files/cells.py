@@ -272,45 +272,34 @@ _ORDERS: dict[DateOrder, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class _Dates:
-    """How a column of text may be dates, and which orders of day and month all its cells allow."""
-
-    mark: str
-    time: str  # the pattern of the time of day; empty: none
-    orders: tuple[DateOrder, ...]
-    example: str
-
-
 def _read_dates(present: Any, typed: Typed, assumed: DateOrder | None) -> None:
     """Read the columns of text that hold dates; those that allow both orders follow the others."""
     polars = load_library("polars")
     candidates = {name: dates for name in typed.names_of("") if (dates := _dates(present[name])) is not None}
-    clear = {name: dates.orders[0] for name, dates in candidates.items() if len(dates.orders) == 1}
-    evidence = {order for name, order in clear.items() if candidates[name].mark != "."}
+    clear = {name: orders[0] for name, (_, _, orders) in candidates.items() if len(orders) == 1}
+    evidence = {order for name, order in clear.items() if candidates[name][0] != "."}
     why = "" if assumed else ", like other dates or numbers in the file"
     if assumed is None and not evidence and (typed.decimal == "," or typed.names_of("european date")):
         evidence = {"dmy"}
     if assumed is None and len(evidence) == 1:
         assumed = evidence.pop()
-    for name, dates in candidates.items():
+    for name, (mark, time, orders) in candidates.items():
         order, column = clear.get(name, assumed), present[name]
-        if order is not None and order in dates.orders:
-            pattern, words = (text.format(dates.mark) for text in _ORDERS[order])
-            kind = polars.Datetime("us") if dates.time else polars.Date
-            read = column.str.strptime(kind, pattern + dates.time, strict=False)
+        if order is not None and order in orders:
+            pattern, words = (text.format(mark) for text in _ORDERS[order])
+            read = column.str.strptime(polars.Datetime("us") if time else polars.Date, pattern + time, strict=False)
             if read.null_count() == column.null_count():  # otherwise there is a day such as 31 February
                 typed.columns[name], typed.kinds[name] = read, "dates"
                 typed.remarks.append(f"dates were read as {words}{'' if name in clear else why} ({name})")
                 continue
-        if len(dates.orders) > 1:
-            both = " or ".join(words.format(dates.mark) for _, words in _ORDERS.values())
-            what = f"{name} was read as text, because {dates.example} can be {both}; set "
+        if len(orders) > 1:
+            both = " or ".join(words.format(mark) for _, words in _ORDERS.values())
+            what = f"{name} was read as text, because {column.first(ignore_nulls=True)} can be {both}; set "
             typed.remarks.append((what, Option("date_order", "dmy"), " or ", Option("date_order", "mdy")))
 
 
-def _dates(column: Any) -> _Dates | None:
-    """Return what a column of text can be as dates; None if a cell is none.
+def _dates(column: Any) -> tuple[str, str, tuple[DateOrder, ...]] | None:
+    """Return the mark, the pattern of the time of day (empty: none) and the orders that fit; None if a cell is no date.
 
     With points the day comes first; with slashes or hyphens the order must show in a day after the 12th.
     """
@@ -324,4 +313,4 @@ def _dates(column: Any) -> _Dates | None:
     largest = [int(cells.str.extract(_WRITTEN, group).cast(load_library("polars").Int64).max()) for group in (1, 3)]
     allowed = {"dmy": largest[1] <= _MONTHS, "mdy": largest[0] <= _MONTHS and first[2] != "."}
     orders = tuple(order for order in _ORDERS if allowed[order])
-    return _Dates(first[2], time, orders, str(cells[0])) if orders else None
+    return (first[2], time, orders) if orders else None

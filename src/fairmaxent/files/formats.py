@@ -126,10 +126,8 @@ def output_format(path: Name, format: str | None = None, form: TableForm | None 
     suffix = next((suffix for suffix in suffixes if suffix not in COMPRESSED), "")
     name = format or (SUFFIXES.get(suffix) if suffix else "csv")
     if name is None:
-        compressed = f"for a compressed text file, add {' or '.join(COMPRESSED)}"
-        raise InputError(
-            f"{path}: the format of {suffix!r} is not known; {did_you_mean(suffix, SUFFIXES)}; {compressed}"
-        )
+        what = f"{path}: the format of {suffix!r} is not known; {did_you_mean(suffix, SUFFIXES)}"
+        raise InputError(f"{what}; for a compressed text file, add {' or '.join(COMPRESSED)}")
     if compression != "uncompressed" and not FORMATS[name].is_text:
         raise InputError(f"{path}: {name} files are already compressed; leave out {suffixes[0]!r}")
     return name, compression
