@@ -120,23 +120,18 @@ def stated_means(fit):
     return {mean.group.removeprefix("sex = "): (mean.before, mean.after) for mean in fit.certificate.means}
 
 
-def test_forbidden_rows_do_not_count_in_the_means_that_are_made_equal():
-    frame = salaries(8)
-    frame.loc[frame.job == "b", "salary"] *= 1.5
-    frame.loc[(frame.job == "b") & (frame.sex == "m"), "salary"] += 7
-    rule = {"sex": "m", "job": "b"}
-    fit = fairmaxent.debias(frame, "salary", "sex", means="equal", forbid=[rule], estimate=None, base_share=0.5)
-    weights = fit.weights()
-    assert weights[(frame.sex == "m") & (frame.job == "b")].max() == 0
-    before, after = means_of(frame, 1.0, "sex"), means_of(frame, weights, "sex")
+def test_a_rule_may_forbid_what_no_row_has_but_not_move_the_numbers_inside_bins():
+    frame, rule = salaries(8), {"sex": "m", "job": "b"}
+    with pytest.raises(fairmaxent.InputError, match="cannot be kept together with a rule that rows break"):
+        fairmaxent.debias(frame, "salary", "sex", means="equal", forbid=[rule])
+    kept = frame[(frame.sex == "f") | (frame.job == "a")]
+    fit = fairmaxent.debias(kept, "salary", "sex", means="equal", forbid=[rule], estimate=None, base_share=0.5)
+    before, after = means_of(kept, 1.0, "sex"), means_of(kept, fit.weights(), "sex")
     assert after["f"] == pytest.approx(after["m"], rel=1e-9)
     for sex, stated in stated_means(fit).items():
         assert stated == pytest.approx((before[sex], after[sex]), rel=1e-9)
-    drawn = fit.sample(100_000, random_state=0).groupby("sex").salary.mean()
-    for sex in ("f", "m"):
-        mean = fit.distribution.expectation("salary", given={"sex": sex})
-        assert mean == pytest.approx(after[sex], rel=2e-3)
-        assert drawn[sex] == pytest.approx(mean, rel=0.01)
+    drawn = fit.sample(20_000, random_state=0)
+    assert not ((drawn.sex == "m") & (drawn.job == "b")).any()
 
 
 def test_a_target_of_another_column_would_move_the_numbers_inside_bins():

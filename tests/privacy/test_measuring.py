@@ -13,8 +13,16 @@ from fairmaxent.data.table import Table
 from fairmaxent.privacy import measurements
 from fairmaxent.privacy.budget import Privacy, Spent
 from fairmaxent.privacy.measurements import NoisyCounter, NoisyTable
-from fairmaxent.privacy.model import learn_private_model
-from fairmaxent.privacy.repair import agreeing, column_counts, on_simplex, pair_counts, root_counts, shrunk, three_way
+from fairmaxent.privacy.model import (
+    agreeing,
+    column_counts,
+    learn_private_model,
+    on_simplex,
+    pair_counts,
+    root_counts,
+    shrunk,
+    three_way,
+)
 from quiet import DOMAIN, Seeded, Silence, people
 
 SIZES = (2, 3, 2)

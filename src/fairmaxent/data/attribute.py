@@ -141,11 +141,8 @@ class Attribute:
         positions = self._look_up(values)
         if (positions < 0).any():
             value = values.to_list()[int(np.argmax(positions < 0))]
-            hint = did_you_mean_level(value, self.labels)
-            raise LevelError(
-                f"{self._is_unknown(value)}, nor declared; {hint}; replace it, or add it to the domain",
-                column=self.name,
-            )
+            advice = f"{did_you_mean_level(value, self.labels)}; replace it, or add it to the domain"
+            raise LevelError(f"{self._is_unknown(value)}, nor declared; {advice}", column=self.name)
         return np.searchsorted(self.level_starts, positions, side="right") - 1
 
     def _look_up(self, values: frames.Column) -> NDArray[np.intp]:

@@ -50,8 +50,13 @@ class Declaration:
             _check_levels(name, levels[name])
             if name in edges:
                 raise ColumnError(f"column {name!r} is declared with levels and with edges; keep one of the two")
-        for name in edges:
-            _check_edges(name, edges[name])
+        for name, listed in edges.items():
+            kinds = {_edge_kind(edge) for edge in listed}
+            numbers = np.array([frames.number_of(edge) for edge in listed], dtype=np.float64)
+            ascending = len(listed) > 1 and np.isfinite(numbers).all() and (np.diff(numbers) > 0).all()
+            if not ascending or len(kinds) > 1 or None in kinds:
+                wanted = "at least two numbers or dates in ascending order: the smallest, the limits of the bins, the"
+                raise InputError(f"the edges of column {name!r} are {shown(listed)}; list {wanted} largest")
         names = [missing] if isinstance(missing, str) else missing
         if not _is_listed(names):
             raise InputError(f"missing is {shown(missing)}; list the columns that can have missing values")
@@ -120,15 +125,6 @@ def _check_levels(name: str, values: Sequence[Any]) -> None:
         raise LevelError(f"the levels of column {name!r} include a missing value; name the column in missing instead")
     if len({value_key(value) for value in values}) < len(values):
         raise LevelError(f"the levels of column {name!r} include a value twice; list each once")
-
-
-def _check_edges(name: str, edges: Sequence[Any]) -> None:
-    kinds = {_edge_kind(edge) for edge in edges}
-    numbers = np.array([frames.number_of(edge) for edge in edges], dtype=np.float64)
-    ascending = len(edges) > 1 and np.isfinite(numbers).all() and (np.diff(numbers) > 0).all()
-    if not ascending or len(kinds) > 1 or None in kinds:
-        wanted = "at least two numbers or dates in ascending order: the smallest, the limits of the bins, the largest"
-        raise InputError(f"the edges of column {name!r} are {shown(edges)}; list {wanted}")
 
 
 def _edge_kind(edge: object) -> str | None:

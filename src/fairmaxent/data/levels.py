@@ -1,11 +1,10 @@
 """How the values of a column become levels: bins, rare values, declared orders, and the user's options."""
 
 import datetime
-import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, count, pairwise
 from numbers import Number
 from typing import Any, Literal, get_args
 
@@ -308,6 +307,6 @@ def unique_labels(labels: Sequence[str]) -> tuple[str, ...]:
     """Number repeated labels: missing, missing (2)."""
     seen: dict[str, None] = {}
     for label in labels:
-        numbered = (f"{label} ({number})" for number in itertools.count(2))
-        seen[next(text for text in itertools.chain([label], numbered) if text not in seen)] = None
+        numbered = (f"{label} ({number})" for number in count(2))
+        seen[next(text for text in chain([label], numbered) if text not in seen)] = None
     return tuple(seen)

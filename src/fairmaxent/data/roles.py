@@ -50,10 +50,9 @@ class Roles:
         for name in outcomes:
             if name in protected:
                 raise ColumnError(f"column {name!r} is both the outcome and protected; it can only be one of the two")
-        if len({*outcomes}) != len(outcomes):
-            raise ColumnError(f"an outcome is named twice in {[*outcomes]}; name each once")
-        if len(set(protected)) != len(protected):
-            raise ColumnError(f"a protected column is named twice in {list(protected)}; name each once")
+        for role, names in (("an outcome", outcomes), ("a protected column", protected)):
+            if len(set(names)) != len(names):
+                raise ColumnError(f"{role} is named twice in {[*names]}; name each once")
         for name in within:
             if name in (*outcomes, *protected):
                 role = f" names {name!r}, which is {'the outcome' if name in outcomes else 'protected'}"
@@ -61,8 +60,14 @@ class Roles:
         others = (tuple(domain.index(name) for name in names) for names in (protected, within, also))
         roles = cls(domain, domain.index(outcome), *others)
         for role, names in (("outcome", outcomes), ("protected", protected), ("stratum", within)):
-            for name in names:
-                _check_role(domain.attribute(name), role)
+            for attribute in map(domain.attribute, names):
+                column = f"{role} column {attribute.name!r} has"
+                if attribute.size < 2:
+                    advice = "at least two are needed to compare. Choose another column, or add rows with another level"
+                    raise LevelError(f"{column} a single level ({attribute.labels[0]!r}); {advice}.")
+                if attribute.edges is None and not attribute.is_value_coded:  # its rare levels would be lumped together
+                    advice = "too many to compare group by group. Merge levels beforehand, or raise "
+                    raise LevelError(f"{column} {len(attribute.values)} levels, {advice}", Option("max_levels"), ".")
         sizes = {attribute.name: attribute.size for attribute in roles.attributes}
         if (cells := math.prod(sizes.values())) > LARGEST_ROOT:
             shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
@@ -161,16 +166,6 @@ class Roles:
         if not values:
             raise LevelError(Option("favourable"), " is empty; name an outcome level, or leave it out for every level")
         return tuple(sorted({attribute.exact_level(value) for value in values}))
-
-
-def _check_role(attribute: Attribute, role: str) -> None:
-    """Refuse a column of the root with a single level, or whose rare levels would be lumped together."""
-    if attribute.size < 2:
-        advice = "at least two are needed to compare. Choose another column, or add rows with another level."
-        raise LevelError(f"{role} column {attribute.name!r} has a single level ({attribute.labels[0]!r}); {advice}")
-    if attribute.edges is None and not attribute.is_value_coded:
-        many = f"{len(attribute.values)} levels, too many to compare group by group. Merge levels beforehand, or raise "
-        raise LevelError(f"{role} column {attribute.name!r} has {many}", Option("max_levels"), ".")
 
 
 def read_columns(option: str, names: str | Sequence[str]) -> list[str]:

@@ -6,9 +6,8 @@ sum of its parts: one person stays one person.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
@@ -42,6 +41,7 @@ class GroupCost:
     effective_rows: float  # how many equally weighted rows carry as much information as its fair weights
     most_weight: float  # the largest fair weight of one input row; 1 is the average of all rows
     most_copies: float  # of one input row, expected among as many drawn rows as the data have; see `measure_costs`
+    _: KW_ONLY
     targeted: bool = False  # whether its share follows from shares that the user named
     compared: bool = True  # whether its rates are; missing values mostly are not
 
@@ -94,20 +94,23 @@ def measure_costs(solved: Solved, *, filled: bool) -> Costs:
     Copies are expected draws of an input row itself; a row from the base that happens to equal it comes on top. Input
     rows that are equal share their copies. ``filled``: the fair table needs cells that no row has.
     """
-    problem, distribution = solved.problem, solved.distribution
-    drawn = tilted_rows(distribution.tilted)
+    problem, table = solved.problem, solved.distribution.root_table
+    drawn = tilted_rows(solved.distribution.tilted)
     fair = _fair_weights(solved, drawn, filled=filled)
-    relabelled, size = solved.soft is not None, float(problem.table.size)
-    cells, groups = (spread.scaled(size) for spread in _spreads(problem, fair, relabelled=relabelled))
+    size = float(problem.table.size)
+    cells, groups = (spread.scaled(size) for spread in _spreads(solved, fair))
     share, tilted = (0.0, fair) if drawn is None else drawn
-    cell_copies, group_copies = (
-        spread.scaled(size * share) for spread in _spreads(problem, tilted, relabelled=relabelled)
-    )
+    cell_copies, group_copies = (spread.scaled(size * share) for spread in _spreads(solved, tilted))
+    # The cell in which one person counts most: the first of ties, whatever the last digits say.
+    ties = cells.largest >= cells.largest.max() * (1 - _TIE)
+    worst = tuple(int(level) for level in np.unravel_index(int(np.argmax(ties)), table.shape))
+    columns = problem.roles.grouping_name(range(table.ndim))
+    measured = problem.cells("rows"), problem.data_table, table, *_of_people(cells, cell_copies)
     return Costs(
-        groups=tuple(_group_costs(problem, distribution.root_table, groups, group_copies)),
-        worst_cell=_worst_cell(problem, distribution.root_table, cells, cell_copies),
+        groups=tuple(_group_costs(problem, table, groups, group_copies)),
+        worst_cell=_cost(columns, problem.roles.describe_cell(worst), worst, measured),
         effective_rows=float(groups.over(tuple(range(groups.total.ndim))).effective_rows),
-        changed=tuple(_changed(problem, fair, solved.design_weights)) if relabelled else (),
+        changed=tuple(_changed(problem, fair, solved.design_weights)) if solved.soft is not None else (),
     )
 
 
@@ -130,10 +133,10 @@ def _fair_weights(solved: Solved, drawn: tuple[float, RowWeights] | None, *, fil
     return drawn[1] if drawn is not None and (others or filled) else rows.tilt(np.zeros(blocks.width))
 
 
-def _spreads(problem: Problem, tilted: Tilted, *, relabelled: bool) -> tuple[Spread, Spread]:
+def _spreads(solved: Solved, tilted: Tilted) -> tuple[Spread, Spread]:
     """How weights spread over people: in each cell (y, z) and in each group z, one axis per column."""
-    shape = problem.blocks.shape(0)
-    if not relabelled:
+    problem, shape = solved.problem, solved.roles.blocks.shape(0)
+    if solved.soft is None:
         cells = row_spread(problem.table, tilted).shaped(shape)
         return cells, cells.over((0,))
     parts, rows, (_, groups) = _by_outcome(problem, tilted), problem.counted.collect(), root_shape(problem.blocks)
@@ -145,9 +148,8 @@ def _spreads(problem: Problem, tilted: Tilted, *, relabelled: bool) -> tuple[Spr
 
 def _by_outcome(problem: Problem, tilted: Tilted) -> Reals:
     """(outcomes, distinct rows): the weights of relabelled people with each outcome; the sum is one."""
-    if not isinstance(tilted, TiltedRows):
-        raise TypeError("relabelled rows are in memory")
     profiles = problem.profiles
+    assert isinstance(tilted, TiltedRows)  # relabelled rows are in memory
     weights = tilted.on(profiles.labelled()).reshape(-1, len(profiles.codes))
     shared = weights / np.where(profiles.mass > 0, profiles.mass, 1.0)
     return np.asarray(shared[:, profiles.profile_of_row] * problem.counted.collect().counts)
@@ -179,38 +181,21 @@ def _changed(problem: Problem, tilted: Tilted, design: Reals | None) -> Iterator
 
 def _group_costs(problem: Problem, fair: Reals, weights: Spread, copies: Spread) -> Iterator[GroupCost]:
     """The groups of each grouping that have rows or a share."""
-    rows = problem.cells("rows")
+    rows, tables = problem.cells("rows"), (problem.data_table, fair)
     for columns, axes in problem.measure.of_first_outcome:
         merged = tuple(axis - 1 for axis in range(1, fair.ndim) if axis not in axes)  # groups have no outcome
-        measured = {
-            "rows": group_table(rows, axes).sum(axis=0),
-            "before": group_shares(problem.data_table, axes),
-            "after": group_shares(fair, axes),
-            **_of_people(weights.over(merged), copies.over(merged)),
-        }
+        people, before, after = group_table(rows, axes).sum(axis=0), *(group_shares(t, axes) for t in tables)
+        measured = people, before, after, *_of_people(weights.over(merged), copies.over(merged))
         targeted = any(axis in problem.root_targets for axis in axes)
-        for group in map(tuple, np.argwhere((measured["rows"] > 0) | (measured["after"] > 0)).tolist()):
+        for group in map(tuple, np.argwhere((people > 0) | (after > 0)).tolist()):
             name, compared = problem.roles.describe_group(axes, group), problem.measure.is_compared(axes, group)
             yield _cost(columns, name, group, measured, targeted=targeted, compared=compared)
 
 
-def _worst_cell(problem: Problem, fair: Reals, weights: Spread, copies: Spread) -> GroupCost:
-    """The cell of outcome and protected columns in which one person counts most."""
-    shares = {"rows": problem.cells("rows"), "before": problem.data_table, "after": fair}
-    ties = weights.largest >= weights.largest.max() * (1 - _TIE)  # the first of them, whatever the last digits say
-    cell = tuple(int(level) for level in np.unravel_index(int(np.argmax(ties)), fair.shape))
-    columns, name = problem.roles.grouping_name(range(fair.ndim)), problem.roles.describe_cell(cell)
-    return _cost(columns, name, cell, shares | _of_people(weights, copies))
+def _of_people(weights: Spread, copies: Spread) -> tuple[Reals, ...]:
+    return weights.effective_rows, weights.largest, copies.largest
 
 
-def _of_people(weights: Spread, copies: Spread) -> dict[str, Reals]:
-    return {
-        "effective_rows": weights.effective_rows,
-        "most_weight": weights.largest,
-        "most_copies": copies.largest,
-    }
-
-
-def _cost(columns: str, name: str, cell: tuple[int, ...], measured: Mapping[str, Reals], **flags: bool) -> GroupCost:
-    numbers: dict[str, Any] = {what: float(values[cell]) for what, values in measured.items()}
-    return GroupCost(columns, name, **numbers | {"rows": int(numbers["rows"])}, **flags)
+def _cost(columns: str, name: str, cell: tuple[int, ...], measured: Sequence[Reals], **flags: bool) -> GroupCost:
+    rows, *numbers = (float(values[cell]) for values in measured)
+    return GroupCost(columns, name, int(rows), *numbers, **flags)

@@ -19,17 +19,7 @@ from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.draws import Choice, RandomState, cells_of, check_count, generator
 from fairmaxent.data.roles import read_columns
-from fairmaxent.data.table import (
-    Blocks,
-    Counted,
-    Positions,
-    Reals,
-    Table,
-    effective_rows,
-    grouped_rows,
-    match_rows,
-    tally,
-)
+from fairmaxent.data.table import Blocks, Codes, Counted, Positions, Reals, Table, grouped_rows, match_rows, tally
 from fairmaxent.errors import BASE_SHARE, ColumnError, EvidenceError, InputError
 from fairmaxent.fit.problem import Problem
 from fairmaxent.maxent.features import Features, cell_features
@@ -92,32 +82,20 @@ class Details:
 
     @cached_property
     def cells(self) -> _Grouped:
-        """Input rows by cell of outcome and groups; one that no row of the component comes from counts nothing."""
-        order, weights = self.sources[1].order, np.zeros_like(self.weights)
-        weights[order] = self.weights[order]
+        """Input rows by cell of outcome and groups."""
         cells = self.table.codes[self.table.inverse, 0].astype(np.intp)
-        return _Grouped(*grouped_rows(cells, self.rows.blocks.levels[0]), weights)
+        return _Grouped(*grouped_rows(cells, self.rows.blocks.levels[0]), self.weights)
 
     def totals(self) -> Reals:
         """Weight of the input rows behind each row of the component."""
         of_rows, sources = self.sources
         return np.asarray(sources.totals()[of_rows])
 
-    def given(self, narrowed: Mapping[int, Attribute]) -> Details:
-        """Keep the input rows whose raw values can still be drawn."""
-        weights = self.weights.copy()
-        for index, attribute in narrowed.items():
-            if index in self.positions:
-                weights *= attribute.counts[self.positions[index]] > 0
-        return replace(self, weights=weights)
-
     def fills(self, index: int) -> bool:
         """Whether rows of the base get raw values of this attribute from the real rows of their cell."""
         return self.by_cell and index == self.rows.blocks.members[0][0] and index in self.positions
 
-    def draw(
-        self, places: NDArray[np.intp], roots: NDArray[np.integer], rng: np.random.Generator
-    ) -> dict[int, NDArray[np.intp]]:
+    def draw(self, places: NDArray[np.intp], roots: Codes, rng: np.random.Generator) -> Mapping[int, Codes]:
         """Draw an input row behind each row of the component and return its positions, by attribute; -1 stays -1."""
         copied, (of_rows, sources) = np.flatnonzero(places >= 0), self.sources
         rows = sources.draw(of_rows[places[copied]], rng)
@@ -215,9 +193,8 @@ class Distribution:
         wanted = sorted({self.blocks.block_of(attribute) for attribute in attributes})
         cells = int(np.prod([float(self.blocks.levels[block]) for block in wanted]))
         if cells > LARGEST_MARGINAL:
-            raise InputError(
-                f"this marginal would have {cells:,} cells (at most {LARGEST_MARGINAL:,}); ask for fewer columns"
-            )
+            most = f"at most {LARGEST_MARGINAL:,}"
+            raise InputError(f"this marginal would have {cells:,} cells ({most}); ask for fewer columns")
         members = [attribute for block in wanted for attribute in self.blocks.members[block]]
         table = self.tilted.joint(wanted).reshape([self.blocks.sizes[a] for a in members])
         table = table.sum(axis=tuple(axis for axis, a in enumerate(members) if a not in attributes))
@@ -232,9 +209,8 @@ class Distribution:
         levels = self.joint([self.domain.index(column)])
         present = ~np.isnan(scores)
         if not levels[present].any():
-            raise EvidenceError(
-                f"given this, column {column!r} is always missing, so it has no mean; relax the evidence"
-            )
+            always = f"given this, column {column!r} is always missing"
+            raise EvidenceError(f"{always}, so it has no mean; relax the evidence")
         total = levels[present] @ scores[present] + self._kept_beyond(column, scores)
         return float(total / levels[present].sum())
 
@@ -287,25 +263,16 @@ class Distribution:
         )
         if np.isneginf(narrowed.tilted.log_partition):
             shown = ", ".join(f"{name} = {value!r}" for name, value in given.items())
-            raise EvidenceError(
-                f"given {shown}: this has probability zero under the model, so nothing can be drawn. Relax the "
-                "evidence; with ",
-                BASE_SHARE,
-                " > 0 every combination that is not forbidden is possible.",
-            )
+            none = f"given {shown}: this has probability zero under the model, so nothing can be drawn. Relax the "
+            advice = BASE_SHARE, " > 0 every combination that is not forbidden is possible."
+            raise EvidenceError(f"{none}evidence; with ", *advice)
         return narrowed
 
     def sample(
         self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
     ) -> Any:
-        """Draw ``n`` rows as a frame of the kind, columns and dtypes that the model was fitted on.
-
-        By default the table of outcome and protected columns is filled by quota, so that the drawn rows themselves have
-        the model's rates up to one row per cell, and no cell is favoured; ``iid=True`` draws independently.
-        """
-        count = check_count(n)
-        rng = generator(random_state)
-        source = self.condition(given) if given else self
+        """Draw ``n`` rows by quota, so that they have the model's rates up to one row per cell, or independently."""
+        count, rng, source = check_count(n), generator(random_state), self.condition(given) if given else self
         return source.draw(cells_of(source.root_table, count, rng, independent=iid), rng, spread=not iid)
 
     def draw(self, cells: NDArray[np.intp], rng: np.random.Generator, *, spread: bool) -> Any:
@@ -325,15 +292,15 @@ class Distribution:
         rows = rows_of(self.prior)
         if self.details is None or rows is None:
             return self
-        details = self.details.given(changed)
+        weights = self.details.weights.copy()
+        for index in changed.keys() & self.details.positions.keys():  # keeps rows whose raw values can still be drawn
+            weights *= changed[index].counts[self.details.positions[index]] > 0
+        details = replace(self.details, weights=weights)
         agree = details.totals() / np.maximum(self.details.totals(), np.finfo(float).tiny)
         levels = rows.scores(self.blocks.spread({index: share[index] for index in share if index in details.positions}))
         with np.errstate(divide="ignore", invalid="ignore"):
             log_weights = np.where(agree > 0, rows.log_weights + np.log(agree) - levels, -np.inf)
         return replace(self, details=details, prior=with_rows(self.prior, replace(rows, log_weights=log_weights)))
-
-
-FEW_ROWS = 30  # a cell of outcome and groups with fewer effective rows says too little about what it is like
 
 
 def level_means(blocks: Blocks, rows: Counted) -> Reals:
@@ -368,19 +335,8 @@ def fair_levels(problem: Problem, weighted: Counted, fair: Reals, base: Prior, *
         potentials[roots] = np.log(ratio, out=np.full_like(lent, -np.inf), where=lent > 0)
         levels += lent.sum() * base.tilt(potentials).levels
     levels[roots] = root
-    return (
-        _with_chosen(levels, level_means(blocks, problem.table), blocks, problem.chosen) if problem.chosen else levels
-    )
-
-
-def borrowed_shares(blocks: Blocks, counted: Counted, in_small_cells: float) -> Reals:
-    """How much of p(x | y, z) is to be the base's: all of it in a cell without rows, a given share in one with few.
-
-    Otherwise the few would be taken for what their cell is like, and the other cells be tilted towards them.
-    """
-    total, squares = (counted.tables([(0,)], blocks.levels, of=of)[0] for of in ("counts", "squares"))
-    few = np.nan_to_num(effective_rows(total, squares)) < FEW_ROWS
-    return np.where(total == 0, 1.0, np.where(few, in_small_cells, 0.0))
+    data = level_means(blocks, problem.table) if problem.chosen else levels
+    return _with_chosen(levels, data, blocks, problem.chosen)
 
 
 def asked_of_rows(problem: Problem, weighted: Counted, levels: Reals) -> tuple[Features, Reals]:

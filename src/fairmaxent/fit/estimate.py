@@ -69,9 +69,8 @@ def fold_of_each(people: People, folds: int, *, seed: int) -> NDArray[np.intp]:
     about, and seem to know people whom it has not seen.
     """
     if len(people.size) < 2 * folds:
-        raise InputError(
-            f"{len(people.size)} rows are too few to learn from in {folds} folds; use ", Option("estimate", None)
-        )
+        few = f"{len(people.size)} rows are too few to learn from in {folds} folds; use "
+        raise InputError(few, Option("estimate", None))
     shuffled = np.random.default_rng([_STREAM, seed]).permutation(len(people.size))
     order = np.lexsort((shuffled, people.outcome, people.group))
     fold = np.empty(len(order), dtype=np.intp)
@@ -137,16 +136,10 @@ class Tryout:
         # Of people whose outcome is missing, nobody can say whether a decision about them is right.
         unknown = [level for axis, level in measure.left_out if axis == 0]
         shape = self.data.roles.blocks.shape(0)
-        return Trial(
-            people.outcome,
-            people.group,
-            people.weight * ~np.isin(people.outcome, unknown),
-            runs,
-            measure.favourable,
-            dict(_groupings(measure, shape)),
-            self.request.threshold,
-            math.prod(shape[len(shape) - measure.strata :]),
-        )
+        weight = people.weight * ~np.isin(people.outcome, unknown)
+        compared = measure.favourable, dict(_groupings(measure, shape)), self.request.threshold
+        strata = math.prod(shape[len(shape) - measure.strata :])
+        return Trial(people.outcome, people.group, weight, runs, *compared, strata)
 
     def fair_lesson(self, kept: NDArray[np.bool_], seed: int, *, request: Request, output: OutputOption) -> Lesson:
         """What a student learns from, made by a fit that never saw some people."""
@@ -155,12 +148,8 @@ class Tryout:
             fit = self.refit(rest, request)
             return _weighted_lesson(fit, rest) if output == "weights" else _drawn_lesson(fit, rest, seed)
         except (InfeasibleError, InputError) as problem:
-            raise type(problem)(
-                "the estimate fits the table again without some of its rows, and that failed (",
-                problem,
-                "); use ",
-                Option("estimate", None),
-            ) from problem
+            failed = "the estimate fits the table again without some of its rows, and that failed ("
+            raise type(problem)(failed, problem, "); use ", Option("estimate", None)) from problem
 
 
 def _groupings(measure: Measure, shape: tuple[int, ...]) -> Iterator[tuple[str, Codes]]:

@@ -244,8 +244,9 @@ def _column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
     roles, left_out = problem.roles, dict(problem.measure.left_out)
     before, after = (root_marginals(problem.blocks, table.ravel()) for table in (problem.data_table, achieved))
     single: dict[str, tuple[str, ...]] = {}
-    for name, stratum in problem.single_groups() if problem.measure.strata else ():
-        single[name] = (*single.get(name, ()), roles.describe_group(roles.strata_axes, stratum))
+    for name, groups in problem.group_counts() if problem.measure.strata else ():
+        for stratum in np.argwhere(groups == 1).tolist():
+            single[name] = (*single.get(name, ()), roles.describe_group(roles.strata_axes, stratum))
     return {
         "binned_columns": {column.name: column.labels for column in roles.attributes if column.edges is not None},
         "kept_missing": tuple(
@@ -262,11 +263,12 @@ def _group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
     means: list[GroupMean] = []
     if problem.values is None:
         return ()
+    values = np.nan_to_num(problem.values)
     for name, axes in problem.measure.of_first_outcome:  # the others need not be numbers
         both = []
-        for table, values in ((problem.data_table, problem.values.data), (achieved, problem.values.counted)):
-            compared = np.where(np.isnan(values), 0.0, problem.measure.outcomes_compared(table, axes))
-            size, total = (group_table(compared * value, axes).sum(axis=0) for value in (1.0, np.nan_to_num(values)))
+        for table in (problem.data_table, achieved):
+            compared = np.where(np.isnan(problem.values), 0.0, problem.measure.outcomes_compared(table, axes))
+            size, total = (group_table(compared * value, axes).sum(axis=0) for value in (1.0, values))
             both.append(np.divide(total, size, out=np.full_like(size, np.nan), where=size > 0))
         for group in map(tuple, np.argwhere(np.isfinite(both).all(axis=0)).tolist()):
             before, after = (float(mean[group]) for mean in both)

@@ -12,12 +12,13 @@ from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import shareable
 from fairmaxent.data.draws import generator
 from fairmaxent.data.roles import Reading
+from fairmaxent.data.table import Blocks, Counted, Reals, effective_rows
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.rows import ReadingRequest, read_rows, row_prior
 from fairmaxent.errors import KEEP_COLUMNS, ColumnError, InputError, Option, did_you_mean
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import certify
-from fairmaxent.fit.distribution import Distribution, borrowed_shares, fair_levels
+from fairmaxent.fit.distribution import Distribution, fair_levels
 from fairmaxent.fit.estimate import Tryout, estimate_model, represented
 from fairmaxent.fit.facts import Told
 from fairmaxent.fit.fit import Fit
@@ -32,10 +33,12 @@ from fairmaxent.maxent.priors.bases import build_base, rerooted
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.options import with_options_of
-from fairmaxent.privacy.measurements import Noise, OpenDP
+from fairmaxent.privacy.measurements import OpenDP
 from fairmaxent.privacy.model import PrivateReading, check_visible, learn_private_model, private_reading
 from fairmaxent.privacy.refusals import after_spending, check_declared, check_read, without_values
 from fairmaxent.progress import Progress, silent
+
+_FEW_ROWS = 30  # a cell of outcome and groups with fewer effective rows says too little about what it is like
 
 
 @with_options_of(Request)
@@ -62,32 +65,31 @@ def fit_frame(frame: Any, request: Request) -> Fit:
 
 
 def read_frame(frame: Any, request: Request) -> Reading:
-    """Read the rows of a frame as a request needs them; a private request spends its budget here."""
-    noise: Noise | None = None
+    """Read the rows as a request needs them; a private one spends its budget here, and gets rows drawn anew."""
+    noise, progress = None, request.progress or silent
     if request.privacy is not None:  # refused, if it is not possible, before any row is read
         check_declared(request.domain)
         noise = OpenDP()
     frame, identifiers = _without_rare_values(frame, request) if request.release else (frame, ())
     with nullcontext() if noise is None else without_values():
-        wanted = ReadingRequest(
-            request.outcome,
-            request.protected_names,
-            request.within_names,
-            request.also_names,
-            weight=request.weight,
-            domain=request.domain,
-            detail=request.detail,
-            keep=request.named_columns,
-            progress=request.progress or silent,
-        )
+        roles = request.outcome, request.protected_names, request.within_names, request.also_names
+        wanted = ReadingRequest(*roles, request.weight, request.domain, request.detail, request.named_columns, progress)
         data = read_rows(frame, wanted)
     data = replace(data, left_out=(*identifiers, *data.left_out))
     for name in request.kept_names:
         if name not in data.columns:
-            raise ColumnError(
-                KEEP_COLUMNS, f" names {name!r}, which is not a column; {did_you_mean(name, data.columns)}"
-            )
-    return data if noise is None else _read_privately(data, request, noise)
+            hint = did_you_mean(name, data.columns)
+            raise ColumnError(KEEP_COLUMNS, f" names {name!r}, which is not a column; {hint}")
+    if request.privacy is None:
+        return data
+    assert noise is not None
+    # What is wrong with the request is found before anything is spent; that looks at what was declared, and at no row.
+    rules = Problem.of(request, replace(data, positions=None, design=None)).rules
+    progress("measure", 0.0)
+    model = learn_private_model(data.table, data.roles, request.privacy, rules=rules, noise=noise)
+    with after_spending(request.privacy):
+        check_visible(model, data.roles)
+        return private_reading(data, model, generator(request.random_state))
 
 
 def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, ...]]:
@@ -103,23 +105,9 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
     return shareable(frames.open_frame(frame), named, request.kept_names, request.weight)
 
 
-def _read_privately(data: Reading, request: Request, noise: Noise) -> PrivateReading:
-    """Measure the rows within the budget, and go on with others, drawn from what was measured.
-
-    What is wrong with the request is found before anything is spent; that looks at what was declared, and at no row.
-    """
-    assert request.privacy is not None
-    rules = Problem.of(request, data.roles, data.table, None, None).rules
-    (request.progress or silent)("measure", 0.0)
-    model = learn_private_model(data.table, data.roles, request.privacy, rules=rules, noise=noise)
-    with after_spending(request.privacy):
-        check_visible(model, data.roles)
-        return private_reading(data, model, generator(request.random_state))
-
-
 def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: Labelling = NO_LABELS) -> Fit:
     """Go from rows in codes to a fair distribution: the fair table, weights, prior, target, maximum entropy."""
-    problem = Problem.of(request, data.roles, data.table, data.positions, data.design)
+    problem = Problem.of(request, data)
     fair, labelled, labelling = relabelled_if_asked(problem, request, data, learned, progress)
     progress("base", 0.0)
     roles, blocks, share, root = data.roles, problem.blocks, request.C, fair.table.ravel()
@@ -128,7 +116,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
     if private is None or private.tree is None or labelling.soft is not None:
         base = build_base(request.base, blocks, labelled.counted, weighted, root=root, rules=problem.rules)
         lends = request.base == "tree"  # others have nothing to lend
-        borrowed = borrowed_shares(blocks, labelled.counted, share if lends else 0.0)
+        borrowed = _borrowed_shares(blocks, labelled.counted, share if lends else 0.0)
     else:
         base, borrowed = rerooted(private.tree, root, problem.rules), np.ones(blocks.levels[0])
     levels = fair_levels(labelled, weighted, fair.table, base, borrowed=borrowed)
@@ -164,6 +152,16 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
         privacy=None if private is None else private.ledger,
     )
     return Fit(**vars(solved), certificate=certify(solved, told))
+
+
+def _borrowed_shares(blocks: Blocks, counted: Counted, in_small_cells: float) -> Reals:
+    """How much of p(x | y, z) is to be the base's: all of it in a cell without rows, a given share in one with few.
+
+    Otherwise the few would be taken for what their cell is like, and the other cells be tilted towards them.
+    """
+    total, squares = (counted.tables([(0,)], blocks.levels, of=of)[0] for of in ("counts", "squares"))
+    few = np.nan_to_num(effective_rows(total, squares)) < _FEW_ROWS
+    return np.where(total == 0, 1.0, np.where(few, in_small_cells, 0.0))
 
 
 def refit(fit: Fit, request: Request) -> Fit:
@@ -204,13 +202,6 @@ def _reading(fit: Fit) -> Reading:
     if ledger is not None:
         tree = prior if fit.soft is None and isinstance(prior, Tree) else None
         return PrivateReading(fit.columns, fit.roles, fit.table, None, None, tree=tree, ledger=ledger)
-    return Reading(
-        fit.columns,
-        fit.roles,
-        fit.table,
-        fit.design_weights,
-        fit.weight_column,
-        None if fit.distribution.details is None else fit.distribution.details.positions,
-        weight_scale=fit.weight_scale,
-        left_out=fit.certificate.left_out_columns,
-    )
+    form, details = (fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column), fit.distribution.details
+    positions, left_out = None if details is None else details.positions, fit.certificate.left_out_columns
+    return Reading(*form, positions, weight_scale=fit.weight_scale, left_out=left_out)

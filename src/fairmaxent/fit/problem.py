@@ -14,8 +14,8 @@ from functools import cached_property, partial
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Blocks, Counted, Mask, Positions, Reals, Summed, tally
+from fairmaxent.data.roles import Reading, Roles
+from fairmaxent.data.table import Blocks, Counted, Mask, Reals, Summed, tally
 from fairmaxent.errors import BASE_SHARE, ForbiddenError, InputError, LevelError, Option, TargetError
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.rates import Grouping, Measure, group_table
@@ -32,62 +32,39 @@ from fairmaxent.relabelling.people import Profiles
 HALF_A_ROW = 0.5  # what a cell without rows that must have mass counts as
 
 
-@dataclass(frozen=True, eq=False)
-class CellValues:
-    """v(y, z), one axis per column, NaN for a missing outcome."""
-
-    data: Reals  # of all rows
-    counted: Reals  # of the rows that no rule forbids: those that weights are given to
-
-    @classmethod
-    def of(
-        cls, request: Request, roles: Roles, table: Counted, positions: Positions | None, design: Reals | None
-    ) -> CellValues:
-        """The numbers that cells stand for: those of their level, or the mean of the raw values in a bin."""
-        outcome, shape, asked = roles.attributes[0], roles.blocks.shape(0), Option("means", request.means)
-        if outcome.kind != "numeric":
-            raise InputError(asked, f" needs an outcome of numbers, but {outcome.name!r} is {outcome.kind}")
-        if request.relabelling is not None:
-            raise InputError(asked, " is not available with ", Option("relabel"), "; leave one of the two out")
-        levels = outcome.scores().reshape(-1, *(1,) * (len(shape) - 1))
-        if outcome.is_value_coded:
-            values = np.asarray(np.broadcast_to(levels, shape))
-            return cls(values, values)
-        if positions is None or roles.outcome not in positions:
-            raise InputError(
-                asked,
-                f" needs the exact numbers of {outcome.name!r}, which are only at hand for a table in memory with ",
-                Option("detail", "rows"),
-            )
-        if request.C == 1:
-            raise InputError(
-                asked,
-                f" needs the exact numbers of {outcome.name!r}, but no row is drawn with those of a real one with ",
-                replace(BASE_SHARE, value=1),
-                "; use a lower share",
-            )
-        others = [index for index in read_target(roles, request.target) if index not in roles.root]
-        if others:  # they weigh the rows inside a cell unequally, so that its mean moves
-            raise InputError(
-                asked,
-                f" cannot be kept together with a target of {roles.domain.names[others[0]]!r}, which weighs the "
-                f"numbers inside a bin of {roles.names[0]!r} unequally; leave one of the two out, or give each number "
-                "a level of its own with ",
-                Option("bins"),
-            )
-        rows, numbers = table.collect(), frames.to_numbers(outcome.values)[positions[roles.outcome]]
-        weights = np.ones(len(numbers)) if design is None else design
-        forbidden = break_any(read_rules(roles, request.forbid), rows.codes)[rows.inverse]
-        cells, present = rows.codes[rows.inverse, 0].astype(np.intp), ~np.isnan(numbers)
-
-        def means(weights: Reals) -> Reals:  # of each cell, or of its level if no row of the cell counts
-            totals, sums = (
-                tally(cells[present], (weights * value)[present], roles.blocks.levels[0]).reshape(shape)
-                for value in (1.0, numbers)
-            )
-            return np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), levels)
-
-        return cls(means(weights), means(np.where(forbidden, 0.0, weights)))
+def _cell_values(request: Request, data: Reading) -> Reals:
+    """v(y, z), one axis per column: the number of a level, or the mean of the raw values in a bin; NaN: missing."""
+    roles, positions, asked = data.roles, data.positions, Option("means", request.means)
+    outcome, shape = roles.attributes[0], roles.blocks.shape(0)
+    if outcome.kind != "numeric":
+        raise InputError(asked, f" needs an outcome of numbers, but {outcome.name!r} is {outcome.kind}")
+    if request.relabelling is not None:
+        raise InputError(asked, " is not available with ", Option("relabel"), "; leave one of the two out")
+    levels = outcome.scores().reshape(-1, *(1,) * (len(shape) - 1))
+    if outcome.is_value_coded:
+        return np.asarray(np.broadcast_to(levels, shape))
+    needs = f" needs the exact numbers of {outcome.name!r}, "
+    if positions is None or roles.outcome not in positions:
+        raise InputError(asked, f"{needs}which are only at hand for a table in memory with ", Option("detail", "rows"))
+    if request.C == 1:
+        none = f"{needs}but no row is drawn with those of a real one with "
+        raise InputError(asked, none, replace(BASE_SHARE, value=1), "; use a lower share")
+    rows, chosen, rules = data.table.collect(), read_target(roles, request.target), read_rules(roles, request.forbid)
+    others = [f"a target of {roles.domain.names[index]!r}" for index in chosen if index not in roles.root]
+    broken = [rule.text for rule in rules if rule.others and rule.breaks(rows.codes).any()]
+    for what in (*others, *(f"a rule that rows break ({text})" for text in broken)):  # the mean of a cell would move
+        why = f"which weighs the numbers inside a bin of {outcome.name!r} unequally; leave one of the two out, or give "
+        raise InputError(
+            asked, f" cannot be kept together with {what}, {why}each number a level of its own with ", Option("bins")
+        )
+    numbers = frames.to_numbers(outcome.values)[positions[roles.outcome]]
+    weights = np.ones(len(numbers)) if data.design is None else data.design
+    cells, present = rows.codes[rows.inverse, 0].astype(np.intp), ~np.isnan(numbers)
+    totals, sums = (
+        tally(cells[present], (weights * value)[present], roles.blocks.levels[0]).reshape(shape)
+        for value in (1.0, numbers)
+    )
+    return np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), levels)  # its level's if no row counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,19 +80,17 @@ class Problem:
     chosen: Mapping[int, Reals | None] = field(default_factory=dict)  # the user's marginals, by attribute
     weight_limit: float | None = None  # of a row, as a multiple of the weight that it came with
     free_outcomes: tuple[str, ...] = ()  # whose shares may move
-    values: CellValues | None = None  # the numbers that cells stand for, if their means are to be equal
+    values: Reals | None = None  # the numbers that cells stand for, if their means are to be equal
     relabels: bool = False  # rows change their outcome, rather than how much they count
     may_fill: bool = True  # cells that no row has may get mass
 
     @classmethod
-    def of(
-        cls, request: Request, roles: Roles, table: Counted, positions: Positions | None, design: Reals | None
-    ) -> Problem:
-        """Look up what a request means for these columns and rows, with their raw values and design weights."""
-        groups, relabels = request.groups, request.relabelling is not None
+    def of(cls, request: Request, data: Reading) -> Problem:
+        """Look up what a request means for these columns and rows."""
+        roles, groups, relabels = data.roles, request.groups, request.relabelling is not None
         return cls(
             roles=roles,
-            table=table,
+            table=data.table,
             measure=Measure.of(
                 roles, groups=groups, favourable=request.favourable, missing=request.missing, within=request.within
             ),
@@ -125,7 +100,7 @@ class Problem:
             chosen=read_target(roles, request.target),
             weight_limit=request.largest_weight,
             free_outcomes=tuple(name for name, wanted in (request.target or {}).items() if wanted == FREE),
-            values=None if request.means is None else CellValues.of(request, roles, table, positions, design),
+            values=None if request.means is None else _cell_values(request, data),
             relabels=relabels,
             may_fill=relabels or request.C > 0,
         )
@@ -191,11 +166,9 @@ class Problem:
             wanted[axis] = in_data[axis] if share is None else share
             if axis not in self.roles.strata_axes and np.count_nonzero(wanted[axis]) < 2:
                 column = self.roles.attributes[axis]
-                raise TargetError(
-                    Option("target", column=column.name),
-                    f" leaves a single level, {column.labels[int(np.argmax(wanted[axis]))]!r}; at least two are "
-                    "needed to compare. Use those rows alone, or give another level a share.",
-                )
+                only = f" leaves a single level, {column.labels[int(np.argmax(wanted[axis]))]!r}; at least two are "
+                advice = "needed to compare. Use those rows alone, or give another level a share."
+                raise TargetError(Option("target", column=column.name), f"{only}{advice}")
         return wanted
 
     @property
@@ -265,7 +238,7 @@ class Problem:
             allowed=self.allowed,
             fill=HALF_A_ROW / self.table.size if self.may_fill else 0.0,
             others=tuple(others),
-            values=None if self.values is None else self.values.counted,
+            values=self.values,
         )
 
     @property
@@ -274,12 +247,7 @@ class Problem:
         return reachable_roots(self.blocks, self.rules).reshape(self.blocks.shape(0))
 
     def closest_to(
-        self,
-        table: Reals,
-        wanted: Wanted,
-        *,
-        outcome_shares: Reals | None,
-        targets: Mapping[int, Reals] | None = None,
+        self, table: Reals, wanted: Wanted, *, outcome_shares: Reals | None, targets: Mapping[int, Reals] | None = None
     ) -> FairTable:
         """The closest table to one of outcome, groups and strata, with what is wanted, in every stratum if there are.
 
@@ -303,28 +271,21 @@ class Problem:
             describe_stratum=partial(self.roles.describe_group, strata),
         ).closest()
 
-    def single_groups(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Strata in which a grouping has rows of a single group, so that there is nothing to compare; by its name."""
-        for (name, _), groups in zip(self.measure.of_first_outcome, self._group_counts(), strict=True):
-            yield from ((name, tuple(int(n) for n in stratum)) for stratum in np.argwhere(groups == 1))
-
-    def _group_counts(self) -> Iterator[Reals]:
-        """For each grouping, the number of groups that are compared in each stratum."""
-        for _, axes in self.measure.of_first_outcome:
+    def group_counts(self) -> Iterator[tuple[str, Reals]]:
+        """For each grouping, by name, the number of groups that are compared in each stratum."""
+        for name, axes in self.measure.of_first_outcome:
             compared = self.measure.groups_compared(self.empirical, axes)
             mass = compared.sum(axis=tuple(axis for axis in range(compared.ndim) if axis not in axes)) > 0
-            yield np.asarray(mass.sum(axis=tuple(range(mass.ndim - self.measure.strata))))
+            yield name, np.asarray(mass.sum(axis=tuple(range(mass.ndim - self.measure.strata))))
 
     def _refuse_nothing_to_compare(self) -> None:
-        for grouping, groups in zip(self.groupings, self._group_counts(), strict=True) if self.measure.strata else ():
+        counts = self.group_counts() if self.measure.strata else ()
+        for grouping, (_, groups) in zip(self.groupings, counts, strict=False):
             if not (groups > 1).any():
                 columns, strata = self.roles.grouping_name(grouping), self.roles.grouping_name(self.roles.strata_axes)
-                raise LevelError(
-                    f"no stratum of {strata} that is compared has rows of more than one group of {columns}, so there "
-                    "is nothing to compare; compare within other columns, or leave ",
-                    Option("within"),
-                    " out",
-                )
+                none = f"no stratum of {strata} that is compared has rows of more than one group of {columns}"
+                advice = "so there is nothing to compare; compare within other columns, or leave "
+                raise LevelError(f"{none}, {advice}", Option("within"), " out")
 
     def _refuse_lost_levels(self, counted: Counted) -> None:
         """Refuse rules that leave no row of a group or an outcome, and columns with rows in a single level."""
@@ -336,17 +297,13 @@ class Problem:
         for axis, (column, old, new) in enumerate(zip(compared, before, after, strict=False)):
             lost = np.flatnonzero((old > 0) & (new == 0))
             if len(lost):
-                raise ForbiddenError(
-                    Option("forbid"),
-                    f" leaves no row with {column.name} = {column.labels[lost[0]]}, a level of the outcome or a "
-                    "protected column; take those rows out of the table, or drop the rule",
-                )
+                none = f" leaves no row with {column.name} = {column.labels[lost[0]]}, a level of the outcome or a "
+                advice = "protected column; take those rows out of the table, or drop the rule"
+                raise ForbiddenError(Option("forbid"), f"{none}{advice}")
             if axis in left_out and np.count_nonzero(np.delete(new, left_out[axis])) < 2:
-                raise LevelError(
-                    f"column {column.name!r} has a single level besides missing values, so there is nothing to compare "
-                    "it with; to compare missing values too, use ",
-                    Option("missing", "compare"),
-                )
+                single = f"column {column.name!r} has a single level besides missing values, so there is nothing to "
+                advice = "compare it with; to compare missing values too, use "
+                raise LevelError(f"{single}{advice}", Option("missing", "compare"))
             if np.count_nonzero(new) < 2:
                 raise LevelError(
                     f"all rows with positive weight have the same level of column {column.name!r} "

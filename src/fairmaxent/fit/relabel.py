@@ -18,7 +18,7 @@ from fairmaxent.data.roles import Reading
 from fairmaxent.data.table import Counted, Reals, Table, effective_rows, tally
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.fair_table import FairTable
-from fairmaxent.fairness.rates import group_table, outcome_rates, smallest_over_largest, statistical_pair
+from fairmaxent.fairness.rates import Grouping, group_table, outcome_rates, smallest_over_largest, statistical_pair
 from fairmaxent.fit.option_values import Relabel
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
@@ -112,11 +112,8 @@ def relabelled_if_asked(
 def check_in_memory(option: Option, table: Counted) -> None:
     """Refuse rows that are on the workers of a cluster."""
     if not isinstance(table, Table):
-        raise InputError(
-            option,
-            " needs the distinct rows in memory, but they are on the workers of a cluster; compute() the frame first, "
-            "or close the client",
-        )
+        where = "on the workers of a cluster; compute() the frame first, or close the client"
+        raise InputError(option, f" needs the distinct rows in memory, but they are {where}")
 
 
 def _learn(
@@ -134,12 +131,9 @@ def _learn(
     wanted = np.divide(fair_table, shares, out=np.zeros_like(fair_table), where=shares > 0)
     present = np.flatnonzero((mass > 0) & (shares > 0)[groups])
     if not ((soft[present] > 0) & (wanted.T[groups[present]] > 0)).any(axis=1).all():
-        raise InfeasibleError(
-            Option("forbid"),
-            " and ",
-            Option("target"),
-            " together leave no outcome for some rows; take them out of the table, or change one of the two",
-        )
+        advice = "take them out of the table, or change one of the two"
+        both = Option("forbid"), " and ", Option("target")
+        raise InfeasibleError(*both, f" together leave no outcome for some rows; {advice}")
     handicap = _handicap(problem, plan.threshold)
     if plan.parity == "probabilities":
         return Labelling(soft, tilt(soft, mass, groups, wanted))
@@ -172,13 +166,10 @@ def _handicap(problem: Problem, threshold: float) -> Reals:
     if threshold == 0.5:
         return result
     if outcomes > 2 or len(favourable) != 1:
-        raise InputError(
-            Option("threshold", threshold),
-            f" needs an outcome of two levels and the favourable one named; here {problem.roles.names[0]!r} has "
-            f"{outcomes} levels. Name it with ",
-            Option("favourable"),
-            ", or leave the threshold at 0.5, which predicts the likeliest outcome.",
-        )
+        here = f"here {problem.roles.names[0]!r} has {outcomes} levels. Name it with "
+        needs = f" needs an outcome of two levels and the favourable one named; {here}", Option("favourable")
+        advice = ", or leave the threshold at 0.5, which predicts the likeliest outcome."
+        raise InputError(Option("threshold", threshold), *needs, advice)
     result[favourable[0]] = np.log(threshold / (1 - threshold))
     return result
 
@@ -238,13 +229,9 @@ def with_labels(problem: Problem, labels: Reals) -> Problem:
         return np.asarray((tally(profiles.profile_of_row, per_row, len(labels)) * labels.T).ravel())
 
     # The parts of a row stay one row: squared weights are shared out like the rest, or rows would seem to be gained.
-    table = Table(
-        codes=profiles.labelled(),
-        counts=np.asarray((profiles.mass * labels.T).ravel()),
-        rows=shared(problem.table.collect().rows),
-        squares=shared(problem.counted.collect().squares),
-    )
-    return replace(problem, table=table)
+    rows, squares = shared(problem.table.collect().rows), shared(problem.counted.collect().squares)
+    counts = np.asarray((profiles.mass * labels.T).ravel())
+    return replace(problem, table=Table(profiles.labelled(), counts, rows, squares))
 
 
 # ---------------------------------------------------------------- what the student decides, and how certain that is
@@ -265,9 +252,8 @@ def _decisions(problem: Problem, levelled: Levelled, student: str, plan: Relabel
         )
         sizes = np.nan_to_num(effective_rows(weight.sum(axis=0), squared.sum(axis=0)))
         decided = EffectiveCounts.of_rates(outcome_rates(weight, (1,)), sizes)
-        strata = math.prod(shape[len(shape) - measure.strata :])
-        rates.append(_decided_rate(name, wanted, decided, measure.favourable, strata))
-        shares += _decided_shares(problem, name, grouping, decided)
+        rates.append(_decided_rate(problem, name, wanted, decided))
+        shares.extend(_decided_shares(problem, name, grouping, decided))
     return Decisions(
         student=student,
         blind=plan.blind,
@@ -281,12 +267,10 @@ def _decisions(problem: Problem, levelled: Levelled, student: str, plan: Relabel
     )
 
 
-def _decided_rate(
-    name: str, wanted: float | None, decided: EffectiveCounts, favourable: tuple[int, ...], strata: int
-) -> DecidedRate:
+def _decided_rate(problem: Problem, name: str, wanted: float | None, decided: EffectiveCounts) -> DecidedRate:
     """The worst ratio between two groups of a stratum, over the favourable outcomes that anybody is decided for."""
-    shares = decided.rates
-    levels = [y for y in favourable if (shares[y] > 0).any()]
+    shares, strata = decided.rates, math.prod(problem.blocks.sizes[index] for index in problem.roles.strata)
+    levels = [y for y in problem.measure.favourable if (shares[y] > 0).any()]
     vacuous = not levels or bool(np.nanmin(shares[levels]) >= 1)
     groups = [s + strata * np.flatnonzero(np.isfinite(shares[0, s::strata])) for s in range(strata)]
     compared = [decided[y, of_stratum] for y in levels for of_stratum in groups if len(of_stratum) > 1]
@@ -297,21 +281,14 @@ def _decided_rate(
     return DecidedRate(name, wanted, rate, low, high, vacuous)
 
 
-def _decided_shares(
-    problem: Problem, name: str, grouping: tuple[int, ...], decided: EffectiveCounts
-) -> Iterator[DecidedShare]:
+def _decided_shares(problem: Problem, name: str, axes: Grouping, decided: EffectiveCounts) -> Iterator[DecidedShare]:
     """The favourable decisions about each group that has people."""
-    outcome, shape = problem.roles.attributes[0], [problem.blocks.shape(0)[axis] for axis in grouping]
+    outcome, shape = problem.roles.attributes[0], [problem.blocks.shape(0)[axis] for axis in axes]
     present = np.flatnonzero(np.isfinite(decided.rates[0]))
     for y in problem.measure.favourable:
         low, high = share_interval(decided[y, present], _CONFIDENCE)
         for number, index in enumerate(present):
-            group = [int(level) for level in np.unravel_index(index, shape)]
-            yield DecidedShare(
-                grouping=name,
-                group=problem.roles.describe_group(grouping, group),
-                outcome=f"{outcome.name} = {outcome.labels[y]}",
-                share=float(decided.rates[y, index]),
-                low=float(low[number]),
-                high=float(high[number]),
-            )
+            levels = [int(level) for level in np.unravel_index(index, shape)]
+            group, about = problem.roles.describe_group(axes, levels), f"{outcome.name} = {outcome.labels[y]}"
+            numbers = decided.rates[y, index], low[number], high[number]
+            yield DecidedShare(name, group, about, *map(float, numbers))

@@ -23,6 +23,8 @@ from fairmaxent.fit.request import Request
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy
 from fairmaxent.maxent.priors.mixture import rows_of
 
+_MODE_ROWS = Option("mode", "rows")
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Solved:
@@ -106,19 +108,14 @@ def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str)
     check_weight_name(name, frame.columns)
     outcome = fit.roles.names[0]
     if fit.soft is not None and not fit.roles.attributes[0].is_value_coded:
-        raise InputError(
-            f"outcome {outcome!r} consists of bins, so a relabelled row has no value to show; turn it into levels "
-            "before the fit, or use ",
-            Option("mode", "rows"),
-        )
+        none = f"outcome {outcome!r} consists of bins, so a relabelled row has no value to show; turn it into levels "
+        raise InputError(f"{none}before the fit, or use ", _MODE_ROWS)
     table, blocks = fit.table.collect(), fit.roles.blocks
     distinct_row = match_rows(table.codes, blocks.pool(fit.domain.encode(frame)), blocks.levels)
     if (distinct_row < 0).any():
-        raise InputError(
-            f"row {int(np.argmax(distinct_row < 0))} was not in the fitted table; pass that table, with its rows in "
-            "any order"
-        )
-    raw = read_weights(frame, _weight_name(fit))
+        row = int(np.argmax(distinct_row < 0))
+        raise InputError(f"row {row} was not in the fitted table; pass that table, with its rows in any order")
+    raw = read_weights(frame, fit.request.weight)
     by_row = with_design(weights[distinct_row], None if raw is None else raw / fit.weight_scale)
     like = frame.get_column(outcome)
     if fit.soft is None:
@@ -138,15 +135,12 @@ def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> A
     is a factor that depends on its cell.
     """
     if fit.soft is not None:
-        raise InputError(
-            "a relabelled fit weighs tables in memory only, because each row appears there once per outcome; pass the "
-            "collected table, or use ",
-            Option("mode", "rows"),
-        )
+        why = "because each row appears there once per outcome; pass the collected table, or use "
+        raise InputError(f"a relabelled fit weighs tables in memory only, {why}", _MODE_ROWS)
     for column in fit.columns:
         check_column(lazy, column)
     check_weight_name(name, names_of(lazy))
-    blocks, scale, weight = fit.roles.blocks, fit.weight_scale, _weight_name(fit)
+    blocks, scale, weight = fit.roles.blocks, fit.weight_scale, fit.request.weight
     if weights is not None:
         table = fit.table.collect()
         return join_weights(lazy, fit.domain, blocks, table, weights, weight=weight, scale=scale, name=name)
@@ -167,10 +161,6 @@ def with_design(weights: Reals, design: Reals | None) -> Reals:
     return np.asarray(weights if design is None else (weights.T * design).T)
 
 
-def _weight_name(fit: Solved) -> str | None:
-    return None if fit.weight_column is None else fit.weight_column.name
-
-
 def check_weight_name(name: str, columns: list[str]) -> None:
     """Refuse the name of a column that the table has."""
     if name in columns:
@@ -180,14 +170,9 @@ def check_weight_name(name: str, columns: list[str]) -> None:
 def _refuse_filled_cells(fit: Solved) -> None:
     """Weights cannot fill cells that no row is in."""
     for cell in fit.filled:
-        raise InfeasibleError(
-            f"weights cannot reach the fair table: {fit.roles.describe_cell(cell)} needs a share, but has no rows to "
-            "weigh. Use ",
-            Option("mode", "rows"),
-            " or ",
-            Option("mode", "top-up"),
-            ", or ask for lower rates.",
-        )
+        why = f"{fit.roles.describe_cell(cell)} needs a share, but has no rows to weigh. Use "
+        instead = _MODE_ROWS, " or ", Option("mode", "top-up"), ", or ask for lower rates."
+        raise InfeasibleError(f"weights cannot reach the fair table: {why}", *instead)
 
 
 def rows_alone(fit: Solved) -> Distribution:
@@ -202,15 +187,8 @@ def rows_alone(fit: Solved) -> Distribution:
     try:
         optimum = maximise_entropy(rows, features, target, describe=fit.roles.describe_level)
     except InfeasibleError as problem:
-        raise InfeasibleError(
-            "weights alone cannot meet the target: ",
-            problem,
-            " For this fit use ",
-            Option("mode", "rows"),
-            " or ",
-            Option("mode", "top-up"),
-            ".",
-        ) from problem
+        instead = " For this fit use ", _MODE_ROWS, " or ", Option("mode", "top-up"), "."
+        raise InfeasibleError("weights alone cannot meet the target: ", problem, *instead) from problem
     return Distribution.of(fit.domain, optimum)
 
 
@@ -222,16 +200,12 @@ def missing_rows(fit: Solved) -> NDArray[np.intp]:
     """How many rows each cell lacks, at the smallest total at which no cell has too many."""
     fair = fit.distribution.root_table.ravel()
     old = fit.problem.cells().ravel()
-    instead = (Option("mode", "rows"), " or ", Option("mode", "weights"))
+    instead = _MODE_ROWS, " or ", Option("mode", "weights")
     surplus = np.flatnonzero((old > 0) & (fair <= 0))
     if len(surplus):  # adding other rows does not remove these
         cell = np.unravel_index(int(surplus[0]), fit.distribution.root_table.shape)
-        raise InfeasibleError(
-            f"adding rows cannot meet the fair table: {fit.roles.describe_cell([int(level) for level in cell])} must "
-            "have no share, but has rows. Remove them first, or use ",
-            instead,
-            ".",
-        )
+        why = f"{fit.roles.describe_cell([int(level) for level in cell])} must have no share, but has rows. Remove "
+        raise InfeasibleError(f"adding rows cannot meet the fair table: {why}them first, or use ", *instead, ".")
     average = old.sum() / fit.table.size * fit.weight_scale
     if not 0.2 <= average <= 5:
         raise WeightError(
@@ -245,12 +219,9 @@ def missing_rows(fit: Solved) -> NDArray[np.intp]:
         counts = fair_counts(fair, total, rows)
         if counts is not None:
             return np.asarray((counts - rows).astype(np.intp))
-    raise InfeasibleError(
-        f"meeting the fair table takes at least {more:,} more rows (the limit is {LARGEST_TOP_UP:,}), because a group "
-        "must become far rarer than it is. Use ",
-        instead,
-        ", or change the target.",
-    )
+    takes = f"takes at least {more:,} more rows (the limit is {LARGEST_TOP_UP:,}), because a group must become far "
+    advice = "rarer than it is. Use ", *instead, ", or change the target."
+    raise InfeasibleError(f"meeting the fair table {takes}", *advice)
 
 
 def fair_counts(fair: Reals, total: int, least: Reals) -> Reals | None:

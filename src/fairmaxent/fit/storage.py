@@ -20,7 +20,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.columns import Arrays, Record
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.limits import masses, sound
-from fairmaxent.data.roles import Roles
+from fairmaxent.data.roles import Reading, Roles
 from fairmaxent.data.table import Blocks, Mask, Positions, Reals, Table, match_rows, row_keys
 from fairmaxent.errors import DependencyError, StorageError, shown
 from fairmaxent.fairness.weights import reweigh
@@ -141,7 +141,7 @@ def _restored(stored: _Model) -> Solved:
     _check_table(stored, roles.blocks)
     table, design, blocks, share = stored.table, stored.design_weights, roles.blocks, request.C
     positions = _restored_positions(stored, blocks)
-    problem = Problem.of(request, roles, table, positions, design)
+    problem = Problem.of(request, Reading(stored.columns, roles, table, design, stored.weight_column, positions))
     target = masses(stored.target, blocks.width)
     weighted = reweigh(_relabelled(stored, problem).counted, target[blocks.slices[0]])
     features = cell_features(blocks, problem.moment_scores, target)

@@ -18,7 +18,7 @@ from fairmaxent.data.draws import check_count
 from fairmaxent.data.table import Mask, Reals, Table, effective_rows, tally
 from fairmaxent.engines.rows import in_memory
 from fairmaxent.errors import InfeasibleError, InputError, Option
-from fairmaxent.fairness.rates import Grouping, by_stratum, group_shares, group_table, outcome_rates
+from fairmaxent.fairness.rates import by_stratum, group_shares, group_table, outcome_rates
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
@@ -90,20 +90,15 @@ def measure_uncertainty(fit: Solved, *, replicates: int, confidence: float, rng:
     check_confidence(confidence)
     count, fewest = check_count(replicates), int(np.ceil(2 / (1 - confidence)))
     if count < fewest:
-        raise InputError(
-            Option("replicates", replicates),
-            f" is too few for a confidence of {confidence}; use {fewest} or more, 200 is usual",
-        )
+        few = f" is too few for a confidence of {confidence}; use {fewest} or more, 200 is usual"
+        raise InputError(Option("replicates", replicates), few)
     if not isinstance(fit.request, Request):
         raise InputError("uncertainty() is available for fits made by debias(), not for the paper's own configurations")
     plan, problem = fit.request.relabelling, fit.problem
     if plan is not None and plan.parity == "predictions":
-        raise InputError(
-            "uncertainty() is not available with ",
-            Option("relabel", "predictions"),
-            ", because every replicate would have to train its models again; the certificate has intervals of what "
-            "they decide",
-        )
+        why = ", because every replicate would have to train its models again; the certificate has intervals of what "
+        asked = Option("relabel", "predictions")
+        raise InputError("uncertainty() is not available with ", asked, f"{why}they decide")
     cells = _cells(problem)
     before, after = [], []
     for masses in _replicated_masses(cells, problem, count, rng):
@@ -122,7 +117,7 @@ def measure_uncertainty(fit: Solved, *, replicates: int, confidence: float, rng:
     tail = (1 - confidence) / 2
     old, new = np.stack([problem.data_table, *before]), np.stack([fit.distribution.root_table, *after])
     seen = np.any([*old, *new], axis=0)  # the same cells in both, as they are read side by side
-    spans = [_Replicated(problem, tables, seen, tail).spans() for tables in (old, new)]
+    spans = [_spans(problem, tables, seen, tail) for tables in (old, new)]
     return Uncertainty(spans[0], spans[1], confidence, replicates=len(after), infeasible=count - len(after))
 
 
@@ -163,79 +158,53 @@ def _replicated_masses(cells: Table, problem: Problem, count: int, rng: np.rando
         yield scale * rng.gamma(rows + more)
 
 
-@dataclass(frozen=True, eq=False)
-class _Replicated:
-    """A table first, its replicates behind it, along the first axis; and which quantiles to take."""
+def _spans(problem: Problem, tables: Reals, seen: Mask, tail: float) -> TableSpans:
+    """Intervals of a table, given with its replicates behind it along the first axis; of cells, those to show."""
+    roles, measure = problem.roles, problem.measure
+    outcomes, groups, representation, statistical = {}, {}, {}, {}
 
-    problem: Problem
-    tables: Reals
-    seen: Mask  # cells to show
-    tail: float
-
-    def quantiles(self, values: Reals) -> Reals:
-        """Of what comes after the first of the values."""
-        return np.asarray(np.quantile(values[1:], [self.tail, 1 - self.tail], axis=0, method="weibull"))
-
-    def span(self, values: Reals) -> Span:
-        low, high = self.quantiles(values)
+    def span(values: Reals) -> Span:
+        low, high = _quantiles(values, tail)
         return Span(float(values[0]), float(low), float(high))
 
-    def spans(self) -> TableSpans:
-        roles, measure = self.problem.roles, self.problem.measure
-        by_name = list(zip(measure.names, measure.groupings, strict=True))
-        outcomes, groups = {}, {}
-        for axis in (0, *roles.other_axes):
-            shares = np.stack([group_table(np.swapaxes(table, 0, axis), ()) for table in self.tables])
-            for level, label in enumerate(roles.attributes[axis].labels):
-                outcomes[f"{roles.names[axis]} = {label}"] = self.span(shares[:, level])
-        for axes in measure.groupings:
-            shares = np.stack([group_shares(table, axes) for table in self.tables])
-            for group in np.ndindex(shares.shape[1:]):
-                groups[roles.describe_group(axes, group)] = self.span(shares[(..., *group)])
-        return TableSpans(
-            cells={
-                roles.describe_cell(cell): self.span(self.tables[(..., *cell)])
-                for cell in np.ndindex(self.seen.shape)
-                if self.seen[cell]
-            },
-            outcomes=outcomes,
-            groups=groups,
-            representation_rate={name: self._smallest_ratio(self._shares(axes)) for name, axes in by_name},
-            statistical_rate={name: self._smallest_ratio(self._rates(axes)) for name, axes in by_name},
-        )
-
-    def _shares(self, grouping: Grouping) -> list[Reals]:
-        """Shares of the groups that are compared, stratum by stratum."""
-        measure = self.problem.measure
-        compared = (group_shares(measure.groups_compared(table, grouping), grouping) for table in self.tables)
-        shares = np.stack([by_stratum(groups, measure.strata) for groups in compared])
-        return [shares[:, stratum, groups] for stratum, groups in enumerate(shares[0] > 0)]
-
-    def _rates(self, grouping: Grouping) -> list[Reals]:
-        """Rates of each favourable outcome in the groups that are compared, stratum by stratum."""
-        measure = self.problem.measure
-        by_group = (outcome_rates(measure.outcomes_compared(table, grouping), grouping) for table in self.tables)
+    for axis in (0, *roles.other_axes):
+        shares = np.stack([group_table(np.swapaxes(table, 0, axis), ()) for table in tables])
+        for level, label in enumerate(roles.attributes[axis].labels):
+            outcomes[f"{roles.names[axis]} = {label}"] = span(shares[:, level])
+    for name, axes in zip(measure.names, measure.groupings, strict=True):
+        shares = np.stack([group_shares(table, axes) for table in tables])
+        for group in np.ndindex(shares.shape[1:]):
+            groups[roles.describe_group(axes, group)] = span(shares[(..., *group)])
+        compared = (group_shares(measure.groups_compared(table, axes), axes) for table in tables)
+        shares = np.stack([by_stratum(table, measure.strata) for table in compared])
+        by_group = (outcome_rates(measure.outcomes_compared(table, axes), axes) for table in tables)
         rates = np.stack([by_stratum(table, measure.strata, first=1) for table in by_group])
-        compared = np.asarray(np.isfinite(rates).all(axis=(0, 1)))
-        return [
-            rates[:, outcome, stratum, groups]
-            for outcome in measure.favourable_of(grouping)
-            for stratum, groups in enumerate(compared)
-        ]
+        strata = list(enumerate(np.asarray(np.isfinite(rates).all(axis=(0, 1)))))
+        of_outcomes = [rates[:, y, stratum, kept] for y in measure.favourable_of(axes) for stratum, kept in strata]
+        representation[name] = _smallest_ratio([shares[:, n, kept] for n, kept in enumerate(shares[0] > 0)], tail)
+        statistical[name] = _smallest_ratio(of_outcomes, tail)
+    cells = {roles.describe_cell(cell): span(tables[(..., *cell)]) for cell in np.ndindex(seen.shape) if seen[cell]}
+    return TableSpans(cells, outcomes, groups, representation, statistical)
 
-    def _smallest_ratio(self, comparisons: list[Reals]) -> Span:
-        """Interval of the smallest ratio between groups: the smallest lower and the smallest upper end of all pairs.
 
-        The pair that looks worst is partly the unluckiest one, so quantiles of the smallest ratio itself would be too
-        low. Of many groups, those of the lowest and the highest rates are compared.
-        """
-        value, low, high = 1.0, 1.0, 1.0
-        for rates in comparisons:
-            order = np.argsort(rates[0])
-            few, many = rates[:, order[:_PAIRED], None], rates[:, None, order[-_PAIRED:]]
-            different = order[:_PAIRED, None] != order[None, -_PAIRED:]
-            ratios = np.divide(few, many, out=np.ones((len(rates), *different.shape)), where=many > 0)[:, different]
-            if ratios.size:
-                lows, highs = self.quantiles(ratios)
-                value, low, high = min(value, ratios[0].min()), min(low, lows.min()), min(high, highs.min())
-        return Span(float(value), float(min(low, value)), float(max(high, value)))
+def _quantiles(values: Reals, tail: float) -> Reals:
+    """Of what comes after the first of the values."""
+    return np.asarray(np.quantile(values[1:], [tail, 1 - tail], axis=0, method="weibull"))
+
+
+def _smallest_ratio(comparisons: list[Reals], tail: float) -> Span:
+    """Interval of the smallest ratio between groups: the smallest lower and the smallest upper end of all pairs.
+
+    The pair that looks worst is partly the unluckiest one, so quantiles of the smallest ratio itself would be too low.
+    Of many groups, those of the lowest and the highest rates are compared.
+    """
+    value, low, high = 1.0, 1.0, 1.0
+    for rates in comparisons:
+        order = np.argsort(rates[0])
+        few, many = rates[:, order[:_PAIRED], None], rates[:, None, order[-_PAIRED:]]
+        different = order[:_PAIRED, None] != order[None, -_PAIRED:]
+        ratios = np.divide(few, many, out=np.ones((len(rates), *different.shape)), where=many > 0)[:, different]
+        if ratios.size:
+            lows, highs = _quantiles(ratios, tail)
+            value, low, high = min(value, ratios[0].min()), min(low, lows.min()), min(high, highs.min())
+    return Span(float(value), float(min(low, value)), float(max(high, value)))

@@ -21,7 +21,7 @@ import numpy as np
 
 from fairmaxent.data.table import Counted, Reals
 from fairmaxent.errors import DependencyError, InputError
-from fairmaxent.privacy.budget import Mechanism, Spent
+from fairmaxent.privacy.budget import Spent
 
 
 class Noise(Protocol):
@@ -29,18 +29,27 @@ class Noise(Protocol):
 
     def counts(self, table: Reals, scale: float) -> Reals:
         """Whole counts with noise of this standard deviation."""
-        ...
 
     def choice(self, scores: Reals, scale: float) -> int:
         """The position of a score, each with probability ∝ e^{score/scale}."""
-        ...
 
 
 class OpenDP:
     """Noise from the library OpenDP."""
 
     def __init__(self) -> None:
-        self._dp = _load()
+        try:  # module by module: its prelude also imports everything that it can work with
+            import opendp.domains
+            import opendp.measurements
+            import opendp.measures
+            import opendp.metrics
+            import opendp.mod
+        except ImportError as error:
+            raise DependencyError(
+                "a private fit needs opendp, which is not installed; pip install 'fairmaxent[private]'"
+            ) from error
+        opendp.mod.enable_features("contrib")
+        self._dp: Any = opendp
 
     def counts(self, table: Reals, scale: float) -> Reals:
         """Whole counts with discrete Gaussian noise."""
@@ -69,21 +78,6 @@ def _check_cost(stated: float, scale: float) -> None:
     """Refuse a library that accounts for its noise in another way than the ledger does."""
     if not math.isclose(stated, 1 / (2 * scale**2), rel_tol=1e-9):
         raise InputError(f"OpenDP charges {stated:.6g} for noise of scale {scale:.6g}, and the ledger another amount")
-
-
-def _load() -> Any:
-    try:  # module by module: its prelude also imports everything that it can work with
-        import opendp.domains
-        import opendp.measurements
-        import opendp.measures
-        import opendp.metrics
-        import opendp.mod
-    except ImportError as error:
-        raise DependencyError(
-            "a private fit needs opendp, which is not installed; pip install 'fairmaxent[private]'"
-        ) from error
-    opendp.mod.enable_features("contrib")
-    return opendp
 
 
 # Shares of the budget, chosen on public tables (Adult, German credit, COMPAS; see benchmarks/privacy.py): the table of
@@ -122,13 +116,11 @@ class NoisyCounter:
         shares = np.array([float(math.prod(self.levels[block] for block in blocks)) ** _POWER for blocks in wanted])
         scales = [scale_of(rho * share) for share in shares / shares.sum()]
         tables = self.table.tables(wanted, self.levels)
+        names = (" × ".join(self.names[block] for block in blocks) for blocks in wanted)
         return [
-            NoisyTable(self.noise.counts(table, scale), self._look("discrete Gaussian", blocks, table.size, scale))
-            for table, blocks, scale in zip(tables, wanted, scales, strict=True)
+            NoisyTable(self.noise.counts(table, scale), Spent("discrete Gaussian", name, table.size, 1.0, scale))
+            for table, name, scale in zip(tables, names, scales, strict=True)
         ]
-
-    def _look(self, mechanism: Mechanism, blocks: tuple[int, ...], cells: int, scale: float) -> Spent:
-        return Spent(mechanism, " × ".join(self.names[block] for block in blocks), cells, 1.0, scale)
 
 
 Pair = tuple[int, int]

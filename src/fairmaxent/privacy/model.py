@@ -1,7 +1,8 @@
 """The private model: a rooted tree made of noisy tables only, and the rows drawn from it.
 
-p(root)·Π P(child | root, parent), like the tree of a fit without privacy. Each conditional table is the maximum-entropy
-one that agrees with three noisy tables: root × parent, root × child and parent × child.
+p(root)·Π P(child | root, parent), like the tree of a fit without privacy. Noisy counts may be negative and contradict
+each other, so they are repaired first. Each conditional table is then the maximum-entropy one that agrees with three
+noisy tables: root × parent, root × child and parent × child.
 
 A fit measures, relabels, estimates and reports by looking at rows. Once these are drawn from the private model instead
 of being anybody's, all of that is arithmetic on what was paid for, and reveals nothing more.
@@ -22,7 +23,107 @@ from fairmaxent.maxent.forbidden import Rule, needed_edges
 from fairmaxent.maxent.priors.tree import Tree, refuse_large_tables
 from fairmaxent.privacy.budget import Ledger, Privacy
 from fairmaxent.privacy.measurements import SHARES, Noise, NoisyCounter, NoisyTable, Pair, choose_edges, parents_of
-from fairmaxent.privacy.repair import column_counts, pair_counts, root_counts, three_way
+
+# What every possible cell has, in rows: too little to be drawn, but enough to be possible.
+FLOOR = 1e-6
+_ROUNDS = 100
+_CLOSE = 1e-7  # of the total, at which margins agree
+_STEPS = 20  # groups of cells of similar size that are shrunk alike
+
+
+def on_simplex(counts: Reals, total: Reals | float) -> Reals:
+    """The closest counts (least squares), along the last axis, that are not negative and have these totals.
+
+    Max(counts − θ, 0) for the θ that gives the total, found among the sorted counts (Held, Wolfe and Crowder 1974).
+    """
+    wanted = np.broadcast_to(np.asarray(total, dtype=np.float64), counts.shape[:-1])[..., None]
+    falling = -np.sort(-counts, axis=-1)
+    excess = (np.cumsum(falling, axis=-1) - wanted) / np.arange(1, counts.shape[-1] + 1)
+    kept = np.maximum(np.count_nonzero(falling > excess, axis=-1) - 1, 0)
+    return np.asarray(np.maximum(counts - np.take_along_axis(excess, kept[..., None], axis=-1), 0.0))
+
+
+def root_counts(root: NoisyTable, with_columns: Sequence[NoisyTable]) -> Reals:
+    """Rows of each level of the root, from its own table and from those that it shares with a column.
+
+    Each is weighted by the inverse of its variance; a sum over k levels has k times the variance of one cell.
+    """
+    estimates = [root.counts, *(table.counts.sum(axis=1) for table in with_columns)]
+    variances = [root.variance, *(table.counts.shape[1] * table.variance for table in with_columns)]
+    weights = 1 / np.array(variances)
+    best = np.asarray(np.tensordot(weights, np.stack(estimates), axes=1) / weights.sum())
+    return on_simplex(best, max(float(best.sum()), 1.0)) + FLOOR
+
+
+def column_counts(root: Reals, alone: NoisyTable, given_root: NoisyTable) -> tuple[Reals, Reals]:
+    """Rows of each level of a column, alone and with each level of the root, that agree with each other and the root.
+
+    Least squares: where the two tables disagree about a level, the cells take their part of the difference, by their
+    variances. The rows of each root level are shrunk to those of the whole column as far as noise explains how they
+    differ.
+    """
+    cells, roots = given_root.counts, len(root)
+    share = given_root.variance / (roots * given_root.variance + alone.variance)
+    cells = cells + share * (alone.counts - cells.sum(axis=0))
+    column = on_simplex(cells.sum(axis=0), root.sum()) + FLOOR
+    expected = np.outer(root, column / column.sum())
+    variance = given_root.variance - share * given_root.variance  # of a cell, once both tables are combined
+    rows = [shrunk(row, towards, variance) for row, towards in zip(cells, expected, strict=True)]
+    return column, agreeing(on_simplex(np.stack(rows), root) + FLOOR, root, column)
+
+
+def pair_counts(pair: NoisyTable, expected: Reals, first: Reals, second: Reals) -> Reals:
+    """Rows of each pair of levels of two columns, with their counts as margins.
+
+    Cells are shrunk to what the root already says of the pair (``expected``), as far as noise explains how they differ;
+    this is decided for cells of similar size together.
+    """
+    counts, towards = pair.counts.ravel(), expected.ravel()
+    result = np.empty_like(counts)
+    for cells in np.array_split(np.argsort(towards, kind="stable"), _STEPS):
+        result[cells] = shrunk(counts[cells], towards[cells], pair.variance)
+    return agreeing(np.maximum(result, 0.0).reshape(expected.shape) + FLOOR, first, second)
+
+
+def shrunk(counts: Reals, towards: Reals, variance: float) -> Reals:
+    """Empirical Bayes: differences that are no larger than the noise are noise (James and Stein)."""
+    difference = counts - towards
+    signal = max(float(np.mean(difference**2)) - variance, 0.0) if counts.size else 0.0
+    return np.asarray(towards + difference * (signal / (signal + variance)))
+
+
+def agreeing(table: Reals, first: Reals, second: Reals) -> Reals:
+    """The table with these margins that is closest to a positive one (iterative proportional fitting)."""
+    second = second * (first.sum() / second.sum())
+    for _ in range(_ROUNDS):
+        table = table * _factor(second, table.sum(axis=0))[None, :]
+        rows = table.sum(axis=1)
+        table = table * _factor(first, rows)[:, None]
+        if np.abs(rows - first).max() <= _CLOSE * first.sum():
+            break
+    return table
+
+
+def three_way(with_parent: Reals, with_child: Reals, pair: Reals) -> Reals:
+    """P(child | root, parent): the maximum-entropy table with the margins root × parent, root × child, parent × child.
+
+    Iterative proportional fitting; the margins are counts of rows that agree with each other.
+    """
+    given_root = with_child / with_child.sum(axis=1, keepdims=True)
+    table = with_parent[:, :, None] * given_root[:, None, :]
+    for _ in range(_ROUNDS):
+        table = table * _factor(pair, table.sum(axis=0))[None, :, :]
+        children = table.sum(axis=1)
+        table = table * _factor(with_child, children)[:, None, :]
+        table = table * _factor(with_parent, table.sum(axis=2))[:, :, None]
+        if np.abs(children - with_child).max() <= _CLOSE * with_child.sum():
+            break
+    return np.asarray(table / table.sum(axis=2, keepdims=True))
+
+
+def _factor(wanted: Reals, reached: Reals) -> Reals:
+    return np.divide(wanted, reached, out=np.ones_like(reached), where=reached > 0)
+
 
 _PUBLIC = (
     "the names and order of the columns",
@@ -53,9 +154,8 @@ def learn_private_model(
     columns = range(1, len(blocks.levels))
     # What a table of few columns has no use for goes to the other measurements.
     shares = np.array(SHARES) * [1, *[len(columns) > 0] * 2, *[len(columns) > 1] * 2]
-    rho_root, rho_columns, rho_both, rho_choice, rho_pairs = (
-        privacy.rho * (1 - 1e-12) * shares / shares.sum()
-    ).tolist()
+    rhos = (privacy.rho * (1 - 1e-12) * shares / shares.sum()).tolist()
+    rho_root, rho_columns, rho_both, rho_choice, rho_pairs = rhos
     (root_alone,) = counter.measure([(0,)], rho_root)
     alone = counter.measure([(block,) for block in columns], rho_columns)
     given_root = counter.measure([(0, block) for block in columns], rho_both)
@@ -68,15 +168,10 @@ def learn_private_model(
     pairs = dict(zip(edges, counter.measure(edges, rho_pairs), strict=True))
     parents = parents_of(edges, len(blocks.levels))
     tables = [noisy.conditional(block, parent, pairs) for block, parent in zip(columns, parents, strict=True)]
-    before, after = (
-        [measured.spent for measured in some] for some in ((root_alone, *alone, *given_root), pairs.values())
-    )
-    spent = (*before, *choices, *after)
-    return PrivateModel(
-        rows=max(1, round(float(root.sum()))),
-        tree=Tree.of(blocks, parents, root / root.sum(), tables),
-        ledger=Ledger(privacy, spent, _PUBLIC),
-    )
+    before, after = (root_alone, *alone, *given_root), pairs.values()
+    spent = (*(measured.spent for measured in before), *choices, *(measured.spent for measured in after))
+    tree = Tree.of(blocks, parents, root / root.sum(), tables)
+    return PrivateModel(max(1, round(float(root.sum()))), tree, Ledger(privacy, spent, _PUBLIC))
 
 
 def check_visible(model: PrivateModel, roles: Roles) -> None:
@@ -129,20 +224,10 @@ class PrivateReading(Reading):
 
 
 def private_reading(data: Reading, model: PrivateModel, rng: np.random.Generator) -> PrivateReading:
-    """Replace the rows of a table by as many drawn from the private model, about; nothing else of the rows is kept."""
-    return PrivateReading(
-        columns=data.columns,
-        roles=data.roles,
-        table=drawn_table(model, rng),
-        design=None,
-        weight_column=None,
-        tree=model.tree,
-        ledger=model.ledger,
-    )
+    """Replace the rows of a table by as many drawn from the private model, about; nothing else of the rows is kept.
 
-
-def drawn_table(model: PrivateModel, rng: np.random.Generator) -> Table:
-    """Draw the rows of a model: by quota and evenly, so that their tables are close to those of the model."""
+    They are drawn by quota and evenly, so that their tables are close to those of the model.
+    """
     blocks, drawn = model.tree.blocks, min(model.rows, MOST_DRAWN)
     tilted = model.tree.tilt(np.zeros(blocks.width))
     cells = shuffled_cells(quota(tilted.root.reshape(blocks.shape(0)), drawn, rng), rng)
@@ -150,4 +235,5 @@ def drawn_table(model: PrivateModel, rng: np.random.Generator) -> Table:
     table = Table.compress(np.asfortranarray(codes), blocks.levels)
     each, rest = divmod(model.rows, drawn)
     rows = tally(table.inverse, each + (np.arange(drawn) < rest).astype(np.float64), table.distinct)
-    return replace(table, counts=rows, rows=rows, squares=rows, places=None)
+    drawn_table = replace(table, counts=rows, rows=rows, squares=rows, places=None)
+    return PrivateReading(data.columns, data.roles, drawn_table, None, None, tree=model.tree, ledger=model.ledger)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from fairmaxent.data.table import Reals, effective_rows, tally
 from fairmaxent.relabelling.labellers import Labeller, Predict, checked, cross_fit
-from fairmaxent.relabelling.people import Inputs, People, one_by_one, pooled_labels
+from fairmaxent.relabelling.people import People, one_by_one, pooled_labels
 from fairmaxent.relabelling.soft_labels import FLOOR, correction, level, shift, tilt_offsets
 
 ROUNDS = 6  # of each way
@@ -75,9 +75,7 @@ class Rehearsal:
 
     taught: People
     soft: Reals  # (profiles, outcomes)
-    asked: Inputs
-    weight: Reals
-    group: NDArray[np.intp]
+    asked: People
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,36 +110,27 @@ def rehearse(people: People, labeller: Labeller, finish: Callable[[Reals], Reals
     for held in some.deal(folds, seed=_SEED).T:
         taught, asked = some.only(some.size - held), some.only(held)
         soft = finish(pooled_labels(taught, cross_fit(labeller, taught, folds=FOLDS)))
-        result.append(Rehearsal(taught, soft, asked.inputs, asked.weight, asked.group))
+        result.append(Rehearsal(taught, soft, asked))
     return result
 
 
 def close_loop(people: People, soft: Reals, rehearsals: list[Rehearsal], student: Labeller, wish: Wish) -> Levelled:
     """Find the labels from which the student's decisions come closest to the wish."""
-    start = tilt_offsets(soft, people.profiles.mass, people.profiles.groups, wish.wanted)
+    offsets = tilt_offsets(soft, people.profiles.mass, people.profiles.groups, wish.wanted)
     trials = _Trials(rehearsals, _at_most(people, _MOST), soft, student, wish)
     attempts: list[Attempt] = []
     for keeps_means in (True, False):
-        attempts += _approach(start, trials, keeps_means=keeps_means)
+        for _ in range(ROUNDS):
+            attempts.append(trials.attempt(offsets, keeps_means=keeps_means))
+            if attempts[-1].shortfall.within(_ENOUGH):
+                break
+            offsets = offsets + _corrections(attempts[-1], wish)
         best = min(attempts, key=_merit)
         if best.shortfall.within(_SMALL):
             break
-        start = best.offsets
+        offsets = best.offsets
     labels = moved_labels(people, soft, wish, best.offsets, keeps_means=best.keeps_means)
     return Levelled(labels, best, len(attempts), len(rehearsals))
-
-
-def _approach(start: Reals, trials: _Trials, *, keeps_means: bool) -> list[Attempt]:
-    """Try, correct, and try again."""
-    attempts: list[Attempt] = []
-    offsets = start
-    for _ in range(ROUNDS):
-        attempt = trials.attempt(offsets, keeps_means=keeps_means)
-        attempts.append(attempt)
-        if attempt.shortfall.within(_ENOUGH):
-            break
-        offsets = offsets + _corrections(attempt, trials.wish)
-    return attempts
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,11 +148,10 @@ class _Trials:
         chances, taught = [], []
         for fold in self.rehearsals:
             predict = self._train(fold.taught, fold.soft, offsets, keeps_means=keeps_means)
-            chances.append(predict(fold.asked))
+            chances.append(predict(fold.asked.inputs))
             taught.append(self._among(predict, fold.taught))
-        weight, group = (
-            np.concatenate([getattr(fold, name) for fold in self.rehearsals]) for name in ("weight", "group")
-        )
+        weight = np.concatenate([fold.asked.weight for fold in self.rehearsals])
+        group = np.concatenate([fold.asked.group for fold in self.rehearsals])
         scores = self._scores(np.concatenate(chances))
         rehearsed = self._decided(scores, weight, group)
         everybody = self._train(self.people, self.soft, offsets, keeps_means=keeps_means)

@@ -37,7 +37,6 @@ class Labeller(Protocol):
 
         The weights are about 1 per person, so that a penalty is as strong as it would be on the rows themselves.
         """
-        ...
 
 
 def choose_labeller(roles: Roles, model: Any = None, *, blind: bool = False) -> Labeller:

@@ -88,7 +88,20 @@ def correction(scores: Reals, share: Reals, wanted: Reals) -> Reals:
     With two outcomes this is a quantile. With more it is the dual of an optimal assignment to outcomes, which is
     approached through the means of steeper and steeper softmaxes; each of these is a convex problem.
     """
-    offsets = _match_shares(scores, share, wanted)
+    if len(wanted) == 2:
+        offsets = np.array([0.0, -_quantile(scores[:, 1] - scores[:, 0], share, wanted[1])])
+        return np.asarray(offsets - offsets.mean())
+    offsets = np.zeros(len(wanted))
+    for slope in _SHARPER:
+        try:
+            steeper = _match_mean(_Means(slope * (scores + offsets), share, wanted))
+        except InfeasibleError:  # profiles cannot be split: the last slope came as near as possible
+            break
+        offsets = offsets + steeper.offsets / slope
+    none = wanted <= 0  # outcomes that nobody should get have the largest offset with which they lead nowhere
+    lead = np.max((scores + offsets)[:, ~none], axis=1)
+    caps = np.min(lead[:, None] - scores, axis=0) - _MARGIN
+    offsets = np.where(none, np.where(np.isfinite(caps), caps, 0.0), offsets)
     return np.asarray(offsets - offsets.mean())
 
 
@@ -198,22 +211,6 @@ def _newton_step(means: _Means, point: _DualPoint) -> _DualPoint | None:
 
 
 # ---------------------------------------------------------------- decisions
-
-
-def _match_shares(scores: Reals, share: Reals, wanted: Reals) -> Reals:
-    if len(wanted) == 2:
-        return np.array([0.0, -_quantile(scores[:, 1] - scores[:, 0], share, wanted[1])])
-    offsets = np.zeros(len(wanted))
-    for slope in _SHARPER:
-        try:
-            steeper = _match_mean(_Means(slope * (scores + offsets), share, wanted))
-        except InfeasibleError:  # profiles cannot be split: the last slope came as near as possible
-            break
-        offsets = offsets + steeper.offsets / slope
-    none = wanted <= 0  # outcomes that nobody should get have the largest offset with which they lead nowhere
-    lead = np.max((scores + offsets)[:, ~none], axis=1)
-    caps = np.min(lead[:, None] - scores, axis=0) - _MARGIN
-    return np.where(none, np.where(np.isfinite(caps), caps, 0.0), offsets)
 
 
 def _quantile(scores: Reals, share: Reals, above: float) -> float:
