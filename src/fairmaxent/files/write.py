@@ -18,7 +18,7 @@ from fairmaxent.files.formats import output_format, write_on_stdout, write_to_fi
 from fairmaxent.files.reading import STANDARD, Name, TableForm, reason_of
 
 _BEGINNING = ".fairmaxent-"  # of the names of temporary files
-# What a file system answers that has no hard links.
+# What a file system answers that has no hard links, or no permissions.
 _UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
 
 # ---------------------------------------------------------------- temporary files
@@ -111,10 +111,11 @@ class _Staged(NamedTuple):
         os.umask(mask)
         mode = (0o777 if self.readable else 0o700) & ~mask & (0o777 if self.is_folder else 0o666)
         allowed = self.target.stat().st_mode & 0o777 if self.target.exists() else mode
-        with contextlib.suppress(
-            OSError
-        ):  # some file systems have no permissions; otherwise only the owner can read it
+        try:
             os.chmod(self.temporary, allowed)
+        except OSError as problem:
+            if problem.errno not in _UNSUPPORTED:
+                raise
         if not self.is_folder:
             with self.temporary.open("rb") as file:
                 os.fsync(file.fileno())
