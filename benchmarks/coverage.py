@@ -156,7 +156,7 @@ def _representation(cell: Cell, runs: int, rng: np.random.Generator) -> Simulate
     rows = np.clip(rows, 1, total - 1)  # a group without rows is unknown, and not compared
     sums = np.stack([rows, total - rows], axis=-1)[:, np.newaxis].astype(float)
     weights = np.array(cell.weights)
-    counts = WeightSums(weights * sums, weights**2 * sums, sums).groups_against_others()[..., 0, :]
+    counts = WeightSums(weights * sums, weights**2 * sums, sums).against_others(axis=-1)[..., 0, :]
     truth = share * weights[0] / ((1 - share) * weights[1])
     among = counts[..., [0]]
     low, high = (end[:, 0] / (1 - end[:, 0]) for end in exact_interval(among, CONFIDENCE))
@@ -225,7 +225,7 @@ def _draw(cell: Cell, runs: int, rng: np.random.Generator) -> EffectiveCounts:
 def _counts_of(positives: Array, rows: Array, weights: tuple[float, float]) -> EffectiveCounts:
     sums = np.stack([positives, rows - positives], axis=-2).astype(float)
     weight = np.array(weights)[:, np.newaxis]
-    return WeightSums(weight * sums, weight**2 * sums, sums).outcomes_against_others()[..., 0, :]
+    return WeightSums(weight * sums, weight**2 * sums, sums).against_others()[..., 0, :]
 
 
 def _exact_ratio(comparisons: list[EffectiveCounts]) -> Ends:

@@ -43,25 +43,10 @@ def raw_columns(seed=0):
 
 
 def pandas_table(seed=0):
-    raw = raw_columns(seed)
-    table = pd.DataFrame(
-        {
-            "age": raw["age"],
-            "gain": raw["gain"],
-            "hours": pd.array(raw["hours"], dtype="Int64"),
-            "height": raw["height"],
-            "few": pd.array(raw["few"], dtype="Int64"),
-            "sex": pd.Series(raw["sex"], dtype=object),
-            "city": pd.Series(raw["city"], dtype="string"),
-            "rank": pd.Categorical(raw["rank"], RANKS, ordered=True),
-            "group": pd.Categorical(raw["group"]),
-            "member": raw["member"],
-            "paid": pd.array(raw["paid"], dtype="boolean"),
-            "born": pd.Series(raw["born"], dtype=pd.ArrowDtype(pa.date32())),
-            "when": pd.Series(raw["when"], dtype="datetime64[us, UTC]"),
-            "same": pd.Series(raw["same"], dtype="str"),
-        }
-    )
+    kinds = {"hours": "Int64", "few": "Int64", "sex": object, "city": "string", "group": "category", "paid": "boolean"}
+    ranks = pd.CategoricalDtype(RANKS, ordered=True)
+    times = {"born": pd.ArrowDtype(pa.date32()), "when": "datetime64[us, UTC]"}
+    table = pd.DataFrame(raw_columns(seed)).astype(kinds | times | {"rank": ranks, "same": "str"})
     return table.set_index(pd.RangeIndex(5, ROWS + 5))
 
 

@@ -50,7 +50,7 @@ def quick_or_slow(names):
 @pytest.mark.parametrize("page", quick_or_slow(pages.PAGES))
 def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     text = (pages.DOCS / page).read_text(encoding="utf-8")
-    for need in {need.distribution for need in pages.needs_of(text)}:
+    for need in set(pages.needs_of(text)):
         pytest.importorskip(MODULES.get(need, need), reason=f"the page needs {need}")
     (tmp_path / TABLE).write_bytes((pages.DOCS / TABLE).read_bytes())
     monkeypatch.chdir(tmp_path)
@@ -58,13 +58,6 @@ def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     with others_warn() if page.startswith("coming-from/") else contextlib.nullcontext():
         complaints = pages.run_page(text, page)
     assert not complaints, complaints
-
-
-@pytest.mark.parametrize("page", [*pages.PAGES, "../README.md", *NOTEBOOKS])
-def test_what_a_page_uses_is_installed_by_a_line_above(page):
-    path = pages.DOCS / page
-    notebook = path.suffix == ".ipynb"
-    assert pages.missing(pages.notebook_text(path) if notebook else path.read_text("utf-8")) == []
 
 
 MODULES = {name: module for module, name in pages.DISTRIBUTIONS.items()}
@@ -250,7 +243,7 @@ def test_notebooks_are_pages_with_their_outputs(site, built):
 @pytest.mark.parametrize("name", quick_or_slow(NOTEBOOKS))
 def test_every_cell_of_a_notebook_runs(name, tmp_path, monkeypatch):
     path = pages.DOCS / name
-    for need in {need.distribution for need in pages.needs_of(pages.notebook_text(path))}:
+    for need in set(pages.needs_of(pages.notebook_text(path))):
         pytest.importorskip(MODULES.get(need, need), reason=f"the notebook needs {need}")
     monkeypatch.setenv("MPLBACKEND", "agg")
     notebooks = script("docs_notebooks")

@@ -17,18 +17,8 @@ from fairmaxent import errors
 ROOT = Path(__file__).parent.parent
 
 HEAVY = [
-    "numpy",
-    "narwhals",
-    "pandas",
-    "polars",
-    "pyarrow",
-    "sklearn",
-    "scipy",
-    "cvxpy",
-    "click",
-    "rich",
-    "jinja2",
-    "matplotlib",
+    *("numpy", "narwhals", "pandas", "polars", "pyarrow", "sklearn"),
+    *("scipy", "cvxpy", "click", "rich", "jinja2", "matplotlib"),
 ]
 
 WITHOUT_PANDAS = """

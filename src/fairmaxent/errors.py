@@ -35,8 +35,7 @@ class Option:
         return self.name if self.value is ... else f"{self.name}={self.value!r}"
 
 
-# How much of the prior comes from the base, which fills what no row has: the way out of many refusals.
-BASE_SHARE = Option("base_share")
+BASE_SHARE = Option("base_share")  # the base fills what no row has, which is the way out of many refusals
 KEEP_COLUMNS = Option("keep_columns")
 
 # Options that Python has somewhere else than in `debias`, and the outputs, which are methods there.
@@ -81,10 +80,7 @@ def spelled(parts: Iterable[object], spell: Callable[[Option], str]) -> str:
 
 
 class InputError(FairMaxEntError, ValueError):
-    """What was passed in cannot be used as it is.
-
-    ``column`` is the column whose values are the problem, if it is one of values.
-    """
+    """What was passed in cannot be used as it is; ``column`` is the column whose values are the problem, if any."""
 
     def __init__(self, *parts: object, column: str | None = None) -> None:
         super().__init__(*parts)
@@ -124,11 +120,7 @@ class InfeasibleError(FairMaxEntError, ValueError):
 
 
 class ConflictError(InfeasibleError):
-    """Known margins contradict each other.
-
-    ``margins`` are the columns of each margin in the smallest set that no weights meet together, and ``levels`` name
-    the levels of these margins that contradict each other.
-    """
+    """No weights meet ``margins``, the smallest such set of them, together; ``levels`` name what contradicts there."""
 
     def __init__(self, *parts: object, margins: tuple[tuple[str, ...], ...] = (), levels: tuple[str, ...] = ()) -> None:
         super().__init__(*parts)
@@ -152,28 +144,18 @@ class DependencyError(FairMaxEntError, ImportError):
     """An optional library is needed; the message names what to install."""
 
 
-MOST_SHOWN = 60
-"""How many characters of a value a message shows: values may be people's notes, and messages end up in logs."""
-MOST_SAID = 2000
-"""How many characters a message has at most; its end, which says what to do next, is kept."""
+MOST_SHOWN = 60  # characters of a value in a message: values may be people's notes, and messages end up in logs
+MOST_SAID = 2000  # characters of a message; its end, which says what to do next, is kept
 _MOST_LISTED = 12  # names in a hint
 
 
 def cut(text: str, most: int = MOST_SHOWN) -> str:
-    """Return a text, or its beginning and a mark that there is more.
-
-    >>> cut("a" * 100, 5), cut("short")
-    ('aaaa…', 'short')
-    """
+    """Return a text, or its beginning and a mark that there is more."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def shown(value: object) -> str:
-    """Return how a message shows a value: as Python writes it, cut.
-
-    >>> shown("F"), len(shown("a" * 100))
-    ("'F'", 60)
-    """
+    """Return how a message shows a value: as Python writes it, cut."""
     return cut(repr(value))
 
 

@@ -38,8 +38,8 @@ with suppress(ImportError):
     # fit_resample; that has to happen before the class below is made, or it would have no set_fit_resample_request.
     import imblearn.base  # noqa: F401
 
-# No user has a column of this name.
-_WEIGHT = "\0weight"
+_WEIGHT = "\0weight"  # no user has a column of this name
+_Kind = Literal["table", "series", "array", "list"]
 
 
 class _NoWeightsError(InfeasibleError, AttributeError):
@@ -49,11 +49,10 @@ class _NoWeightsError(InfeasibleError, AttributeError):
 class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     """Draw a fair table in place of the one given, or weigh its rows: `fairmaxent.debias` for pipelines.
 
-    `fit_resample` gives the same number of new rows, or `rows` of them; `sample_weight_` gives weights for the rows as
-    they are; `fit_weigh` gives rows with weights to train on, which works for relabelled outcomes too. Tables and
-    series of pandas, polars and pyarrow, arrays and lists come back in the form they came in, with the same columns
-    and dtypes; those of a private fit have the types that were declared. A step that changes the training rows needs
-    the Pipeline of imbalanced-learn in place of scikit-learn's.
+    `fit_resample` gives new rows, `sample_weight_` weights for the rows as they are, and `fit_weigh` rows with weights
+    to train on, which works for relabelled outcomes too. Tables and series of pandas, polars and pyarrow, arrays and
+    lists come back in the form they came in, with the same columns and dtypes; those of a private fit have the types
+    that were declared. A step that changes the training rows needs the Pipeline of imbalanced-learn.
 
     Parameters
     ----------
@@ -71,13 +70,8 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     fit_ : Fit
         What was learned, with its certificate; its table is X, then the sensitive features, then y.
-    sample_weight_ : array of shape (rows of X,)
-        One weight per row, 1 on average, computed when asked for (`Fit.weights`). A relabelled row has a weight for
-        each outcome: `fit_weigh` gives these.
     sampling_strategy_ : dict
         How many rows of each class `fit_resample` drew.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
 
     Examples
     --------
@@ -103,10 +97,9 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> FairMaxEnt:
         """Learn the fair distribution.
 
-        `sensitive_features` are columns, not in X, that join X for the fit: a series, a table or an array with one
-        row per row of X. They are drawn with the rest but left out of what `fit_resample` and `sample` return;
-        ``estimator.fit_.sample(n, random_state=seed)`` gives the same rows with them. In a pipeline of imbalanced-learn
-        they arrive by metadata routing: ``FairMaxEnt().set_fit_resample_request(sensitive_features=True)``.
+        `sensitive_features` are columns, not in X, that join X for the fit: a series, a table or an array. They are
+        drawn with the rest but left out of what `fit_resample` and `sample` return; ``fit_.sample`` has them. In a
+        pipeline they arrive by metadata routing: ``FairMaxEnt().set_fit_resample_request(sensitive_features=True)``.
         """
         self._learn(X, y, sensitive_features)
         return self
@@ -124,10 +117,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         names = [*features.columns, *extra, *outcome]  # X comes back as it came, so all of it is kept
         for name, times in Counter(names).items():
             if times > 1:
-                raise ColumnError(
-                    f"there is more than one column {name!r} in X, sensitive_features and y; rename one of them or, if "
-                    "it is the same column, keep it in X only"
-                )
+                raise ColumnError(f"more than one column {name!r} in X, sensitive_features and y; keep or rename one")
         table = frames.build({name: features.get_column(name) for name in features.columns} | extra | outcome)
         options = {name: getattr(self, name) for name in FairMaxEnt.__init__.options}  # type: ignore[attr-defined]
         protected = self._protected_names(features.columns, list(extra))
@@ -187,41 +177,35 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
 
     def _open_features(self, X: Any, y: Any) -> nw.DataFrame[Any]:
         """X as a table, checked and recorded the way scikit-learn does it."""
-        if frames.is_table(X):
-            features = frames.open_frame(X)
-            validate_data(self, X=X, y=y, skip_check_array=True)
-            self._x_form = _InputForm("table", tuple(features.columns), tuple(features.columns), None, flat=False)
-            return features
-        array = check_array(X, dtype=None, ensure_all_finite="allow-nan", estimator=self)
-        validate_data(self, X=array, y=y, skip_check_array=True)
-        names = tuple(f"x{index}" for index in range(array.shape[1]))
-        self._x_form = _InputForm("list" if isinstance(X, list) else "array", names, names, array.dtype, flat=False)
-        table = frames.load_library("pandas").DataFrame(array, columns=list(names))
-        return frames.open_frame(table.infer_objects())
+        kind: _Kind = "table" if frames.is_table(X) else "list" if isinstance(X, list) else "array"
+        table, dtype = X, None
+        if kind != "table":
+            X = check_array(X, dtype=None, ensure_all_finite="allow-nan", estimator=self)
+            names, dtype = [f"x{index}" for index in range(X.shape[1])], X.dtype
+            table = frames.load_library("pandas").DataFrame(X, columns=names).infer_objects()
+        features = frames.open_frame(table)
+        validate_data(self, X=X, y=y, skip_check_array=True)
+        self._x_form = _InputForm(kind, tuple(features.columns), tuple(features.columns), dtype, flat=False)
+        return features
 
     def _protected_names(self, features: Sequence[str], extra: Sequence[str]) -> list[str]:
         """The protected columns by name; positions in X are looked up."""
-        if self.protected is None:
-            if not extra:
-                raise InputError(
-                    "no protected column; name columns of X, e.g. FairMaxEnt('sex') or FairMaxEnt(0), or pass "
-                    "sensitive_features. In a pipeline they arrive only with "
-                    "sklearn.set_config(enable_metadata_routing=True) and "
-                    "FairMaxEnt().set_fit_resample_request(sensitive_features=True)"
-                )
-            return list(extra)
-        given: Any = self.protected
-        several = isinstance(given, Sequence) and not isinstance(given, str)
-        positions = range(-len(features), len(features))
-        for column in given if several else [given]:
+        if self.protected is None and not extra:
+            raise InputError(
+                "no protected column; name columns of X, e.g. FairMaxEnt('sex') or FairMaxEnt(0), or pass "
+                "sensitive_features. In a pipeline they arrive only with sklearn.set_config("
+                "enable_metadata_routing=True) and FairMaxEnt().set_fit_resample_request(sensitive_features=True)"
+            )
+        given: Any = extra if self.protected is None else self.protected
+        columns = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+        for column in columns:
             is_whole = isinstance(column, int | np.integer) and not isinstance(column, bool)
-            if not isinstance(column, str) and not (is_whole and column in positions):
+            if not isinstance(column, str) and not (is_whole and -len(features) <= column < len(features)):
                 raise ColumnError(
-                    f"protected holds {column if is_whole else f'a {type(column).__name__}'}; pass names (text) or "
-                    f"positions (whole numbers from 0) of the {len(features)} columns of X; the values themselves go "
-                    "to fit as sensitive_features"
+                    f"protected holds {column if is_whole else f'a {type(column).__name__}'}; pass names or positions "
+                    f"(from 0) of the {len(features)} columns of X; values themselves go to fit as sensitive_features"
                 )
-        return [column if isinstance(column, str) else features[column] for column in (given if several else [given])]
+        return [column if isinstance(column, str) else features[column] for column in columns]
 
 
 class _FrameTags(InputTags):  # type: ignore[misc]
@@ -243,7 +227,7 @@ class _SamplerTags(Tags):  # type: ignore[misc]
 class _InputForm:
     """How X or y came in, so that drawn columns go back the same way."""
 
-    kind: Literal["table", "series", "array", "list"]
+    kind: _Kind
     names: tuple[str, ...]  # in the table of the fit
     labels: tuple[Any, ...]  # as the caller has them: pandas also has columns called 0, or not at all
     dtype: Any  # of an array; None: not an array, or drawn values keep the type that was declared
@@ -265,10 +249,8 @@ class _InputForm:
 
 def _read_columns(data: Any, default: str, backend: Any) -> tuple[dict[str, frames.Column], _InputForm]:
     """Read y or sensitive features: their columns under names that are text, and how they came in."""
-    kind: Literal["table", "series", "array", "list"] = "list" if isinstance(data, list) else "array"
-    if frames.is_table(data):
-        kind = "table"
-    elif nw.dependencies.is_into_series(data):
+    kind: _Kind = "table" if frames.is_table(data) else "list" if isinstance(data, list) else "array"
+    if nw.dependencies.is_into_series(data):
         kind = "series"
     dtype = np.asarray(data).dtype if kind in ("array", "list") else None
     columns = frames.columns_of(data, backend)
@@ -287,9 +269,7 @@ def _read_columns(data: Any, default: str, backend: Any) -> tuple[dict[str, fram
 def _check_outcome(outcome: Mapping[str, frames.Column], *, private: bool) -> None:
     """Refuse what scikit-learn does not see as one column of classes; a private fit has its classes declared."""
     if len(outcome) != 1:
-        raise InputError(
-            f"y has {len(outcome)} columns; multilabel and multioutput targets are not supported: pass one column"
-        )
+        raise InputError(f"y has {len(outcome)} columns; multioutput targets are not supported: pass one column")
     if private:
         return
     column = next(iter(outcome.values()))

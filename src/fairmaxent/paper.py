@@ -86,8 +86,7 @@ def fit(
     # The statistical rate is that of Algorithm 1's weights, whatever τ (Lemma 7.2).
     problem = Problem(roles, table, measure, (representation,), (1.0,))
     blocks = problem.blocks
-    empty = np.argwhere(problem.empirical <= 0).tolist()
-    if empty:
+    if empty := np.argwhere(problem.empirical <= 0).tolist():
         cell = roles.describe_cell(empty[0])
         raise InfeasibleError(
             f"Algorithm 1 needs rows in every cell, and {cell} has none. Merge levels, or use fairmaxent.debias."

@@ -193,18 +193,10 @@ def test_an_unknown_option_is_named():
 def test_identifiers_are_left_out_for_all_methods(monkeypatch):
     few = {name: method for name, method in methods().items() if name in FEW}
     monkeypatch.setattr(cross_validation, "methods", lambda: few)
-    rng = np.random.default_rng(0)
-    sex = rng.choice(["f", "m"], 240)
-    frame = pd.DataFrame(
-        {
-            "number": [f"P-{number:05d}" for number in range(240)],
-            "sex": sex,
-            "x": rng.integers(0, 3, 240),
-            "y": np.where(rng.random(240) < np.where(sex == "m", 0.6, 0.3), "yes", "no"),
-        }
-    )
-    with_numbers = fairmaxent.compare(frame, "y", "sex", favourable="yes", folds=2)
-    without = fairmaxent.compare(frame.drop(columns="number"), "y", "sex", favourable="yes", folds=2)
+    frame, options = biased_table().drop("age", "weight"), {"favourable": ">50K", "folds": 2}
+    numbers = pl.Series([f"P-{number:05d}" for number in range(len(frame))])
+    with_numbers = fairmaxent.compare(frame.with_columns(number=numbers), "income", "sex", **options)
+    without = fairmaxent.compare(frame, "income", "sex", **options)
     for one, other in zip(with_numbers.results, without.results, strict=True):
         assert (one.refused is None) == (other.refused is None), one.refused
         if one.scores is not None:

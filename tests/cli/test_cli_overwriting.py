@@ -123,18 +123,14 @@ def test_hidden_files_and_records_of_other_tools_are_not_data(folder):
     assert f"parts{os.sep}empty.parquet, a part of the table, is an empty file" in refused
 
 
-def test_a_demo_leaves_the_files_of_others_alone(folder):
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [("demo", "fair.csv exists; use --force"), ("reproduce --quick", "holds no earlier reproduction")],
+)
+def test_files_and_folders_of_others_are_left_alone(folder, typed, says):
     (folder / "fair.csv").write_text("precious")
     before = listing(folder)
-    result = CliRunner().invoke(group, ["demo", "--out", "."])
+    result = CliRunner().invoke(group, [*typed.split(), "--out", "."])
     assert result.exit_code == 5
-    assert "fair.csv exists; use --force" in result.stderr
-    assert listing(folder) == before
-
-
-def test_a_reproduction_leaves_the_folders_of_others_alone(folder):
-    before = listing(folder)
-    result = CliRunner().invoke(group, ["reproduce", "--quick", "--out", "."])
-    assert result.exit_code == 5
-    assert "holds no earlier reproduction" in result.stderr
+    assert says in result.stderr
     assert listing(folder) == before

@@ -11,8 +11,8 @@ import pytest
 from evaluation_tables import people, with_gaps
 
 from fairmaxent.evaluation.attacks import Risk, SuccessRate, copied_rows, inference, linkability, membership
-from fairmaxent.evaluation.fidelity import fidelity
 from fairmaxent.evaluation.pooled import nearest, pool
+from fairmaxent.evaluation.quality import fidelity
 from fairmaxent.evaluation.singling_out import Ranges, at_size, make_guesses
 
 TABLES = {
@@ -247,10 +247,7 @@ def test_intervals_of_risks_cover():
     rng = np.random.default_rng(8)
     for inside, outside in ((0.44, 0.2), (0.2, 0.2)):
         truth = (inside - outside) / (1 - outside)
-        risks = [
-            Risk.of(rng.binomial(400, inside), 400, (rng.binomial(300, outside), 300), confidence=0.95)
-            for _ in range(3000)
-        ]
+        risks = [Risk.of_hits([rng.random(400) < inside, rng.random(300) < outside], 0.95) for _ in range(3000)]
         assert np.mean([risk.low <= truth <= risk.high for risk in risks]) > 0.93
 
 

@@ -43,10 +43,10 @@ def test_experiments_use_public_names_only():
 
 def test_plans_have_every_block_and_combination():
     assert len(FULL.table_2()) == (5 * 7 - 2) * 5
-    assert {cell.block for cell in FULL.table_2()} == set(TABLE_2_BLOCKS)
+    assert {(cell.dataset, cell.protected) for cell in FULL.table_2()} == set(TABLE_2_BLOCKS)
     assert {cell.repetitions for cell in FULL.table_2() if cell.method.name != "raw"} == {100}
     assert len(FULL.curves()) == 3 * 6 * 11 * 5
-    assert {cell.block for cell in QUICK.curves()} == set(CURVE_BLOCKS)
+    assert {(cell.dataset, cell.protected) for cell in QUICK.curves()} == set(CURVE_BLOCKS)
     for plan in (FULL, QUICK):
         names = [cell.name for cell in [*plan.table_2(), *plan.curves()]]
         assert len(set(names)) == len(names)
@@ -110,13 +110,13 @@ def test_a_cell_is_kept_and_found_again_unless_it_is_damaged_or_of_another_versi
     cell = Cell("compas-small", "sex", Baseline("kamiran_calders"), 0, 1)
     assert cells.find(cell, tmp_path) is None
     record = cells.run_cell(cell)
-    cells.save(cell, record, tmp_path)
+    cells.save(cell, tmp_path, record)
     assert cells.find(cell, tmp_path) == json.loads(json.dumps(record))
     assert [path.name for path in tmp_path.iterdir()] == [f"{cell.name}.json"]
     path = tmp_path / f"{cell.name}.json"
     path.write_text(path.read_text()[:-30])
     assert cells.find(cell, tmp_path) is None
-    cells.save(cell, record | {"made_with": {"fairmaxent": "0"}}, tmp_path)
+    cells.save(cell, tmp_path, record | {"made_with": {"fairmaxent": "0"}})
     assert cells.find(cell, tmp_path) is None
 
 
@@ -133,7 +133,7 @@ def test_tables_are_means_over_folds_and_their_spread(tmp_path):
     chosen = [Cell("compas-small", "sex", Baseline("raw"), fold, 1) for fold in range(3)]
     for cell, value in zip(chosen, (0.5, 0.6, 1.0), strict=True):
         record = {"made_with": cells.made_with(), "repetitions": [{"data_sr": value - 0.1}, {"data_sr": value + 0.1}]}
-        cells.save(cell, record | {"exact": {"kl_exact": value}, "seconds": value}, tmp_path)
+        cells.save(cell, tmp_path, record | {"exact": {"kl_exact": value}, "seconds": value})
     table = reproduce.table_2(chosen, tmp_path)
     assert list(table.columns) == ["dataset", "protected", "method", "metric", "mean", "sd", "error"]
     assert set(table["metric"]) == {"data_sr", "kl_exact"}

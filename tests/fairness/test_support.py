@@ -12,19 +12,22 @@ SEEN = (GROUPS == 0) | ((GROUPS == 1) & (OUTCOMES == 0))
 NEEDED = (GROUPS == 1) & (OUTCOMES == 1)
 
 
-@pytest.mark.parametrize("by_group", [True, False])
-def test_a_needed_cell_of_a_group_with_rows_is_opened_alone_and_a_group_without_rows_as_a_whole(by_group):
-    rows = [Row(np.ones(12, dtype=bool), 1.0), Row(NEEDED, 0.1), Row(GROUPS == 2, 0.2)]
-    opened = supported(
-        conditions_of(12, rows, []),
+def opened_by(*rows, groups):
+    return supported(
+        conditions_of(12, [Row(np.ones(12, dtype=bool), 1.0), *rows], []),
         seen=SEEN,
         allowed=np.ones(12, dtype=bool),
         floor=np.where(SEEN, 0.25, 0.0),
         fill=0.01,
         describe=str,
         joint=False,
-        groups=GROUPS if by_group else None,
+        groups=groups,
     )
+
+
+@pytest.mark.parametrize("by_group", [True, False])
+def test_a_needed_cell_of_a_group_with_rows_is_opened_alone_and_a_group_without_rows_as_a_whole(by_group):
+    opened = opened_by(Row(NEEDED, 0.1), Row(GROUPS == 2, 0.2), groups=GROUPS if by_group else None)
     assert opened[SEEN | NEEDED].all()
     assert not opened[(GROUPS == 1) & (OUTCOMES == 2)].any()
     assert opened[GROUPS == 2].sum() == (3 if by_group else 1)
@@ -32,15 +35,6 @@ def test_a_needed_cell_of_a_group_with_rows_is_opened_alone_and_a_group_without_
 
 
 def test_a_group_is_opened_by_the_fewest_cells_if_as_a_whole_it_would_leave_no_room():
-    rows = [Row(np.ones(12, dtype=bool), 1.0), Row(GROUPS == 2, 0.2), Row((GROUPS == 2) & (OUTCOMES == 0), 0.2)]
-    opened = supported(
-        conditions_of(12, rows, []),
-        seen=SEEN,
-        allowed=np.ones(12, dtype=bool),
-        floor=np.where(SEEN, 0.25, 0.0),
-        fill=0.01,
-        describe=str,
-        joint=False,
-        groups=GROUPS,
-    )
-    assert (opened == (SEEN | ((GROUPS == 2) & (OUTCOMES == 0)))).all()
+    first = (GROUPS == 2) & (OUTCOMES == 0)
+    opened = opened_by(Row(GROUPS == 2, 0.2), Row(first, 0.2), groups=GROUPS)
+    assert (opened == (SEEN | first)).all()

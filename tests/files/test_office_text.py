@@ -166,10 +166,49 @@ def test_empty_rows_at_the_end_are_left_out_with_a_note(put):
     ],
 )
 def test_amounts_are_numbers_if_all_of_a_column_is(cells, values, put):
-    lines = "".join(f'"{cell}",x\n' for cell in [*cells[:2], "", *cells[2:]])
-    table = read_table(put(f"a,b\n{lines}"))
+    table = column_in(put, ",", cells)
     assert table.frame["a"].to_list() == [*values[:2], None, *values[2:]]
     assert any("were read as" in note and "(a)" in note for note in table.notes) == (values != cells)
+
+
+def column_in(put, separator, cells):
+    """A file with these cells and an empty one in column a."""
+    lines = "".join(f'"{cell}"{separator}x\n' for cell in [*cells[:2], "", *cells[2:]])
+    return read_table(put(f"a{separator}b\n{lines}"))
+
+
+@pytest.mark.parametrize(
+    ("separator", "cells", "kind"),
+    [
+        (",", ["1", "-2", "+3"], pl.Int64),
+        (",", ["1", "2.5", "1e3"], pl.Float64),
+        (",", ["007", "010", "123"], pl.String),
+        (",", ["0", "10", "0.5"], pl.Float64),
+        (",", ["12345678901234567890", "1", "2"], pl.String),
+        (",", ["1", "2", "x"], pl.String),
+        (",", ["true", "false", "true"], pl.Boolean),
+        (",", ["True", "False", "True"], pl.String),
+        (",", ["2020-01-31", "2020-02-01", "1999-12-31"], pl.Date),
+        (",", ["2020-01-31", "2020-02-31", "1999-12-31"], pl.String),
+        (",", ["2020-01-31 10:00:00", "2020-01-31T10:00:00.5", "2020-01-31 10:00:01"], pl.Datetime("us")),
+        (";", ["1,5", "-2", "0,25"], [1.5, -2.0, 0.25]),
+        (";", ["1.234,5", "12", "1.234.567,0"], [1234.5, 12.0, 1234567.0]),
+        (";", ["1,5", "2,5", "x"], pl.String),
+        (";", ["1,5", "0.5", "2,5"], pl.String),  # no number is written in both ways
+        (";", ["0,5,1", "1,5", "2"], pl.String),
+        (";", ["01,5", "1,5", "2"], pl.String),
+        (";", ["31.12.2020", "1.2.1999", "29.02.2020"], [*map(dt.date, (2020, 1999, 2020), (12, 2, 2), (31, 1, 29))]),
+        (";", ["31.12.2020", "31.02.2020", "1.1.2020"], pl.String),
+        (";", ["12.31.2020", "1.1.2020", "1.1.2020"], pl.String),
+    ],
+)
+def test_a_column_is_of_a_kind_only_if_all_of_it_is(separator, cells, kind, put):
+    column = column_in(put, separator, cells).frame["a"]
+    values = cells if kind == pl.String else kind
+    if isinstance(values, list):
+        assert column.to_list() == [*values[:2], None, *values[2:]]
+    else:
+        assert (column.dtype, column.null_count()) == (kind, 1)
 
 
 @pytest.mark.parametrize(

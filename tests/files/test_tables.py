@@ -121,50 +121,6 @@ def test_line_ends_spaces_quotes_and_empty_lines(text, rows, put):
 # ---------------------------------------------------------------- kinds and missing values
 
 
-@pytest.mark.parametrize(
-    ("cells", "kind"),
-    [
-        (["1", "-2", "+3"], pl.Int64),
-        (["1", "2.5", "1e3"], pl.Float64),
-        (["007", "010", "123"], pl.String),
-        (["0", "10", "0.5"], pl.Float64),
-        (["12345678901234567890", "1", "2"], pl.String),
-        (["1", "2", "x"], pl.String),
-        (["1,5", "2,5", "3"], pl.String),
-        (["true", "false", "true"], pl.Boolean),
-        (["True", "False", "True"], pl.String),
-        (["2020-01-31", "2020-02-01", "1999-12-31"], pl.Date),
-        (["2020-01-31", "2020-02-31", "1999-12-31"], pl.String),
-        (["2020-01-31 10:00:00", "2020-01-31T10:00:00.5", "2020-01-31 10:00:01"], pl.Datetime("us")),
-        (["01/02/2020", "02/02/2020", "03/02/2020"], pl.String),
-    ],
-)
-def test_a_column_is_of_a_kind_only_if_all_of_it_is(cells, kind, put):
-    lines = "".join(f'"{cell}",x\n' for cell in [*cells[:2], "", *cells[2:]])
-    column = read_table(put(f"a,b\n{lines}")).frame["a"]
-    assert column.dtype == kind
-    assert column.null_count() == 1
-
-
-@pytest.mark.parametrize(
-    ("cells", "values"),
-    [
-        (["1,5", "-2", "0,25"], [1.5, -2.0, 0.25]),
-        (["1.234,5", "12", "1.234.567,0"], [1234.5, 12.0, 1234567.0]),
-        (["1,5", "2,5", "x"], ["1,5", "2,5", "x"]),
-        (["1,5", "0.5", "2,5"], ["1,5", "0.5", "2,5"]),  # no number is written in both ways
-        (["0,5,1", "1,5", "2"], ["0,5,1", "1,5", "2"]),
-        (["01,5", "1,5", "2"], ["01,5", "1,5", "2"]),
-        (["31.12.2020", "1.2.1999", "29.02.2020"], [dt.date(2020, 12, 31), dt.date(1999, 2, 1), dt.date(2020, 2, 29)]),
-        (["31.12.2020", "31.02.2020", "1.1.2020"], ["31.12.2020", "31.02.2020", "1.1.2020"]),
-        (["12.31.2020", "1.1.2020", "1.1.2020"], ["12.31.2020", "1.1.2020", "1.1.2020"]),
-    ],
-)
-def test_european_numbers_and_dates_if_all_of_a_column_is(cells, values, put):
-    lines = "".join(f"{cell};x\n" for cell in [*cells[:2], "NA", *cells[2:]])
-    assert read_table(put(f"a;b\n{lines}")).frame["a"].to_list() == [*values[:2], None, *values[2:]]
-
-
 def test_a_file_with_decimal_commas_parts_thousands_by_points(put):
     found = read_table(put("a;b;c\n1,5;1.234;0.5\n2,5;2.500;0.25\n"))
     assert found.frame.rows() == [(1.5, 1234, 0.5), (2.5, 2500, 0.25)]

@@ -233,19 +233,6 @@ def test_a_place_that_cannot_be_written_is_refused_and_left_clean(small_fit, tmp
         small_fit.save(None)
 
 
-@pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_a_failure_while_writing_leaves_the_old_file_and_nothing_else(step, small_fit, tmp_path, monkeypatch):
-    def fail(*_):
-        raise OSError(28, "No space left on device")
-
-    (tmp_path / "fit").write_bytes(b"old")
-    monkeypatch.setattr(os, step, fail)
-    with pytest.raises(StorageError, match="No space left on device"):
-        small_fit.save(tmp_path / "fit")
-    assert [path.name for path in tmp_path.iterdir()] == ["fit"]
-    assert (tmp_path / "fit").read_bytes() == b"old"
-
-
 def test_a_column_that_cannot_be_stored_is_named_before_anything_is_written(tmp_path):
     frame = pandas_frame()[["hired", "sex"]].assign(month=pd.period_range("2020-01", periods=3, freq="M").repeat(50))
     with pytest.raises(StorageError, match=r"'month'.*convert it"):

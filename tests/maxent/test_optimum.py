@@ -11,7 +11,7 @@ from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import Product
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.solvers import BoxNewton, Newton, NewtonCG, Status
-from oracle import KINDS, dense, matrix_of, one_hot, random_blocks, random_prior, random_rows
+from oracle import KINDS, dense, matrix_of, one_hot, random_blocks, random_prior
 from tables import times
 
 MODES = ["cells", "attributes", "moments"]
@@ -128,24 +128,19 @@ def test_a_target_on_the_face_of_the_rows_is_met_by_dropping_the_others():
     np.testing.assert_allclose(tilted.levels, levels, atol=1e-12)
 
 
-def test_a_target_outside_the_rows_is_refused_by_name():
-    blocks = Blocks.rooted([2, 2], [0])
+@pytest.mark.parametrize(
+    ("sizes", "levels", "says"),
+    [
+        ([2, 2], [0.3, 0.7, 0.6, 0.4], r"level [0-3].*base_share > 0"),
+        ([2, 3], [0.5, 0.5, 0.4, 0.4, 0.2], r"level 4 with probability 0\.2"),  # which no row has
+    ],
+)
+def test_a_target_outside_the_rows_is_refused_by_name(sizes, levels, says):
+    blocks, levels = Blocks.rooted(sizes, [0]), np.array(levels)
     rows = Rows.weighted(blocks, np.array([[0, 0], [1, 1]]), np.full(2, 0.5))
-    levels = np.array([0.3, 0.7, 0.6, 0.4])
-    with pytest.raises(InfeasibleError, match=r"level [0-3].*base_share > 0"):
-        maximise_entropy(
-            rows, attribute_features(blocks, [None] * 2, levels), levels, describe=lambda level: f"level {level}"
-        )
-
-
-def test_a_level_without_rows_is_refused_at_once():
-    blocks = Blocks.rooted([2, 3], [0])
-    rows = Rows.weighted(blocks, np.array([[0, 0], [1, 1]]), np.full(2, 0.5))
-    levels = np.array([0.5, 0.5, 0.4, 0.4, 0.2])
-    with pytest.raises(InfeasibleError, match=r"level 4 with probability 0\.2"):
-        maximise_entropy(
-            rows, attribute_features(blocks, [None] * 2, levels), levels, describe=lambda level: f"level {level}"
-        )
+    features = attribute_features(blocks, [None] * 2, levels)
+    with pytest.raises(InfeasibleError, match=says):
+        maximise_entropy(rows, features, levels, describe=lambda level: f"level {level}")
 
 
 def test_contradicting_targets_of_a_pruned_base_are_refused():
@@ -170,11 +165,3 @@ def test_rare_targets_are_met():
         )
         tilted = prior.tilt(optimum.dual.features.potentials(optimum.solution.multipliers))
         np.testing.assert_allclose(tilted.levels, levels, atol=1e-11)
-
-
-def test_random_rows_have_distinct_sorted_codes():
-    """The rows prior relies on it."""
-    rng = np.random.default_rng(0)
-    rows = random_rows(rng, random_blocks(rng))
-    assert (np.diff(rows.codes[:, 0].astype(int)) >= 0).all()
-    assert len(np.unique(rows.codes, axis=0)) == len(rows.codes)

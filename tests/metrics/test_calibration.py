@@ -8,7 +8,7 @@ import pytest
 from sklearn.calibration import calibration_curve
 
 from fairmaxent.metrics import calibration
-from judgement import judge
+from fairmaxent.metrics.group_rates import quantile_bins
 
 # Observed minus promised: F 0.5 − 0.4, M 0.75 − 0.85.
 COLUMNS = {
@@ -78,15 +78,18 @@ def test_the_error_is_that_of_scikit_learns_curve():
     assert everybody.error == pytest.approx(np.abs(share - mean).mean())
 
 
-def test_the_errors_are_those_of_the_judgement():
+def test_the_errors_of_weighted_groups_are_those_of_group_by():
     rng = np.random.default_rng(2)
     group, chance, happened = promised(rng, 700, (0.05, -0.05, 0.0))
     weight = rng.gamma(2.0, size=700)
     result = calibration(pl.DataFrame({"g": group}), happened, chance, "g", favourable=True, weight=weight, bins=7)
-    judged = judge(happened.astype(int), chance, group, weight, bins=7)
-    np.testing.assert_allclose([part.error for part in result.groups], judged.miscalibration[0])
-    np.testing.assert_allclose([part.predicted for part in result.groups], judged.expected[0])
-    assert (result.gap, result.error) == pytest.approx((judged.calibration_gap, judged.calibration_error))
+    rows = pd.DataFrame({"g": group, "bin": quantile_bins(chance, weight, 7), "w": weight})
+    rows = rows.assign(surplus=weight * (happened - chance), promised=weight * chance)
+    totals = rows.groupby("g").sum()
+    errors = rows.groupby(["g", "bin"])["surplus"].sum().abs().groupby("g").sum() / totals["w"]
+    np.testing.assert_allclose([part.error for part in result.groups], errors)
+    np.testing.assert_allclose([part.predicted for part in result.groups], totals["promised"] / totals["w"])
+    assert (result.gap, result.error) == pytest.approx((np.ptp(totals["surplus"] / totals["w"]), errors.max()))
 
 
 # ---------------------------------------------------------------- by simulation

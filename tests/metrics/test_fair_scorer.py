@@ -54,7 +54,6 @@ def test_the_score_is_the_base_minus_what_is_missing():
     )
     assert fair_scorer("sex", favourable=1, rate=0.3)(MODEL, X, Y) == ACCURACY
     assert fair_scorer("sex", favourable=1, base=None)(MODEL, X, Y) == pytest.approx(FAIRNESS)
-    assert scorer.fairness(MODEL, X, Y) == pytest.approx(FAIRNESS)
 
 
 def test_weights_count_in_both_parts():

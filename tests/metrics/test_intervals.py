@@ -33,7 +33,7 @@ def counted(positives, rows, weights=(1.0, 1.0)) -> EffectiveCounts:
     """Counts of groups (last axis) in which rows with the outcome and without it have these weights."""
     sums = np.stack([positives, np.subtract(rows, positives)], axis=-2).astype(float)
     weight = np.array(weights)[:, np.newaxis]
-    return WeightSums(weight * sums, weight**2 * sums, sums).outcomes_against_others()[..., 0, :]
+    return WeightSums(weight * sums, weight**2 * sums, sums).against_others()[..., 0, :]
 
 
 # ---------------------------------------------------------------- effective counts
@@ -43,7 +43,7 @@ def counted(positives, rows, weights=(1.0, 1.0)) -> EffectiveCounts:
 def test_the_variance_is_the_linearised_one(kind):
     positive, group = RNG.random(4000) < 0.3, RNG.integers(0, 3, 4000)
     weights = RNG.gamma(2.0, size=4000) * (np.where(positive, 5.0, 1.0) if kind == "by outcome" else 1.0)
-    counts = WeightSums.of((~positive).astype(int), group, weights, (2, 3)).outcomes_against_others()[..., 0, :]
+    counts = WeightSums.of((~positive).astype(int), group, weights, (2, 3)).against_others()[..., 0, :]
     for number in range(3):
         w, y = weights[group == number], positive[group == number]
         rate = w @ y / w.sum()
@@ -191,7 +191,7 @@ def test_the_metrics_have_the_intervals_of_their_counts():
     np.testing.assert_allclose(odds.interval, ratio_ends([among(y), among(~y)], 0.95), atol=1e-9)
     sums = np.bincount(group).astype(float)[np.newaxis]
     weights = np.array([2.0, 1.0])
-    shares = WeightSums(weights * sums, weights**2 * sums, sums).groups_against_others()[..., 0, :]
+    shares = WeightSums(weights * sums, weights**2 * sums, sums).against_others(axis=-1)[..., 0, :]
     rate = representation_rate(frame, "g", weight=weights[group])
     np.testing.assert_allclose(rate.interval, ratio_ends([Compared(shares, are_shares=True)], 0.95), atol=1e-9)
 
@@ -245,7 +245,7 @@ def test_the_smallest_of_many_ratios_is_covered(rates, rows):
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (0.2,) * 5, (0.05, 0.2, 0.25, 0.25, 0.25)])
 def test_the_smallest_of_many_shares_is_covered(shares):
     sums = np.random.default_rng(12).multinomial(400, shares, 400)[:, np.newaxis].astype(float)
-    counts = WeightSums(sums, sums, sums).groups_against_others()[..., 0, :]
+    counts = WeightSums(sums, sums, sums).against_others(axis=-1)[..., 0, :]
     low, high = ratio_ends([Compared(counts, are_shares=True)], 0.95)
     smallest = min(shares) / max(shares)
     assert ((low <= smallest + 1e-9) & (smallest - 1e-9 <= high)).mean() >= LEAST

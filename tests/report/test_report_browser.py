@@ -23,7 +23,7 @@ from fairmaxent.report import Source, build_report
 from fairmaxent.report import writer as browser
 from fairmaxent.report.first_page import first_page
 from fairmaxent.report.source import WrittenFile
-from fairmaxent.report.writer import html_report
+from reportforms import html_report
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 TABLES = ("two groups", "five groups", "relabelled", "weights", "long names")

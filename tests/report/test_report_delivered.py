@@ -13,8 +13,8 @@ import fairmaxent
 from fairmaxent import Relabel, debias
 from fairmaxent.document.words import percent
 from fairmaxent.report import Source, build_report
-from fairmaxent.report.delivered import absences, delivered_rates, rows_table
-from fairmaxent.report.writer import html_report, json_report, markdown_report
+from fairmaxent.report.delivered import absences, deliver, delivered_rates
+from reportforms import html_report, json_report, markdown_report
 from tables import as_table, random_frame, rates_of
 
 
@@ -159,7 +159,7 @@ def test_modes_that_do_not_exist_are_refused(fit, options, says):
 
 def test_a_group_without_a_row_has_share_zero(fit):
     only = fit.sample(30, given={"z0": "g0"})
-    table = rows_table(fit, fit.roles.blocks.pool(fit.domain.encode(only)))
+    table = report_table(fit, only)
     rates = delivered_rates(fit, table)
     assert rates["representation_rate"] == {"z0": 0.0}
     assert rates["statistical_rate"] == {"z0": None}  # one group has nothing to be compared with
@@ -172,7 +172,7 @@ def test_a_group_without_a_row_has_share_zero(fit):
 
 def test_an_outcome_without_a_row_compares_nothing(fit):
     only = fit.sample(40, given={"y": "o0"}, random_state=0)
-    table = rows_table(fit, fit.roles.blocks.pool(fit.domain.encode(only)))
+    table = report_table(fit, only)
     assert delivered_rates(fit, table)["statistical_rate"] == {"z0": None}
     assert list(absences(fit, table)) == ["no row has y = o1, so groups cannot be compared by it"]
     report = build_report(fit, delivered=only, trade_off=False)
@@ -238,7 +238,7 @@ def test_missing_values_that_are_not_compared_do_not_lower_a_rate():
 
 
 def report_table(fit, sample):
-    return rows_table(fit, fit.roles.blocks.pool(fit.domain.encode(sample)))
+    return deliver(fit, sample, mode="rows", iid=False, seed=None).table
 
 
 # ---------------------------------------------------------------- costs: counted by pandas, and said first

@@ -11,7 +11,7 @@ import fairmaxent
 from clifiles import biased_table
 from fairmaxent.cli.group import group
 from fairmaxent.report import build_report, refits
-from fairmaxent.report.writer import html_report, json_report, markdown_report
+from reportforms import html_report, json_report, markdown_report
 
 TABLE = pl.concat([biased_table(seed) for seed in (1, 2)]).drop("weight")
 

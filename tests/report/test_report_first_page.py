@@ -20,7 +20,7 @@ from fairmaxent.metrics import statistical_rate
 from fairmaxent.report import build_report, write_report
 from fairmaxent.report.first_page import _factor, first_page
 from fairmaxent.report.source import filed
-from fairmaxent.report.writer import html_report, markdown_report
+from reportforms import html_report, markdown_report
 
 FAVOURED = [*ROLES, "--favourable", ">50K", "--estimate", "none"]
 

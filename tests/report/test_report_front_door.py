@@ -17,7 +17,7 @@ from fairmaxent.fit.request import Request
 from fairmaxent.options import typed_options
 from fairmaxent.report import Source, build_report
 from fairmaxent.report.source import IN_PYTHON, FrontDoor
-from fairmaxent.report.writer import html_report, json_report, markdown_report
+from reportforms import html_report, json_report, markdown_report
 
 TYPED = FrontDoor("on the command line", as_typed)
 FLAGS = [flag for option in typed_options(Request) if option.info.label for flag in option.flags]

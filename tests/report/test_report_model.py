@@ -14,7 +14,7 @@ from fairmaxent.fit.facts import Remedy
 from fairmaxent.report import build_report
 from fairmaxent.report.delivered import weighted_table
 from fairmaxent.report.refits import trade_off
-from fairmaxent.report.writer import html_report, json_report, markdown_report
+from reportforms import html_report, json_report, markdown_report
 from tables import random_frame
 
 

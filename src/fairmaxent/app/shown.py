@@ -208,6 +208,15 @@ def _estimate(fit: Fit) -> dict[str, Any] | None:
         "student": estimate.student,
         "output": estimate.output,
         "people": estimate.measured_on,
-        "lines": [line._asdict() for line in expected_lines(estimate)],
+        "lines": [
+            {
+                "name": line.label,
+                "meaning": line.meaning,
+                "before": line.values[0],
+                "after": line.values[1],
+                "range": line.ranges[1],
+            }
+            for line in expected_lines(estimate)
+        ],
         "same_for_all": float(outcomes.max() / outcomes.sum()),  # the accuracy of the same answer for everybody
     }

@@ -21,7 +21,6 @@ from fairmaxent.files.write import Staging, write_table
 from fairmaxent.options import python_lines
 from fairmaxent.plain_text import plain_json
 from fairmaxent.progress import Progress
-from fairmaxent.raking.certificate import few_rows_warnings
 from fairmaxent.report.source import Source, reading_lines
 from fairmaxent.report.writer import find_browser
 
@@ -192,7 +191,7 @@ def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress:
         raise InputError(f"the table has no column {wanted.weight!r}; reload the page")
     source = table.file(in_memory=bool(wanted.replicates))
     progress("raking", 0.1)
-    raking = wanted.raked(source.frame, [read_table(paths["margins"]).frame])
+    raking = wanted.raked(source.frame, [read_table(paths["margins"])])
     progress("writing", 0.5)
     alike = ["--like-input"] if like_input else []
     words = ["fairmaxent", "rake", table.typed, "--margins", names["margins"], *options.typed, *table.options.typed]
@@ -206,7 +205,7 @@ def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress:
             [{"margin": margin.name, **vars(level)} for margin in certificate.margins for level in margin.levels]
         ),
         "summary": certificate.summary(),
-        "notes": [*map(IN_APP.text_of, few_rows_warnings(certificate.margins)), *certificate.notes],
+        "notes": [*map(IN_APP.text_of, certificate.few_rows()), *certificate.notes],
         "command": command,
         "files": _files(dict(zip(paths.values(), ("Margins", "Your rows with weights", "Report"), strict=True))),
     }

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.baselines.data import CodedData, NewRows
+from fairmaxent.baselines.data import CodedData, NewRows, Reading
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Codes, Reals, Table, match_rows, tally
 from fairmaxent.errors import InfeasibleError, InputError, SolverError, checked_number
@@ -26,8 +25,7 @@ from fairmaxent.maxent.priors.rows import Rows
 Steps = NDArray[np.intp]
 
 _ORDERED = ("ordered", "numeric", "date")
-LARGEST_PROGRAM = 200_000
-"""Programs with more unknowns are refused, because solving them takes too long."""
+LARGEST_PROGRAM = 200_000  # programs with more unknowns are refused, because solving them takes too long
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,8 +218,7 @@ def calmon(
     epsilon: float = 0.0,
     distortion: float = 0.5,
     largest_change: int = 2,
-    domain: Domain | None = None,
-    random_state: int | None = None,
+    **reading: Unpack[Reading],
 ) -> MappedRows:
     """Find the mapping p(x̂, ŷ | x, y, z) of least total variation between p(x̂, ŷ) and the data's p(x, y).
 
@@ -243,7 +240,7 @@ def calmon(
         checked_number(name, value, "be a finite number that is not negative", lambda number: 0 <= number < np.inf)
     if isinstance(largest_change, bool) or not isinstance(largest_change, int | np.integer) or largest_change < 1:
         raise InputError(f"largest_change is {largest_change!r}; pass a whole number of steps, at least 1")
-    data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    data = CodedData.read(frame, outcome, protected, **reading)
     costs = Distortion.of(data.roles)
     rows = data.blocks.unpool(data.table.codes).astype(np.intp)
     largest = min(int(largest_change), sum(int(steps.max()) for steps in costs.steps))

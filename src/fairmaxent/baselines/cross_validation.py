@@ -110,7 +110,13 @@ class CrossValidation:
         began = time.process_time()
         rows, weights = method(train, self.request, self.seed + fold)
         seconds = time.process_time() - began
-        predicted = self._classify(rows, weights, test) if importlib.util.find_spec("sklearn") else None
+        predicted = None
+        if importlib.util.find_spec("sklearn"):
+            classifier, outcome = _classifier(self.classifier), self.domain.index(self.request.outcome)
+            train_codes, test_codes = self.domain.encode(rows), self.domain.encode(test)
+            last = f"{classifier.steps[-1][0]}__sample_weight"
+            classifier.fit(np.delete(train_codes, outcome, axis=1), train_codes[:, outcome], **{last: weights})
+            predicted = np.asarray(classifier.predict(np.delete(test_codes, outcome, axis=1)), dtype=np.intp)
         return (*self._rates(rows, weights), seconds), tested, predicted
 
     def _scores(self, folds: Sequence[_Fold]) -> Scores:
@@ -142,15 +148,6 @@ class CrossValidation:
         asked = self.request
         how: Mapping[str, Any] = {"favourable": asked.favourable, "groups": asked.groups, "within": asked.within}
         return statistical_rate(rows, outcome, asked.protected_names, **how, domain=self.domain, weight=weights)
-
-    def _classify(self, rows: Any, weights: Any, test: Any) -> NDArray[np.intp]:
-        """What a classifier trained on the rows decides about others."""
-        classifier = _classifier(self.classifier)
-        outcome = self.domain.index(self.request.outcome)
-        train_codes, test_codes = self.domain.encode(rows), self.domain.encode(test)
-        last = f"{classifier.steps[-1][0]}__sample_weight"
-        classifier.fit(np.delete(train_codes, outcome, axis=1), train_codes[:, outcome], **{last: weights})
-        return np.asarray(classifier.predict(np.delete(test_codes, outcome, axis=1)), dtype=np.intp)
 
 
 def python_name(method: str) -> str:

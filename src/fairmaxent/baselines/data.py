@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import narwhals as nw
 import numpy as np
@@ -27,6 +27,13 @@ from fairmaxent.maxent.priors.rows import Rows
 Names = str | Sequence[str]  # of one column, or of several
 
 
+class Reading(TypedDict, total=False):
+    """How a method reads the frame, and the seed of what it draws."""
+
+    domain: Domain | None
+    random_state: int | None
+
+
 @dataclass(frozen=True, eq=False)
 class CodedData:
     """A frame, the roles of its columns, and its distinct rows as block codes."""
@@ -38,11 +45,11 @@ class CodedData:
 
     @classmethod
     def read(
-        cls, frame: Any, outcome: str, protected: Names, *, domain: Domain | None, random_state: int | None
+        cls, frame: Any, outcome: str, groups: Names, *, domain: Domain | None = None, random_state: int | None = None
     ) -> CodedData:
         """Encode the frame by the given domain, or by one learned from it."""
         check_seed(random_state)
-        names = read_columns("protected", protected)
+        names = read_columns("protected", groups)
         check_roles(outcome, names, None)
         opened = frames.open_frame(frame)
         domain, encoded, _ = read_domain(opened, domain, weight=None, weights=None)
@@ -165,34 +172,24 @@ class NewRows:
         return self.distribution.marginal(columns)
 
 
-def raw(
-    frame: Any, outcome: str, protected: Names, *, domain: Domain | None = None, random_state: int | None = None
-) -> WeightedRows:
+def raw(frame: Any, outcome: str, protected: Names, **reading: Unpack[Reading]) -> WeightedRows:
     """Return the data unchanged: every weight is 1."""
-    data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    data = CodedData.read(frame, outcome, protected, **reading)
     return WeightedRows.of(data, data.empirical)
 
 
-def kamiran_calders(
-    frame: Any, outcome: str, protected: Names, *, domain: Domain | None = None, random_state: int | None = None
-) -> WeightedRows:
+def kamiran_calders(frame: Any, outcome: str, protected: Names, **reading: Unpack[Reading]) -> WeightedRows:
     """Reweighing: t(y, z) = P(y)·P(z), which makes outcome and group independent.
 
     Kamiran and Calders, "Data preprocessing techniques for classification without discrimination", 2012. The groups
     are the joint groups of the protected columns; their shares do not change.
     """
-    data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    data = CodedData.read(frame, outcome, protected, **reading)
     return WeightedRows.of(data, np.outer(data.outcome_shares, data.group_shares))
 
 
 def king_zeng(
-    frame: Any,
-    outcome: str,
-    protected: Names,
-    *,
-    shares: Mapping[Any, float] | None = None,
-    domain: Domain | None = None,
-    random_state: int | None = None,
+    frame: Any, outcome: str, protected: Names, *, shares: Mapping[Any, float] | None = None, **reading: Unpack[Reading]
 ) -> WeightedRows:
     """Weighting for representation: t(y, z) = wanted share(z)·P(y | z), which keeps the outcomes within each group.
 
@@ -200,7 +197,7 @@ def king_zeng(
     ``shares`` gives the share of every joint group of the protected columns, ``{"Female": 0.6, "Male": 0.4}`` for one
     column and ``{("Female", "Black"): 0.3, …}`` for several; by default all groups that have rows get equal shares.
     """
-    data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    data = CodedData.read(frame, outcome, protected, **reading)
     wanted, present = data.equal_shares if shares is None else _read_shares(data, shares), data.group_shares
     factor = np.divide(wanted, present, out=np.zeros_like(present), where=present > 0)
     return WeightedRows.of(data, data.empirical * factor)
@@ -224,21 +221,13 @@ def _read_shares(data: CodedData, shares: Mapping[Any, float]) -> Reals:
     return np.asarray(wanted / wanted.sum())
 
 
-def prior(
-    frame: Any,
-    outcome: str,
-    protected: Names,
-    *,
-    C: float = 0.5,
-    domain: Domain | None = None,
-    random_state: int | None = None,
-) -> NewRows:
+def prior(frame: Any, outcome: str, protected: Names, *, C: float = 0.5, **reading: Unpack[Reading]) -> NewRows:
     """Return the prior q_C^w = C·u + (1 − C)·w: u uniform over the domain, w the weights of Algorithm 1 at τ = 1.
 
     With k joint groups that have rows, w has the table t(y, z) = P(y)/k; with two groups this is Algorithm 1.
     """
     share = check_share("C", C)
-    data = CodedData.read(frame, outcome, protected, domain=domain, random_state=random_state)
+    data = CodedData.read(frame, outcome, protected, **reading)
     wanted = np.outer(data.outcome_shares, data.equal_shares)
     data.refuse_empty_cells(wanted)
     blocks, table = data.blocks, data.table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +16,16 @@ from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.levels import cell_text
-from fairmaxent.document.text import table_lines
 from fairmaxent.errors import spelled
-from fairmaxent.files.reading import STANDARD
+from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fairmaxent.data.domain import Domain
-    from fairmaxent.files.reading import TableFile
     from fairmaxent.raking.certificate import RakingCertificate
     from fairmaxent.raking.raking import Raking
     from fairmaxent.report import Source
-
-_SHOWN = 60  # levels before the rest is counted
 
 
 @dataclass(frozen=True)
@@ -42,7 +37,6 @@ class RakeOptions(FileOptions):
         main=True,
         text="files",
         required=True,
-        metavar="FILE",
         help="Table of known shares or totals, in its column 'value', beside 'columns' and 'level', or beside columns "
         "of the data; repeatable.",
     )
@@ -92,17 +86,17 @@ class RakeOptions(FileOptions):
         page_help="The name of the column of weights in the file.",
     )
 
-    def raked(self, frame: Any, margins: Sequence[Any], domain: Domain | None = None) -> Raking:
-        """Rake a table to these margins."""
+    def raked(self, frame: Any, margins: Sequence[TableFile], domain: Domain | None = None) -> Raking:
+        """Rake a table as asked."""
         from fairmaxent.raking.raking import rake
 
-        relaxed = self.relax or []
+        relax = [tuple(columns) for columns in self.relax or ()]
         return rake(
             frame,
-            margins,
+            [table.frame for table in margins],
             weight=self.weight,
             bounds=self.bounds,
-            relax="all" if ["all"] in relaxed else [tuple(columns) for columns in relaxed] or None,
+            relax="all" if ("all",) in relax else relax or None,
             replicates=self.replicates,
             domain=domain,
             random_state=self.random_state,
@@ -125,9 +119,7 @@ def rake_command(
     \b
     fairmaxent rake survey.csv --margins known.csv --bounds 0.3,3 -o weighted.csv
     """
-    wanted.check_files([data, *wanted.margins])
-    if [data, *wanted.margins].count(STANDARD) > 1:
-        raise click.UsageError("only one table can be read from stdin; name files for the others")
+    wanted.check(data, *wanted.margins)
     if wanted.replicates and wanted.random_state is None:
         wanted = replace(wanted, random_state=secrets.randbelow(2**32))
     repeat = resolved(ctx, seed=wanted.random_state if wanted.replicates else None)
@@ -138,8 +130,7 @@ def rake_command(
             source = reading.read(data, texts=columns_as.texts) if scanned is None else scanned
             wanted = wanted.in_form(source)
         with bar("raking"):
-            domain = columns_as.domain(source.frame, wanted.weight)
-            raking = wanted.raked(source.frame, [table.frame for table in margins], domain)
+            raking = wanted.raked(source.frame, margins, columns_as.domain(source.frame, wanted.weight))
         notes = [note for table in (source, *margins) for note in table.notes_spelled(as_typed)]
         notes += raking.certificate.notes
         with bar("writing"):
@@ -149,16 +140,9 @@ def rake_command(
             if wanted.reports:
                 make_report(raking, wanted, staging, source_of(data, columns_as, repeat), source)
     if wanted.as_json:
-        record = {
-            "rows": raking.certificate.rows,
-            "files": wanted.targets,
-            "weight_name": wanted.weight_name,
-            "replicates": wanted.replicates,
-            "seed": wanted.random_state if wanted.replicates else None,
-            "notes": notes,
-            "certificate": raking.certificate.to_dict(),
-        }
-        echo(json_record(record))
+        record = {"rows": raking.certificate.rows, "files": wanted.targets, "weight_name": wanted.weight_name}
+        record |= {"replicates": wanted.replicates, "seed": wanted.random_state if wanted.replicates else None}
+        echo(json_record({**record, "notes": notes, "certificate": raking.certificate.to_dict()}))
     else:
         echo(_text(raking.certificate, wanted, notes), err=wanted.output == STANDARD)
 
@@ -179,26 +163,14 @@ def make_report(raking: Raking, wanted: RakeOptions, staging: Staging, origin: S
 
 def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str]) -> str:
     """Levels with too few rows, the margins before and after, what the weights cost, and what was written."""
-    from fairmaxent.raking.certificate import few_rows_warnings
-
-    rows = [
-        [
-            f"{margin.name} = {level.level}",
-            *map(cell_text, (level.rows, level.before, level.wanted, level.achieved, round(level.effective_rows))),
-        ]
-        for margin in certificate.margins
-        for level in margin.levels
-    ]
-    more = [f"and {len(rows) - _SHOWN:,} more levels; --json shows them all"] if len(rows) > _SHOWN else []
-    table = table_lines(["margin", "rows", "before", "wanted", "after", "effective rows"], rows[:_SHOWN])
     seed = [f"seed of the replicates: {wanted.random_state}"] if wanted.replicates else []
-    warnings = [spelled(warning, as_typed) for warning in few_rows_warnings(certificate.margins)]
+    warnings = [spelled(warning, as_typed) for warning in certificate.few_rows()]
     following = f"use the column {wanted.weight_name!r} as weights in every estimate"
     if wanted.output is None:
         following = "write the weighted table with -o FILE, and a report with --report FILE"
     parts = [
         [f"Warning: {cell_text(warning)}" for warning in warnings],
-        [*table, *more],
+        certificate.table(),
         [*certificate.summary(), *seed],
         [f"Note: {cell_text(note)}" for note in notes],
         [*map(cell_text, wanted.written(certificate.rows))],

@@ -3,7 +3,7 @@
 import html
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from itertools import groupby
 
@@ -21,6 +21,8 @@ def to_page(document: Document, *, paper: str | None = None) -> str:
     style = files("fairmaxent.document").joinpath("page.css").read_text(encoding="utf-8")
     style += "" if paper is None else f"@page {{ size: {paper}; }}\n"
     title = escaped(f"{document.kind}: {document.title}")
+    links = "".join(f'<li><a href="#{part.key}">{escaped(part.short)}</a></li>\n' for part in document.appendix)
+    contents = f'<nav aria-label="Contents">\n<ul>\n{links}</ul>\n</nav>'
     pairs = [f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>" for name, value in document.filing]
     return "\n".join(
         [
@@ -34,7 +36,9 @@ def to_page(document: Document, *, paper: str | None = None) -> str:
             *([] if document.warning is None else [_note(document.warning, "note alert")]),
             "</header>\n<main>",
             *(_section(section, f"first-{section.key}", "answer") for section in document.first_page),
-            *([] if not document.appendix else _appendix(document.appendix)),
+            *(['<div class="appendix">\n<h2 id="appendix">Appendix</h2>', contents] if document.appendix else []),
+            *(_section(section, section.key) for section in document.appendix),
+            *(["</div>"] if document.appendix else []),
             f"</main>\n<footer>\n<p>{escaped(document.footer)}</p>\n</footer>\n</body>\n</html>\n",
         ]
     )
@@ -49,22 +53,13 @@ def _section(section: Section, key: str, kind: str = "") -> str:
     )
 
 
-def _appendix(sections: Sequence[Section]) -> Iterator[str]:
-    links = "".join(f'<li><a href="#{section.key}">{escaped(section.short)}</a></li>\n' for section in sections)
-    yield '<div class="appendix">\n<h2 id="appendix">Appendix</h2>'
-    yield f'<nav aria-label="Contents">\n<ul>\n{links}</ul>\n</nav>'
-    yield from (_section(section, section.key) for section in sections)
-    yield "</div>"
-
-
 # ---------------------------------------------------------------- blocks
 
 
 def to_html(blocks: Iterable[Block]) -> str:
     """Write blocks; pictures, and tables with bars, stand side by side if they follow each other."""
     parts: list[str] = []
-    for kind, group in groupby(blocks, key=_side_by_side):
-        members = list(group)
+    for kind, members in ((kind, list(group)) for kind, group in groupby(blocks, key=_side_by_side)):
         shown = "\n".join(map(_block, members))
         key = f"{_KEY}\n" if isinstance(members[0], Table) and members[0].shares else ""
         parts.append(shown if kind is None else f'{key}<div class="{kind}">\n{shown}\n</div>')

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 _NUMBER = r"[<+−-]?\d[\d.,]*(?:e[+-]\d+)?(?: ?%)?"
 _NUMBERS = re.compile(rf"(?:{_NUMBER}(?: (?:–|to|…) {_NUMBER})?(?: \([^)]*\))?|–|any)?")
-_READABLE = 1e15  # longer numbers are written with an exponent
 
 # In units of the last digit shown: what differs from a half by less is one, whatever the last bit of a float says.
 _SLACK = 1e-6
@@ -39,8 +38,6 @@ def rounded(value: float, digits: int) -> float:
 
 def times(multiple: float) -> str:
     """Write a multiple, with a digit after the point if it is small."""
-    if multiple >= _READABLE:
-        return f"{multiple:.0e}"
     digits = 1 if multiple < 9.95 else 0
     return f"{rounded(multiple, digits):,.{digits}f}"
 

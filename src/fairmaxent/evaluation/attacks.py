@@ -36,8 +36,7 @@ Judgement = Literal["high", "low", "uncertain", "needs control"]
 LIMIT = 0.09
 """A risk above this is called high: it is what regulators accept when patients' data are published (the European
 Medicines Agency's policy 0070, Health Canada)."""
-MOST_COPIES = 0.01
-"""More copies than this share, beyond those expected by chance, are too many."""
+MOST_COPIES = 0.01  # a larger share of copies, beyond those expected by chance, is too large
 TOLERANCE = 0.05  # of a number that is guessed
 MOST_SECRETS = 40  # columns that are guessed if nobody says which
 RARE = 0.01  # of the people outside may be accused wrongly
@@ -73,18 +72,10 @@ class Risk(Score):
     """How often it succeeded against control rows; None: there are none, and `value` is at least the risk."""
 
     @classmethod
-    def of(
-        cls, successes: float, attempts: int, control: tuple[float, int] | None = None, *, confidence: float
-    ) -> Risk:
-        """Estimate a risk from successes and attempts, with those against control rows if there are any."""
-        outside = None if control is None else SuccessRate.of(*control, confidence)
-        return cls.beyond(SuccessRate.of(successes, attempts, confidence), outside, attempts)
-
-    @classmethod
     def of_hits(cls, hits: Sequence[Mask], confidence: float) -> Risk:
         """Estimate a risk from who was hit: people of the real table and, if there are any, of the control."""
-        (successes, attempts), *control = ((int(part.sum()), len(part)) for part in hits)
-        return cls.of(successes, attempts, control[0] if control else None, confidence=confidence)
+        attack, *control = (SuccessRate.of(int(part.sum()), len(part), confidence) for part in hits)
+        return cls.beyond(attack, control[0] if control else None, len(hits[0]))
 
     @classmethod
     def beyond(cls, attack: SuccessRate, control: SuccessRate | None, attempts: int) -> Risk:
@@ -143,7 +134,8 @@ def copied_rows(pooled: Pooled, *, confidence: float) -> CopiedRows:
         met = np.unique(column.codes[pooled.parts["new"]])
         people = tally(column.codes[pooled.parts["real"]], None, column.size)
         lone[column.name] = int(np.count_nonzero(people[met] == 1))
-    risk = Risk.of(copies, len(new), (by_chance * len(new), len(new)), confidence=confidence)
+    attack, chance = (SuccessRate.of(number, len(new), confidence) for number in (copies, by_chance * len(new)))
+    risk = Risk.beyond(attack, chance, len(new))
     return CopiedRows(copies, by_chance, risk, overlap, {name: count for name, count in lone.items() if count})
 
 
@@ -175,14 +167,10 @@ def read_parts(pooled: Pooled, given: Sequence[Sequence[str]] | None) -> tuple[t
     if given is None:
         every = range(len(pooled.columns))
         return (tuple(every[::2]), tuple(every[1::2])) if len(every) > 1 else ()
-    if isinstance(given, str) or len(given) != 2:
-        raise InputError(f"parts is {given!r}; pass two lists of columns")
-    first, second = (pooled.positions(read_columns("parts", part)) for part in given)
-    shared = sorted(set(first) & set(second))
-    if shared or not first or not second:
-        problem = f"column {pooled.names[shared[0]]!r} is in both parts" if shared else "a part has no columns"
-        raise InputError(f"{problem}; pass two lists of different columns as parts")
-    return first, second
+    parts = () if isinstance(given, str) else tuple(pooled.positions(read_columns("parts", part)) for part in given)
+    if len(parts) != 2 or not all(parts) or set(parts[0]) & set(parts[1]):
+        raise InputError(f"parts is {given!r}; pass two lists of different columns")
+    return parts
 
 
 @dataclass(frozen=True)
@@ -290,12 +278,6 @@ def membership(real: Reals, control: Reals, *, confidence: float) -> Membership:
     return Membership(auc, max(0.0, auc - error), min(1.0, auc + error), rarely_wrong, len(real) + len(control))
 
 
-WHY_NOT = (
-    "Do not rely on this distance: it is an average over the table, so rows can be far from most people and still copy "
-    "some of them. It misses leaks that the attacks above find (Yao et al., 2025)."
-)
-
-
 @dataclass(frozen=True)
 class ClosestRecord:
     """Median distance of new rows, and of other people, to the closest real row; each column counts at most 1."""
@@ -303,7 +285,10 @@ class ClosestRecord:
     new: float
     others: float | None
     """Of control rows; None: there are none."""
-    why_not: str = WHY_NOT
+    why_not: str = (
+        "Do not rely on this distance: it is an average over the table, so rows can be far from most people and still "
+        "copy some of them. It misses leaks that the attacks above find (Yao et al., 2025)."
+    )
 
 
 def closest_record(pooled: Pooled, rows: int, *, rng: np.random.Generator) -> ClosestRecord:

@@ -1,17 +1,16 @@
 """The evaluation of new rows before they are shared."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from fairmaxent.errors import ColumnError, InputError, Option
 from fairmaxent.evaluation import attacks as risk
-from fairmaxent.evaluation.fidelity import fidelity
 from fairmaxent.evaluation.pooled import NAMES, TableName, nearest, pool
+from fairmaxent.evaluation.quality import fidelity, utility
 from fairmaxent.evaluation.result import Evaluation, Risks
 from fairmaxent.evaluation.singling_out import singling_out
-from fairmaxent.evaluation.utility import utility
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.progress import Progress, silent
 
@@ -91,8 +90,8 @@ def evaluate(
 
     compared, learned = fidelity(pooled, rng=stream("fidelity")), None
     if outcome is not None:
-        how: Mapping[str, Any] = {"favourable": favourable, "confidence": confidence}
-        learned = utility(pooled, outcome, protected, **how, rng=stream("utility"))
+        rng = stream("utility")
+        learned = utility(pooled, outcome, protected, favourable=favourable, confidence=confidence, rng=rng)
     copies = risk.copied_rows(pooled, confidence=confidence)
     singled = singling_out(pooled, attacks, confidence=confidence, rng=stream("singling out"))
     closest = risk.closest_record(pooled, min(_CLOSEST, attacks), rng=stream("distances"))
@@ -118,5 +117,5 @@ def evaluate(
         closest_record=closest,
     )
     real_rows, new_rows, control_rows = map(pooled.rows, NAMES)
-    rows = (real_rows, new_rows, control_rows)
-    return Evaluation(*rows, pooled.names, left_out, confidence, compared, learned, risks, pooled.library)
+    sizes = (real_rows, new_rows, control_rows)
+    return Evaluation(*sizes, pooled.names, left_out, confidence, compared, learned, risks)

@@ -4,15 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairmaxent.data import frames
 from fairmaxent.data.levels import cell_text
 from fairmaxent.document import Block, Note, Paragraph, Table
 from fairmaxent.document.text import sections_text
 from fairmaxent.document.words import counted
 from fairmaxent.errors import cut
 from fairmaxent.evaluation import attacks
-from fairmaxent.evaluation.fidelity import Fidelity
-from fairmaxent.evaluation.utility import Utility
+from fairmaxent.evaluation.quality import Fidelity, Utility
 from fairmaxent.metrics.trial import Score
 from fairmaxent.plain_text import plain_json
 
@@ -64,7 +62,6 @@ class Evaluation:
     utility: Utility | None
     """None: no outcome was named."""
     risks: Risks
-    library: str
 
     @property
     def flagged(self) -> tuple[str, ...]:
@@ -79,32 +76,10 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON; a number that is not finite is None."""
         judged = {"verdict": self.verdict, "flagged": list(self.flagged), "judgements": self.risks.judgements()}
-        return judged | {name: value for name, value in plain_json(self).items() if name != "library"}
-
-    def to_frame(self) -> Any:
-        """One row for each number, with its interval if it has one, as a frame of the real table's library."""
-        names = ("about", "measure", "value", "low", "high")
-        rows = list(_measures(self))
-        return frames.new_frame({name: [row[at] for row in rows] for at, name in enumerate(names)}, self.library)
+        return {**judged, **plain_json(self)}
 
     def __repr__(self) -> str:
         return evaluation_text(self)
-
-
-def _measures(evaluation: Evaluation) -> Iterator[tuple[str, str, float, float | None, float | None]]:
-    fidelity, risks, utility = evaluation.fidelity, evaluation.risks, evaluation.utility
-    for distance in fidelity.total_variation:
-        yield "fidelity", f"{distance.columns}-way total variation", distance.value, None, None
-    if fidelity.quality.score is not None:
-        yield "fidelity", "quality", fidelity.quality.score, None, None
-    for name, model in () if utility is None else utility.models.items():
-        for measure, score in (("AUC", model.auc), ("accuracy", model.accuracy)):
-            if score is not None:
-                yield "utility", f"{measure}, trained on {name}", score.value, score.low, score.high
-    for name, risk in risks.tried().items():
-        yield "risk", _NAMES.get(name, name), risk.value, risk.low, risk.high
-        for column, single in risks.inference.by_column.items() if name == "inference" and risks.inference else ():
-            yield "risk", f"inference of {column}", single.value, single.low, single.high
 
 
 _NAMES = {"inference": "inference, average"}
@@ -136,13 +111,6 @@ def verdict(measured: Evaluation) -> Iterator[str]:
     if measured.flagged:
         yield "Do not treat these rows as anonymous: they give away people of the real table."
         yield from (_reason(name, measured) for name in measured.flagged)
-        lone = measured.risks.copies.lone_values
-        if lone and "copies" not in measured.flagged:
-            name = max(lone, key=lambda name: lone[name])
-            yield (
-                f"Rare values may be the cause: {lone[name]:,} values of {_shown(name, 40)!r} in the new rows belong "
-                "to only one person of the real table."
-            )
         return
     if not open_ones:
         how = "clearly did" if unsure else "did notably"
@@ -169,10 +137,6 @@ def _named(names: Sequence[str]) -> str:
 def _reason(attack: str, measured: Evaluation) -> str:
     """Why the risk of an attack is too high."""
     risks, risk = measured.risks, measured.risks.tried()[attack]
-    happens = {
-        "singling out": "Descriptions that fit exactly one new row also fit exactly one real person",
-        "linkability": "Two halves of a person's columns lead to the same new row",
-    }.get(attack, "")
     if attack == "copies":
         return (
             f"{risks.copies.copies:,} of the {measured.new_rows:,} new rows are copies of a real row "
@@ -181,12 +145,13 @@ def _reason(attack: str, measured: Evaluation) -> str:
     if attack == "membership":
         pairs = f"In {_percent(risk.rate)} of pairs, the person of the real table"
         return f"{pairs} is nearer to a new row than the other person; 50 % would be chance."
+    happens = ATTACKS[attack][1]
     if risks.inference is not None and attack == "inference":
         name = risks.inference.worst
-        happens = f"Somebody who knows all other columns of a person guesses {_shown(name, 40)!r} right"
+        happens = f"somebody who knows all other columns of a person guesses {_shown(name, 40)!r} right"
         risk = risks.inference.by_column[name]
     outside = "" if risk.control_rate is None else f", and for other people in {_percent(risk.control_rate)}"
-    return f"{happens} in {_percent(risk.rate)} of cases{outside}."
+    return f"{happens[0].upper()}{happens[1:]} in {_percent(risk.rate)} of cases{outside}."
 
 
 def _percent(share: float) -> str:
@@ -213,10 +178,17 @@ def evaluation_text(measured: Evaluation, notes: Sequence[str] = ()) -> str:
     record = measured.risks.closest_record
     others = "" if record.others is None else f" (of control rows: {record.others:.3f})"
     distance = f"Median distance of a new row to the closest real row: {record.new:.3f}{others}. {record.why_not}"
+    meaning = "This is how often each attack succeeds; without control rows, the risk is at most that."
+    if measured.control_rows:
+        meaning = (
+            "A risk of 0 means that an attack succeeds as often on other people (the control rows), 1 that it always "
+            "succeeds."
+        )
+    limits = f"{100 * attacks.LIMIT:g} % (copies: above {100 * attacks.MOST_COPIES:g} %)"
     sections: list[Sequence[Block]] = [
         [Paragraph(measured.verdict)],
         [Paragraph(f"{tables}; {counted(len(measured.columns), 'column')}")],
-        [risk_table(measured), _how_to_read(measured)],
+        [risk_table(measured), Paragraph(f"{meaning} A risk is called high if its whole interval is above {limits}.")],
         [Paragraph(distance)],
         *_utility_sections(measured),
         list(_fidelity_blocks(measured)),
@@ -251,20 +223,10 @@ def _sure(measured: Evaluation) -> str:
     return f"{100 * measured.confidence:g} % interval"
 
 
-def _how_to_read(measured: Evaluation) -> Paragraph:
-    meaning = (
-        "A risk of 0 means that an attack succeeds as often on other people (the control rows), 1 that it always "
-        "succeeds."
-        if measured.control_rows
-        else "This is how often each attack succeeds; without control rows, the risk is at most that."
-    )
-    limits = f"{100 * attacks.LIMIT:g} % (copies: above {100 * attacks.MOST_COPIES:g} %)"
-    return Paragraph(f"{meaning} A risk is called high if its whole interval is above {limits}.")
-
-
 def utility_table(measured: Evaluation, utility: Utility) -> Table:
     """How well a model decides that was trained on the new rows, or on the real ones."""
-    rows = [(name, *_cells(model.auc), *_cells(model.accuracy)) for name, model in utility.models.items()]
+    models = {"new rows": utility.new, "real rows": utility.real}
+    rows = [(name, *_cells(model.auc), *_cells(model.accuracy)) for name, model in models.items()]
     heads = ("trained on", "AUC", _sure(measured), "accuracy", _sure(measured))
     return Table("A model trained on the new rows", heads, tuple(rows))
 

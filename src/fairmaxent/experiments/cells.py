@@ -84,11 +84,6 @@ class Cell:
     repetitions: int
 
     @property
-    def block(self) -> Block:
-        """The data set and its protected column."""
-        return self.dataset, self.protected
-
-    @property
     def name(self) -> str:
         """A unique name for files and seeds."""
         return f"{self.dataset}-{self.protected}-{self.method.name}-fold_{self.fold}-{self.repetitions}x{ROWS}"
@@ -172,11 +167,6 @@ class ExperimentData:
         outcome = self.domain.index(self.outcome)
         return np.delete(self.numbers(frame), outcome, axis=1), (frame[self.outcome] == self.favourable).to_numpy()
 
-    @property
-    def is_enumerable(self) -> bool:
-        """Whether the domain is small enough to list all its points."""
-        return self.domain.size <= _LARGEST_ENUMERATED
-
     def probabilities(self, frame: Any, weights: Reals | None = None) -> Reals:
         """Return the share of each point of the domain among the rows."""
         points = np.ravel_multi_index(tuple(self.domain.encode(frame).T.astype(np.intp)), self.domain.sizes)
@@ -247,7 +237,7 @@ def measure_rows(rows: Any, data: ExperimentData, protected: str) -> dict[str, f
         "correlation_distance": float(((correlation(numbers) - correlation(data.raw_numbers)) ** 2).sum()),
         "covariance_distance": float(((covariance(numbers) - covariance(data.raw_numbers)) ** 2).sum()),
     }
-    if data.is_enumerable:
+    if data.domain.size <= _LARGEST_ENUMERATED:
         measured["kl_plugin"] = divergence(data.probabilities(rows), data.raw_probabilities)
     return measured
 
@@ -305,7 +295,7 @@ def run_cell(cell: Cell) -> Record:
             measure_rows(rows, data, cell.protected) | measure_classifiers(rows, test, data, cell.protected)
         )
     exact = {}
-    if data.is_enumerable:  # from the distribution itself, without drawing rows
+    if data.domain.size <= _LARGEST_ENUMERATED:  # from the distribution itself, without drawing rows
         points = source.distribution.marginal(data.domain.names)
         probabilities = data.probabilities(points, points["probability"].to_numpy())
         exact["kl_exact"] = divergence(probabilities, data.raw_probabilities)
@@ -317,14 +307,10 @@ def run_cell(cell: Cell) -> Record:
     }
 
 
-def save(cell: Cell, record: Record, folder: Path) -> None:
-    """Write the file of a cell completely or not at all."""
-    write_whole(folder / f"{cell.name}.json", json.dumps(record).encode(), readable=True)
-
-
-def run_and_save(cell: Cell, folder: Path) -> None:
-    """What a worker does."""
-    save(cell, run_cell(cell), folder)
+def save(cell: Cell, folder: Path, record: Record | None = None) -> None:
+    """Write the file of a cell, which is run unless there is its record, completely or not at all."""
+    content = json.dumps(run_cell(cell) if record is None else record)
+    write_whole(folder / f"{cell.name}.json", content.encode(), readable=True)
 
 
 def find(cell: Cell, folder: Path) -> Record | None:

@@ -139,13 +139,13 @@ class CurveFigure:
     datasets: tuple[str, ...]
     metrics: tuple[str, ...]
 
-    @property
-    def description(self) -> str:
-        """What it shows, in words."""
+    def drawing(self, curves: Any) -> Drawing:
+        """The figure, with a description of what it shows."""
         datasets = ", ".join(DATASETS[name] for name in self.datasets)
         metrics = ", ".join(METRICS[name] for name in self.metrics)
         lines = "Line charts over C from 0 to 1, each with six lines for two priors and three expectations."
-        return f"{lines} Data: {datasets}. Panels: {metrics}."
+        description = f"{lines} Data: {datasets}. Panels: {metrics}."
+        return Drawing(self.name, self.caption, description, draw_curves(curves, self))
 
 
 _MAIN_METRICS = ("data_sr", "kl_plugin", "tree_sr_probabilities", "tree_accuracy")
@@ -182,7 +182,7 @@ def draw_figures(table_2: Any, curves: Any) -> list[Drawing]:
     present = [plan for plan in CURVE_FIGURES if curves["dataset"].isin(plan.datasets).any()]
     return [
         *(Drawing(name, caption, words, _draw_grid(table_2, rows)) for name, caption, words, rows in grids),
-        *(Drawing(plan.name, plan.caption, plan.description, draw_curves(curves, plan)) for plan in present),
+        *(plan.drawing(curves) for plan in present),
     ]
 
 

@@ -4,13 +4,11 @@ import html
 import re
 from collections.abc import Iterable, Mapping
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from fairmaxent.experiments.cells import TABLE_2_BLOCKS, Block
 from fairmaxent.experiments.figures import METHODS, METRICS, Drawing, block_label, draw_figures
 from fairmaxent.experiments.reasons import NOISE, UNEXPLAINED, compare, load_published
-from fairmaxent.files.write import write_whole
 
 _NO_REASON = "Unexplained: the reason for this difference is not known."
 _MISSING = "–"
@@ -20,13 +18,8 @@ Entry = tuple[str, int | None]  # a number as shown, and the note that explains 
 Line = tuple[str, list[Entry]]  # one number for each method, all from one source
 
 
-def write_page(path: Path, table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[str, Any]) -> None:
-    """Write one self-contained HTML file, completely or not at all."""
-    write_whole(path, render_page(table_2, curves, runtimes, settings=settings).encode(), readable=True)
-
-
 def render_page(table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[str, Any]) -> str:
-    """Return the page; blocks that are not in the tables are left out."""
+    """Return the page, one self-contained HTML file; blocks that are not in the tables are left out."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 

@@ -15,7 +15,7 @@ from fairmaxent.errors import DependencyError, StorageError
 from fairmaxent.experiments import cells as stored
 from fairmaxent.experiments.cells import CURVE_BLOCKS, FULL, QUICK, ROWS, TABLE_2_BLOCKS, TABLE_2_METHODS, Cell, Method
 from fairmaxent.experiments.figures import write_figures
-from fairmaxent.experiments.page import write_page
+from fairmaxent.experiments.page import render_page
 from fairmaxent.files.write import write_whole
 
 
@@ -33,7 +33,7 @@ def run(cells: Iterable[Cell], folder: Path, *, workers: int | None = None) -> I
     # Spawned rather than forked, because threads of the libraries loaded here do not survive a fork.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(count, len(todo)), mp_context=context, initializer=_prepare_worker)
-    futures = {pool.submit(stored.run_and_save, cell, folder): cell for cell in todo}
+    futures = {pool.submit(stored.save, cell, folder): cell for cell in todo}
     try:
         for future in as_completed(futures):
             future.result()
@@ -86,8 +86,10 @@ def runtimes(cells: Iterable[Cell], folder: Path) -> Any:
     """Return dataset, protected, method, seconds: CPU time to learn and to draw rows once, mean over folds."""
     import pandas as pd
 
-    found = [(*cell.block, _TABLE_2_NAMES[cell.method], _record(cell, folder)["seconds"]) for cell in cells]
     labels = ["dataset", "protected", "method"]
+    found = [
+        (cell.dataset, cell.protected, _TABLE_2_NAMES[cell.method], _record(cell, folder)["seconds"]) for cell in cells
+    ]
     rows = pd.DataFrame(found, columns=[*labels, "seconds"])
     return rows.groupby(labels, sort=False)["seconds"].mean().reset_index()
 
@@ -165,7 +167,8 @@ def reproduce(
         **{f"Left out: {name}": reason for name, reason in left_out.items()},
         **stored.made_with(),
     }
-    write_page(page, numbers, over_shares, times, settings=settings)
+    written = render_page(numbers, over_shares, times, settings=settings)
+    write_whole(page, written.encode(), readable=True)
     return page, list(left_out.values())
 
 

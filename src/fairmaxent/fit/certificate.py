@@ -49,10 +49,7 @@ _NEXT = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Certificate(Facts):
-    """Rates wanted, before and achieved, how good the solution is, and the facts to know about it.
-
-    The achieved rates are exact: they are taken from the fitted distribution, not from drawn rows.
-    """
+    """Rates wanted, before and (exactly) achieved, how good the solution is, and the facts to know about it."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -87,9 +84,8 @@ class Certificate(Facts):
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON: a number that is not finite is None."""
         skipped = ("measure", "table", "privacy")
-        values = {key: plain_json(value) for key, value in vars(self).items() if key not in skipped}
         ledger = None if self.privacy is None else plain_json(self.privacy.to_dict())
-        return values | {"privacy": ledger}
+        return {key: plain_json(value) for key, value in vars(self).items() if key not in skipped} | {"privacy": ledger}
 
     @property
     def compared_outcomes(self) -> tuple[OutcomeShare, ...]:
@@ -105,8 +101,8 @@ class Certificate(Facts):
     def rate_lines(self) -> Iterator[RateLine]:
         """Each rate wanted, before and achieved."""
         for kind, name in self.rates_shown:
-            wanted, before, achieved = (rates[kind][name] for rates in (self.wanted, self.before, self.achieved))
-            yield RateLine(self.measure.rate_name(kind, name), wanted, before, achieved)
+            rates = (side[kind][name] for side in (self.wanted, self.before, self.achieved))
+            yield RateLine(self.measure.rate_name(kind, name), *rates)
 
     def blocks(self) -> Iterator[Block]:
         """Everything that it states: what it costs first, then what was reached, and what to know."""
@@ -224,17 +220,15 @@ def _changes_to_the_table(facts: Facts) -> Iterator[Remark]:
         yield (f"no row in the data has {cell}: the base fills in this combination, {percent(share)} of the result",)
     for level in facts.removed_levels:
         yield (f"level removed, because its wanted share is 0: {level}",)
-    if facts.left_out_columns:
-        columns = ", ".join(map(repr, facts.left_out_columns))
+    if columns := ", ".join(map(repr, facts.left_out_columns)):
         yield (
             f"left out, because they look like identifiers or notes about people: {columns}. To keep them, use ",
             replace(KEEP_COLUMNS, value=list(facts.left_out_columns)),
         )
     yield from ((note,) for note in facts.notes)
     if facts.redrawn is not None and facts.redrawn.reason is not None:
-        columns = ", ".join(map(repr, facts.redrawn.columns))
-        way = Option("detail", "bins")
-        yield (f"values of {columns} are redrawn within their bins (", way, f"), because {facts.redrawn.reason}")
+        what = f"values of {', '.join(map(repr, facts.redrawn.columns))} are redrawn within their bins ("
+        yield (what, Option("detail", "bins"), f"), because {facts.redrawn.reason}")
     for name, bins in facts.binned_columns.items():
         yield (f"column {name!r} is compared in {len(bins)} bins: {', '.join(bins[:3])}, …",)
     for cell in facts.emptied_cells:
@@ -302,25 +296,21 @@ def _remedy(group: GroupCost, facts: Facts) -> Remark:
     merge = "merge it with another group"
     if not group.grows and group.times <= MOST_TIMES:
         return (f". To do better, {merge}, or collect more rows.",)
-    ways: list[Remark] = [_keep_size(group, facts), (merge,)]
+    ways: list[Remark] = [(merge,)]
+    wanted = facts.wanted["representation_rate"]
+    if group.grows and group.targeted:
+        ways.insert(0, ("ask for a smaller share of the group in ", Option("target")))
+    elif group.grows and wanted.get(group.grouping) is not None:
+        rates = {name: wanted[name] for name, _ in facts.measure.of_first_outcome} | {group.grouping: None}
+        by_column = {facts.measure.columns_of(name): rate for name, rate in rates.items()}
+        joint = " × " in group.grouping and len(by_column) == 1
+        size = Option("representation_rate", None if joint else by_column)
+        ways.insert(0, ("leave the group at its size with ", size))
     if not facts.weight_limit and group.rows:  # a limit that was asked for is met; a lower one would lower the rates
         ways.append(("limit the weight of one person with ", Option("largest_weight")))
-    *others, last = filter(None, ways)
+    *others, last = ways
     joined = (part for way in others for part in (*way, ", "))
     return (". To avoid this, ", *joined, *(["or "] if others else []), *last, ".")
-
-
-def _keep_size(group: GroupCost, facts: Facts) -> Remark:
-    """How to let a group grow less; nothing if its size was not asked for."""
-    wanted = facts.wanted["representation_rate"]
-    if not group.grows or (wanted.get(group.grouping) is None and not group.targeted):
-        return ()
-    if group.targeted:
-        return ("ask for a smaller share of the group in ", Option("target"))
-    rates = {name: wanted[name] for name, _ in facts.measure.of_first_outcome} | {group.grouping: None}
-    by_column = {facts.measure.columns_of(name): rate for name, rate in rates.items()}
-    joint = " × " in group.grouping and len(by_column) == 1
-    return ("leave the group at its size with ", Option("representation_rate", None if joint else by_column))
 
 
 # ---------------------------------------------------------------- remarks on models

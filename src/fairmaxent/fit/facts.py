@@ -1,7 +1,4 @@
-"""Facts: what a careful reader should know about a fit, as data; `certificate` makes sentences of them.
-
-The bounds at the end are what the paper proves of a fit before it is looked at.
-"""
+"""Facts: what a careful reader should know about a fit, with the paper's bounds; `certificate` puts them in words."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -78,17 +75,14 @@ class ModelScores:
 
 @dataclass(frozen=True)
 class ModelEstimate:
-    """What a student, a model trained on the result, is expected to do, beside one trained on the data as they are.
-
-    Estimated by cross-fitting: it decides about people whose rows neither it nor the fit has seen.
-    """
+    """What a model trained on the result, a student, will do to people whom neither it nor the fit has seen."""
 
     student: str
     output: str  # what it learns from: "rows" or "weights"
     folds: int
     threshold: float  # the probability of the favourable outcome above which it decides for it
     remedy: Remedy
-    before: ModelScores
+    before: ModelScores  # of a model trained on the data as they are
     after: ModelScores
     blind: bool  # it does not see the protected columns
     rounds: int  # how many times people were split into folds
@@ -164,14 +158,12 @@ def facts_of(solved: Solved, told: Told) -> dict[str, Any]:
     problem, distribution, solution = solved.problem, solved.distribution, solved.optimum.solution
     filled, achieved, copied = solved.filled, distribution.root_table, tilted_rows(distribution.tilted)
     costs = None if isinstance(solved.request, PaperRequest) else measure_costs(solved, filled=bool(filled))
-    bound, delta = _rate_bound(solved, achieved)
     return dict(
         **_column_facts(problem, achieved),
+        **_rate_bound(solved, achieved),
         wanted=_wanted(problem, told.decisions),
         before=problem.measure.rates(problem.data_table),
         achieved=problem.measure.rates(achieved),
-        bound=bound,
-        delta=delta,
         dual=solution.value,
         iterations=solution.iterations,
         residual=solution.residual,
@@ -198,23 +190,22 @@ def facts_of(solved: Solved, told: Told) -> dict[str, Any]:
 
 
 def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
-    """The wanted rates of the table; its statistical rates are free if they give way to those of decisions."""
-    names, free = problem.measure.names, decisions is not None and not decisions.keeps_means
-    shares = zip(names, problem.measure.groupings, problem.representation, strict=True)
-    return {
-        "representation_rate": {name: _target_rate(problem, grouping, rate) for name, grouping, rate in shares},
-        "statistical_rate": dict.fromkeys(names) if free else dict(zip(names, problem.statistical, strict=True)),
-    }
+    """The wanted rates of the table; its statistical rates are free if they give way to those of decisions.
 
-
-def _target_rate(problem: Problem, grouping: tuple[int, ...], rate: float | None) -> float | None:
-    """ρ, or the rate of the shares that the user named; None if they are about a part of the grouping only."""
-    named = [axis for axis in grouping if axis in problem.root_targets and axis not in problem.roles.strata_axes]
-    if not named or len(grouping) > 1:
-        return None if named else rate
-    table = problem.measure.groups_compared(np.broadcast_to(1.0, problem.data_table.shape), grouping)
-    shares = problem.root_targets[named[0]] * (group_table(table, grouping).sum(axis=0) > 0)
-    return float(smallest_over_largest(shares[shares > 0]))
+    Shares that the user named take the place of ρ; if they are about a part of a grouping only, it has no rate.
+    """
+    measure, targets, free = problem.measure, problem.root_targets, decisions is not None and not decisions.keeps_means
+    representation = dict(zip(measure.names, problem.representation, strict=True))
+    for name, grouping in zip(measure.names, measure.groupings, strict=True):
+        named = [axis for axis in grouping if axis in targets and axis not in problem.roles.strata_axes]
+        if named:
+            representation[name] = None
+        if named and len(grouping) == 1:
+            table = measure.groups_compared(np.broadcast_to(1.0, problem.data_table.shape), grouping)
+            shares = targets[named[0]] * (group_table(table, grouping).sum(axis=0) > 0)
+            representation[name] = float(smallest_over_largest(shares[shares > 0]))
+    statistical = dict.fromkeys(measure.names) if free else dict(zip(measure.names, problem.statistical, strict=True))
+    return {"representation_rate": representation, "statistical_rate": statistical}
 
 
 def _small_groups(problem: Problem) -> dict[str, int]:
@@ -292,21 +283,16 @@ def _outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ..
 def _forbidden_rows(problem: Problem) -> dict[str, int]:
     named = [(0, *(block for block, _ in rule.others)) for rule in problem.rules]
     tables = problem.table.tables(named, problem.blocks.levels, of="rows")
-    counts = {
-        rule.text: int(table[(rule.roots, *(level for _, level in rule.others))].sum())
+    return {
+        rule.text: rows
         for rule, table in zip(problem.rules, tables, strict=True)
+        if (rows := int(table[(rule.roots, *(level for _, level in rule.others))].sum()))
     }
-    return {rule: rows for rule, rows in counts.items() if rows}
 
 
 def theorem_4_5(tau: float, *, base_mass: float, delta: float) -> float:
-    """τ' = τ − δ(1 + τ)/(m + δ), where q(y, z) ≥ m in every cell; m = C/4 for the uniform base on two by two cells.
-
-    With m = C/4 this is the paper's τ − 4δ(1 + τ)/(C + 4δ).
-    """
-    if delta == 0:
-        return tau
-    return max(0.0, tau - delta * (1 + tau) / (base_mass + delta))
+    """τ − δ(1 + τ)/(m + δ), where q ≥ m in every cell; m = C/4 (uniform base, 2 × 2) gives τ − 4δ(1 + τ)/(C + 4δ)."""
+    return tau if delta == 0 else max(0.0, tau - delta * (1 + tau) / (base_mass + delta))
 
 
 def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
@@ -323,12 +309,11 @@ def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
     return float(-log_floor / radius)
 
 
-def _rate_bound(solved: Solved, achieved: Reals) -> tuple[float, float]:
+def _rate_bound(solved: Solved, achieved: Reals) -> dict[str, float]:
     """Theorem 4.5 with its δ, on the worst grouping and favourable outcome.
 
     The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as it is. Otherwise its proof, which
-    bounds a ratio of joint probabilities, is applied to the same numbers divided by the groups' shares, which are
-    rates.
+    bounds a ratio of joint probabilities, is applied to these divided by the groups' shares, that is, to rates.
     """
     request, dual, measure = solved.request, solved.optimum.dual, solved.problem.measure
     tau = None
@@ -353,7 +338,8 @@ def _rate_bound(solved: Solved, achieved: Reals) -> tuple[float, float]:
         # Unless τ is known: the smallest between seen groups of a stratum, for the worst outcome.
         ratio = min(worst_ratio(row, measure.strata) for row in spread) if tau is None else tau
         bounds.append((theorem_4_5(ratio, base_mass=request.C * float(base_joint.min()), delta=delta), delta))
-    return min(bounds, key=lambda bound: bound[0], default=(1.0, 0.0))
+    bound, delta = min(bounds, key=lambda bound: bound[0], default=(1.0, 0.0))
+    return {"bound": bound, "delta": delta}
 
 
 def _multiplier_bound(solved: Solved) -> float | None:

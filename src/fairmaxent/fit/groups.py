@@ -9,7 +9,7 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.table import Reals
-from fairmaxent.errors import DependencyError, check_choice, cut
+from fairmaxent.errors import check_choice, cut
 from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_axis, outcome_rates
 from fairmaxent.fit.solved import Solved
 from fairmaxent.metrics.effective_counts import WeightSums
@@ -92,7 +92,7 @@ def _intervals(fit: Solved, tables: list[Reals], axes: Grouping, confidence: flo
     ends = np.full((2, *weight.shape), np.nan)
     if fit.request.privacy is None:
         seen = weight.sum(axis=0) > 0
-        counts = WeightSums(weight, squares, np.where(weight > 0, rows, 0.0)).outcomes_against_others()
+        counts = WeightSums(weight, squares, np.where(weight > 0, rows, 0.0)).against_others()
         ends[:, :, seen] = share_interval(counts[:, seen], confidence)
     return ends.reshape(2, *compared[0].shape)
 
@@ -129,23 +129,20 @@ def draw_groups(fit: Solved, changes: Sequence[GroupChange], what: Plotted, ax: 
     abouts = {change.about for change in changes}
     title = f"How often each group has {abouts.pop() if len(abouts) == 1 else f'each of {names}'}"
     labels = [f"{change.group}: {change.outcome}" if abouts else change.group for change in changes]
+    sides = ["rate_before", "rate_after", "rate_before_low", "rate_before_high"]
     if what == "shares":
+        sides = ["share_before", "share_after"]
         changes = list({(change.column, change.group): change for change in changes}.values())
         title, labels = "Share of each group", [change.group for change in changes]
-    sides = ["share_before", "share_after"]
-    if what == "rates":
-        sides = ["rate_before", "rate_after", "rate_before_low", "rate_before_high"]
     numbers = np.array([[getattr(change, side) for side in sides] for change in changes])
     moved = np.nan_to_num(np.abs(numbers[:, 1] - numbers[:, 0]), nan=np.inf)
     shown = np.sort(np.argsort(-moved, kind="stable")[:MOST_LINES])
     heights, (before, after, *interval) = np.arange(len(shown)), numbers[shown].T
     axes = ax
     if ax is None:
-        try:
-            from matplotlib import pyplot
-        except ImportError as error:
-            wanted = "fit.plot() needs matplotlib, which is not installed; pip install matplotlib"
-            raise DependencyError(wanted) from error
+        frames.load_library("matplotlib")  # or the error that says what to install
+        from matplotlib import pyplot
+
         axes = pyplot.subplots(figsize=(7.0, 1.5 + 0.4 * len(shown)), layout="constrained")[1]
     axes.plot(before, heights, "o", color=_BEFORE, markersize=7, zorder=3, label="before")
     axes.plot(after, heights, "D", color=_AFTER, markersize=7, zorder=4, label="after")

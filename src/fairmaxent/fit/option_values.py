@@ -7,21 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fairmaxent import errors
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.roles import GroupsOption, Roles, read_within
 from fairmaxent.data.table import Reals
-from fairmaxent.errors import (
-    ColumnError,
-    ForbiddenError,
-    InputError,
-    Option,
-    TargetError,
-    check_choice,
-    check_flag,
-    checked_number,
-    did_you_mean,
-    shown,
-)
+from fairmaxent.errors import ColumnError, InputError, Option, TargetError, did_you_mean, shown
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BASES
@@ -48,25 +38,13 @@ RATES_DOC = (
 )
 ROLES_DOC = (
     'The outcome column, and the column or columns whose groups are compared. Several outcomes, ``["hired", '
-    '"promoted"]``, each get the rates, all at once.'
+    '"promoted"]`` or ``also="promoted"``, each get the rates, all at once.'
 )
 BASES_DOC = (
     "What is mixed into the rows so that every combination is possible (the paper's u), and how much of it (the "
     "paper's C): " + "; ".join(f'``"{kind}"``, {base.sentence}' for kind, base in BASES.items()) + "."
 )
-RELEASE_WORDS = "The rows can be shared: none is a copy, and values that fewer than 10 rows have were replaced."
-# What the page says of each way to change rows.
-PARITY_LABELS = {
-    "none": "reweigh",
-    "probabilities": "relabel, for equal probabilities",
-    "predictions": "relabel, for equal decisions",
-}
-PARITY_HELP = {
-    "none": "Rows count more or less, and keep their outcome.",
-    "probabilities": "Rows are split between outcomes, so that a model finds the good outcome equally likely "
-    "for all groups.",
-    "predictions": "Slower: rows are split between outcomes, so that a model decides equally often for all.",
-}
+SHARED = "The rows can be shared: none is a copy, and values that fewer than 10 rows have were replaced."
 
 
 # ---------------------------------------------------------------- options that are records
@@ -104,9 +82,8 @@ class Relabel:
         label="The model that you will train",
         help="The model that you will train: gradient boosting (the default), logistic regression or the rooted tree. "
         "Its behaviour is estimated, and its decisions are made equal if you relabel for equal predictions.",
-        doc='For ``"predictions"``: the model whose decisions should be equal, given in the same way as the labeller, '
-        "and tried out on people whom it has not learned from. Name the model that you will train; others come close, "
-        "but are not certified. An estimate tries it out too.",
+        doc='The model that you will train, given in the same way as the labeller: for ``"predictions"`` its decisions '
+        "become equal, and an estimate tries it out. Others come close, but are not certified.",
     )
     blind: bool = option(
         False,
@@ -116,13 +93,13 @@ class Relabel:
     )
 
     def __post_init__(self) -> None:
-        check_choice("parity", self.parity, ParityOption)
+        errors.check_choice("parity", self.parity, ParityOption)
         wanted = "be a probability between 0 and 1, such as 0.5"
-        threshold = checked_number("threshold", self.threshold, wanted, lambda share: 0 < share < 1)
+        threshold = errors.checked_number("threshold", self.threshold, wanted, lambda share: 0 < share < 1)
         object.__setattr__(self, "threshold", threshold)
         check_model("labeller", self.labeller)
         check_model("student", self.student)
-        check_flag("blind", self.blind)
+        errors.check_flag("blind", self.blind)
 
 
 @documented
@@ -135,9 +112,9 @@ class Estimate:
     blind: bool = option(False, doc="Hide the protected columns from the model.")
 
     def __post_init__(self) -> None:
-        check_choice("output", self.output, OutputOption)
+        errors.check_choice("output", self.output, OutputOption)
         check_model("student", self.student)
-        check_flag("blind", self.blind)
+        errors.check_flag("blind", self.blind)
 
 
 RelabelOption = ParityOption | Relabel
@@ -196,30 +173,13 @@ def checked_largest(request: Any) -> float | None:
             why = f" cannot be kept together with a target of {name!r}, which is neither the outcome nor protected"
             raise InputError(option, f"{why}; leave one of the two out")
     wanted = "be above 1, e.g. 5: no row may then count more than 5 times as much as before"
-    return checked_number(option.name, request.largest_weight, wanted, lambda weight: 1 < weight < float("inf"))
+    return errors.checked_number(option.name, request.largest_weight, wanted, lambda weight: 1 < weight < float("inf"))
 
 
 def check_share(name: str, share: float) -> float:
     """Refuse a share of the base (C) outside [0, 1]."""
-    return checked_number(name, share, "lie between 0 (rows only) and 1 (base only)", lambda part: 0 <= part <= 1)
-
-
-def check_forbid(forbid: object) -> None:
-    """Refuse what is no list of combinations."""
-    if not isinstance(forbid, list | tuple | None) or not all(isinstance(rule, Mapping) for rule in forbid or ()):
-        wanted = "pass a list of combinations, e.g. [{'sex': 'Male'}]"
-        raise ForbiddenError(Option("forbid"), f" is {shown(forbid)}; {wanted}")
-    if not all(forbid or ()):
-        raise ForbiddenError("an empty combination in ", Option("forbid"), " would forbid every row; remove it")
-
-
-def check_plan(name: str, value: object, kind: type, choices: object) -> None:
-    """Refuse what is neither None, nor one of the choices, nor a record of this kind."""
-    if value is None or isinstance(value, kind):
-        return
-    if not isinstance(value, str):
-        raise InputError(Option(name), f" is {shown(value)}; pass one of the choices, {kind.__name__}(…), or None")
-    check_choice(name, value, choices)
+    wanted = "lie between 0 (rows only) and 1 (base only)"
+    return errors.checked_number(name, share, wanted, lambda part: 0 <= part <= 1)
 
 
 # ---------------------------------------------------------------- what they mean for the columns of a table
@@ -245,8 +205,7 @@ def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption
 
 def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
     """Turn forbidden combinations of values into rules on the blocks."""
-    domain = roles.domain
-    rules = []
+    rules, domain = [], roles.domain
     for combination in forbid or ():
         levels = {domain.index(name): domain.attribute(name).exact_level(value) for name, value in combination.items()}
         rules.append(Rule.of(roles.blocks, levels, rule_text(combination)))
@@ -254,10 +213,7 @@ def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
 
 
 def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | None]:
-    """Turn the user's ``{column: {level: probability}}`` into one vector per attribute.
-
-    A column set to None keeps the shares that it has in the data; an outcome that is free to move is left out.
-    """
+    """Wanted shares by attribute; None: those that it has in the data. An outcome that is free to move is left out."""
     if not isinstance(target, Mapping | None):
         raise TargetError(
             Option("target"), f" is {shown(target)}; pass the wanted shares by column: {{column: {{level: share}}}}"
@@ -265,20 +221,17 @@ def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | 
     domain, result = roles.domain, {}
     for name, wanted in (target or {}).items():
         index = domain.index(name)
-        if not (isinstance(wanted, str) and wanted == FREE):
+        is_free = isinstance(wanted, str) and wanted == FREE and index in (roles.outcome, *roles.others)
+        if not is_free:
             result[index] = None if wanted is None else _read_shares(domain.attribute(name), wanted)
-        elif index not in (roles.outcome, *roles.others):
-            raise TargetError(
-                Option("target", FREE, column=name),
-                f" is for the outcome, {roles.names[0]!r}; leave {name!r} out, and nothing is asked of its shares",
-            )
     return result
 
 
 def _read_shares(attribute: Attribute, wanted: Mapping[object, float] | Free) -> Reals:
     option = Option("target", column=attribute.name)
     if not isinstance(wanted, Mapping):
-        raise TargetError(option, f" is {shown(wanted)}; give each level its share: {{level: share}}")
+        how = f"give each level its share: {{level: share}}; only an outcome can be {FREE!r}"
+        raise TargetError(option, f" is {shown(wanted)}; {how}")
     result = np.zeros(attribute.size)
     for value, probability in wanted.items():
         if not isinstance(probability, Real) or not (probability == 0 or LEAST_SHARE <= probability <= 1):
@@ -303,8 +256,7 @@ def within_words(request: Any) -> Iterator[str]:
     for name, level in asked.items():
         if level is not None:
             levels = level if isinstance(level, list | tuple | set | frozenset) else [level]
-            named = ", ".join(map(str, levels))
-            yield f"Only strata with {name} = {named} are compared; all others stay as they are."
+            yield f"Only strata with {name} = {', '.join(map(str, levels))} are compared; all others stay as they are."
     if target.keys().isdisjoint(asked):
         kept = "" if request.outcome in target else f", and its shares of {request.outcome}"
         yield f"Each stratum of {columns} keeps its size{kept}."

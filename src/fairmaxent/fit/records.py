@@ -1,8 +1,7 @@
 """Records in a file, and back: any frozen dataclass, by its annotations, as JSON and arrays in a zip archive.
 
-The archive holds ``header.json``, one ``.npy`` member for each array, and ``SHA256SUMS`` of all of them. Nothing in it
-is trusted: sizes are added up before anything is inflated, nothing is unpickled, a record has exactly the fields of its
-class, and every value is what its annotation says.
+It holds ``header.json``, an ``.npy`` member for each array, and ``SHA256SUMS``. Nothing is trusted: sizes are added up
+before anything is inflated, nothing is unpickled, and records have exactly their fields, of the annotated types.
 """
 
 import hashlib
@@ -40,17 +39,16 @@ _PAIRS = ""  # the key of a mapping whose keys are not texts
 def pack(value: Any, arrays: Arrays | None = None, path: str = "", *, without: Sequence[str] = ()) -> Any:
     """Return JSON from which `unpack` restores a value; arrays and columns are put into ``arrays`` by their path.
 
-    Fields of a record can be left out. What JSON has no word for becomes its text, and a field that may hold anything
-    (a model, say) keeps only a name.
+    What JSON has no word for becomes its text, and a field that may hold anything (a model, say) keeps only a name.
     """
     within = f"{path}." if path else ""
     if is_dataclass(value) and not isinstance(value, type):
-        hints = {name: hint for name, hint in _hints(type(value)).items() if name not in without}
-        parts = {name: getattr(value, name) for name in hints}
-        kept = {
-            name: None if hints[name] is Any and not isinstance(part, str) else part for name, part in parts.items()
-        }
-        return {name: pack(part, arrays, within + name) for name, part in kept.items()}
+        stored = {}
+        for name, hint in _hints(type(value)).items():
+            part = getattr(value, name)
+            if name not in without:
+                stored[name] = pack(part if hint is not Any or isinstance(part, str) else None, arrays, within + name)
+        return stored
     if arrays is not None and isinstance(value, np.ndarray):
         arrays[path] = value
         return None
@@ -91,11 +89,13 @@ def unpack(value: Any, hint: Any, arrays: Mapping[str, NDArray[Any]] | None = No
             except (ValueError, TypeError) as problem:
                 problems.append(problem)
         raise problems[0]
-    if hint in (Any, object):
-        return _unpack_anything(value)
     within = f"{path}." if path else ""
     if is_dataclass(hint):
         return _unpack_record(value, hint, arrays, within)
+    if hint in (Any, object):  # a value of a user, such as a level or several
+        if not isinstance(value, dict | list):
+            return value
+        origin, options = (dict, (Any, Any)) if isinstance(value, dict) else (list, (Any,))
     if origin is np.ndarray:
         array, kind = arrays.get(path), get_args(options[1])[0]
         if array is None or (kind is not Any and not np.issubdtype(array.dtype, kind)):
@@ -106,7 +106,9 @@ def unpack(value: Any, hint: Any, arrays: Mapping[str, NDArray[Any]] | None = No
         return from_storage(unpack(record.pop("name"), str), record, unnest(path, arrays))
     if origin is not None and origin is not Literal:
         return _unpack_container(value, origin, options, arrays, within)
+    wanted = getattr(hint, "__name__", hint)
     if origin is Literal:
+        wanted = " or ".join(map(repr, options))
         fits = any(type(value) is type(option) and value == option for option in options)
     elif hint in (float, int):  # a whole number is a float too, and a truth value is no number
         fits = isinstance(value, int | float if hint is float else int) and not isinstance(value, bool)
@@ -115,7 +117,7 @@ def unpack(value: Any, hint: Any, arrays: Mapping[str, NDArray[Any]] | None = No
     else:
         fits = value is None if hint in (None, NoneType) else isinstance(value, hint)
     if not fits:
-        raise ValueError(f"expected {getattr(hint, '__name__', hint)}, found {type(value).__name__}")
+        raise ValueError(f"expected {wanted}, found {type(value).__name__}")
     return value
 
 
@@ -129,30 +131,17 @@ def _unpack_record(value: Any, kind: Any, arrays: Mapping[str, NDArray[Any]], wi
 def _unpack_container(
     value: Any, origin: Any, options: tuple[Any, ...], arrays: Mapping[str, NDArray[Any]], within: str
 ) -> Any:
-    if issubclass(origin, Mapping):
-        key, item = options
-        return {unpack(name, key): unpack(part, item, arrays, f"{within}{name}") for name, part in _items(value)}
-    if not isinstance(value, list) or not issubclass(origin, Sequence):
+    if not isinstance(value, dict if issubclass(origin, Mapping) else list):
         raise ValueError(f"expected {origin.__name__}, found {type(value).__name__}")
+    if isinstance(value, dict):
+        key, item = options
+        pairs = value.get(_PAIRS) or value.items()
+        return {unpack(name, key): unpack(part, item, arrays, f"{within}{name}") for name, part in pairs}
     several = origin is not tuple or options[-1] is ...
     hints = [options[0]] * len(value) if several else options
-    parts = zip(value, hints, range(len(value)), strict=True)
-    return (tuple if origin is tuple else list)(
-        unpack(part, hint, arrays, f"{within}{number}") for part, hint, number in parts
-    )
-
-
-def _items(value: Any) -> list[tuple[Any, Any]]:
-    if not isinstance(value, dict):
-        raise ValueError(f"expected a mapping, found {type(value).__name__}")
-    return [(_unpack_anything(key), item) for key, item in value[_PAIRS]] if _PAIRS in value else list(value.items())
-
-
-def _unpack_anything(value: Any) -> Any:
-    """A value of a user, such as a level or several."""
-    if isinstance(value, dict):
-        return {key: _unpack_anything(item) for key, item in _items(value)}
-    return [_unpack_anything(item) for item in value] if isinstance(value, list) else value
+    pairs = enumerate(zip(value, hints, strict=True))
+    parts = [unpack(part, hint, arrays, f"{within}{number}") for number, (part, hint) in pairs]
+    return tuple(parts) if origin is tuple else parts
 
 
 @cache

@@ -6,7 +6,7 @@ A new option is one field here, with its check, and the code that acts on it: fr
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, get_args
 
@@ -14,7 +14,7 @@ from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
 from fairmaxent.data.roles import DetailOption, GroupsOption, WithinOption, check_roles, read_columns, read_within
-from fairmaxent.errors import ColumnError, InputError, Option, check_choice
+from fairmaxent.errors import ColumnError, ForbiddenError, InputError, Option, check_choice, shown
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fit import option_values as values
 from fairmaxent.fit.option_values import EstimateOption, ForbidOption, RateOption, RelabelOption, TargetOption
@@ -58,6 +58,7 @@ class Request:
         text="strata",
         label="More outcomes",
         help="Further outcome columns, which get the same rates at the same time; promoted=yes names its good level.",
+        doc=values.ROLES_DOC,
     )
     representation_rate: RateOption = option(
         None,
@@ -76,8 +77,7 @@ class Request:
         main=True,
         text="rate",
         label="Equal outcomes",
-        page_help="1: all groups get the good outcome equally often. 0.8: the lowest rate is at least 80 % of the "
-        "highest.",
+        page_help="1: equally often good in all groups. 0.8: the lowest rate is at least 80 % of the highest.",
         slider=(0.05, 1, 0.01),
         help="Smallest ratio allowed between the groups' rates of an outcome. Same syntax as --representation-rate.",
         doc=values.RATES_DOC,
@@ -182,8 +182,16 @@ class Request:
         choices=get_args(values.ParityOption),
         record=values.Relabel,
         label="How rows change",
-        choice_labels=values.PARITY_LABELS,
-        choice_help=values.PARITY_HELP,
+        choice_labels={
+            "none": "reweigh",
+            "probabilities": "relabel, for equal probabilities",
+            "predictions": "relabel, for equal decisions",
+        },
+        choice_help={
+            "none": "Rows count more or less, and keep their outcome.",
+            "probabilities": "Rows are split, so that a model finds the good outcome equally likely for all groups.",
+            "predictions": "Slower: rows are split, so that a model decides equally often for all groups.",
+        },
         help="none: change how much each row counts. Otherwise split each row between outcomes, so that a model "
         "trained on the result has equal mean probabilities, or makes equal predictions, for all groups.",
         doc='None: rows keep their outcome and count more or less. ``"probabilities"`` or ``"predictions"``: each row '
@@ -225,8 +233,8 @@ class Request:
         None,
         text="columns",
         label="Keep",
-        help="Columns to keep although they look like identifiers (or notes about people); repeatable. By default "
-        "such columns are left out of rows, model and report, unless another option names them.",
+        help="Columns to keep although they look like identifiers (or notes about people). By default such "
+        "columns are left out of rows, model and report, unless another option names them.",
         words=lambda request: f"Kept, even if they look like identifiers: {', '.join(request.kept_names)}.",
     )
     privacy: Privacy | None = option(
@@ -243,8 +251,8 @@ class Request:
         text="flag",
         label="Rows to share",
         help="Draw rows to share: no copies of real rows, no exact numbers, no values that fewer than 10 rows have, "
-        "no identifiers. This is no guarantee; a privacy budget (--epsilon) is one.",
-        words=lambda request: values.RELEASE_WORDS if request.privacy is None else (),
+        "no identifiers. This is no guarantee; a privacy budget is one.",
+        words=lambda request: values.SHARED if request.privacy is None else (),
     )
     random_state: int | None = option(
         None,
@@ -281,21 +289,28 @@ class Request:
         for name, choice in {**choices, "means": values.MeansOption}.items():
             if getattr(self, name) is not getattr(Request, name):  # some are None by default
                 check_choice(name, getattr(self, name), choice)
-        share = values.check_share("base_share", self.base_share)
-        self._set(largest_weight=values.checked_largest(self), base_share=share)
+        self._set(base_share=values.check_share("base_share", self.base_share))
+        self._set(largest_weight=values.checked_largest(self))
         for name in ("representation_rate", "statistical_rate"):
             self._set(**{name: values.checked_rates(name, getattr(self, name))})
         if self.means is not None and self.statistical_rate == 1:  # equal rates would leave nothing to move
             self._set(statistical_rate=None)
         check_seed(self.random_state)
         self.kept_names  # noqa: B018 (which refuses what names no columns)
-        values.check_plan("relabel", self.relabel, values.Relabel, values.ParityOption)
-        values.check_plan("estimate", self.estimate, values.Estimate, values.OutputOption)
-        plan = "relabel" if self.relabel is not None else "estimate" if self.estimating is not None else None
-        if plan is not None and self.also_names:
-            raise InputError(Option(plan), " is for a single outcome, but several are named; name one, or leave it out")
+        plans = {"relabel": (values.Relabel, values.ParityOption), "estimate": (values.Estimate, values.OutputOption)}
+        for name, (kind, choice) in plans.items():
+            plan, allowed = getattr(self, name), f"pass one of the choices, {kind.__name__}(…), or None"
+            if not isinstance(plan, str | kind | None):
+                raise InputError(Option(name), f" is {shown(plan)}; {allowed}")
+            if isinstance(plan, str):
+                check_choice(name, plan, choice)
+            if plan is not None and self.also_names:
+                raise InputError(Option(name), " is for a single outcome; name only one, or leave this out")
         self._set(**for_release(self))
-        values.check_forbid(self.forbid)
+        rules = () if self.forbid is None else self.forbid
+        if not isinstance(rules, list | tuple) or not all(isinstance(rule, Mapping) and rule for rule in rules):
+            wanted = "pass a list of combinations, none of them empty, e.g. [{'sex': 'Male'}]"
+            raise ForbiddenError(Option("forbid"), f" is {shown(rules)}; {wanted}")
 
     def _set(self, **checked: object) -> None:
         for name, value in checked.items():

@@ -11,7 +11,7 @@ from fairmaxent.data.roles import RedrawnValues, Roles
 from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.words import counted, percent, times
 from fairmaxent.fit.costs import Costs, GroupCost
-from fairmaxent.fit.facts import GroupMean, ModelEstimate, OutcomeShare
+from fairmaxent.fit.facts import GroupMean, ModelEstimate, OutcomeShare, Range
 from fairmaxent.fit.relabel import DecidedRate, DecidedShare, Decisions
 from fairmaxent.metrics.trial import OVERALL
 from fairmaxent.privacy.budget import Ledger
@@ -45,20 +45,16 @@ class RateLine:
 def rates_table(lines: Sequence[RateLine], heads: tuple[str, str, str]) -> Table:
     """Each rate as it was asked for, before and after; with a last column if any is judged."""
     judged = any(line.state for line in lines)
-    rows = tuple(
-        (line.label, _wanted(line.wanted), rate_text(line.before), rate_text(line.reached), line.state)[: 4 + judged]
-        for line in lines
-    )
-    return Table("Rates, 1 is equal", ("", *heads, "")[: 4 + judged], rows)
+    rows = []
+    for line in lines:
+        wanted, before, reached = rate_text(line.wanted, nothing="any"), rate_text(line.before), rate_text(line.reached)
+        rows.append((line.label, wanted, before, reached, line.state)[: 4 + judged])
+    return Table("Rates, 1 is equal", ("", *heads, "")[: 4 + judged], tuple(rows))
 
 
-def rate_text(value: float | None, digits: int = 4) -> str:
-    """Write a rate; a dash if there is nothing to compare, and no sign before a zero."""
-    return "–" if value is None or np.isnan(value) else f"{round(value, digits) + 0.0:.{digits}f}"
-
-
-def _wanted(rate: float | None, digits: int = 4) -> str:
-    return "any" if rate is None else rate_text(rate, digits)
+def rate_text(value: float | None, digits: int = 4, *, nothing: str = "–") -> str:
+    """Write a rate; a dash, say, if there is nothing to compare, and no sign before a zero."""
+    return nothing if value is None or np.isnan(value) else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 # ---------------------------------------------------------------- costs
@@ -149,7 +145,8 @@ def decisions_table(decisions: Decisions, digits: int = 4) -> Table:
     for part in parts:
         interval = "" if part.low is None or part.high is None else f"{part.low:.{digits}f} to {part.high:.{digits}f}"
         if isinstance(part, DecidedRate):
-            name, wanted, reached = f"statistical rate of {part.grouping}", _wanted(part.wanted, digits), part.rate
+            wanted = rate_text(part.wanted, digits, nothing="any")
+            name, reached = f"statistical rate of {part.grouping}", part.rate
         else:
             name, wanted, reached = f"{part.outcome} for {part.group}", "", part.share
         rows.append((name, wanted, rate_text(reached, digits), interval))
@@ -161,30 +158,23 @@ def decisions_table(decisions: Decisions, digits: int = 4) -> Table:
 
 
 class Expected(NamedTuple):
-    """A number that is expected, and the range in which it will be measured on other people; None: not known."""
-
-    value: float | None
-    span: tuple[float, float] | None
-
-    @property
-    def range_text(self) -> str:
-        """Write the range alone."""
-        return "–" if self.span is None else f"{self.span[0]:.2f} to {self.span[1]:.2f}"
-
-    def text(self, digits: int) -> str:
-        """Write the number with its range; a dash if there is nothing to compare."""
-        span = "" if self.value is None or self.span is None else f" ({self.range_text})"
-        return f"{rate_text(self.value, digits)}{span}"
-
-
-class ExpectedLine(NamedTuple):
-    """A quantity before and after, and what it means; those that compare groups have a grouping."""
+    """A quantity before and after, each with the range in which it will be measured on other people."""
 
     label: str
-    grouping: str | None
+    grouping: str | None  # of those that compare groups
     meaning: str
-    before: Expected
-    after: Expected
+    values: tuple[float | None, ...]  # before and after; None: there is nothing to compare
+    ranges: tuple[Range | None, ...]  # None: not known
+
+    def texts(self, digits: int) -> Iterator[str]:
+        """Write both numbers with their ranges."""
+        for value, span in zip(self.values, self.ranges, strict=True):
+            yield rate_text(value, digits) + ("" if value is None or span is None else f" ({range_text(span)})")
+
+
+def range_text(span: Range | None) -> str:
+    """Write a range."""
+    return "–" if span is None else f"{span[0]:.2f} to {span[1]:.2f}"
 
 
 _MEANINGS = {
@@ -207,16 +197,15 @@ _MAIN = ("accuracy", "auc", "by_predictions", "by_probabilities")  # what is sho
 
 def expected_lines(
     estimate: ModelEstimate, kinds: Sequence[str] = tuple(_MEANINGS), *, favourable: str = "the outcome"
-) -> Iterator[ExpectedLine]:
+) -> Iterator[Expected]:
     """Each quantity before and after, those that compare groups once per grouping; meanings name the outcome."""
     for kind in kinds:
         name, meaning = _MEANINGS[kind][0], _MEANINGS[kind][1].replace("{}", favourable)
         for grouping in [None] if kind in ("accuracy", "auc") else list(getattr(estimate.before, kind)):
-            label, sides = name if grouping is None else f"{name}, {grouping}", []
-            for scores in (estimate.before, estimate.after):
-                value = getattr(scores, kind) if grouping is None else getattr(scores, kind)[grouping]
-                sides.append(Expected(value, scores.ranges[kind][grouping or OVERALL]))
-            yield ExpectedLine(label, grouping, meaning, *sides)
+            sides = [getattr(scores, kind) for scores in (estimate.before, estimate.after)]
+            values = tuple(side if grouping is None else side[grouping] for side in sides)
+            ranges = tuple(scores.ranges[kind][grouping or OVERALL] for scores in (estimate.before, estimate.after))
+            yield Expected(name if grouping is None else f"{name}, {grouping}", grouping, meaning, values, ranges)
 
 
 def estimate_blocks(estimate: ModelEstimate | None, about: str = "") -> list[Block]:
@@ -227,9 +216,8 @@ def estimate_blocks(estimate: ModelEstimate | None, about: str = "") -> list[Blo
         f"expected of {estimate.student} trained on the {estimate.output}{about}; in brackets: 95 % of measurements on "
         f"{estimate.measured_on:,} other people:"
     )
-    rows = tuple((line.label, line.before.text(4), line.after.text(4)) for line in expected_lines(estimate, _MAIN))
-    table = Table("A model trained on this", ("", "before", "after"), rows)
-    return [Paragraph(head), table]
+    rows = tuple((line.label, *line.texts(4)) for line in expected_lines(estimate, _MAIN))
+    return [Paragraph(head), Table("A model trained on this", ("", "before", "after"), rows)]
 
 
 # ---------------------------------------------------------------- what may be shared

@@ -110,7 +110,11 @@ def column_hints(frame: nw.DataFrame[Any], domain: Domain, roles: Sequence[str],
             yield from _gaps(attribute, len(frame), has_role=attribute.name in roles)
             yield from _similar_levels(attribute, has_role=attribute.name in roles)
     yield from _totals(frame, domain)
-    yield from _possible_weights(domain, roles, weight)
+    for attribute in domain.attributes if weight is None else ():
+        named = words_for("weights").intersection(words_in(attribute.name))
+        if named and attribute.kind == "numeric" and attribute.name not in roles:
+            what = f"if {attribute.name!r} says how many people a row stands for, use "
+            yield _hint("weights", attribute.name, what, Option("weight", attribute.name))
 
 
 def role_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hint]:
@@ -212,16 +216,6 @@ def _totals(frame: nw.DataFrame[Any], domain: Domain) -> Iterator[Hint]:
         if total is not None:
             what = f"{attribute.name!r} has the value {shown(total)}; if that marks sums, remove those rows first"
             yield _hint("total", attribute.name, what)
-
-
-def _possible_weights(domain: Domain, roles: Sequence[str], weight: str | None) -> Iterator[Hint]:
-    if weight is not None:
-        return
-    for attribute in domain.attributes:
-        named = words_for("weights").intersection(words_in(attribute.name))
-        if named and attribute.kind == "numeric" and attribute.name not in roles:
-            what = f"if {attribute.name!r} says how many people a row stands for, use "
-            yield _hint("weights", attribute.name, what, Option("weight", attribute.name))
 
 
 def _listed(names: Sequence[str], *, quoted: bool = True) -> str:

@@ -50,8 +50,10 @@ def inspect(
     design = None if raw is None else in_range(raw)
     domain, encoded, _ = read_domain(opened, domain, weight=weight, weights=design)
     codes = encoded.codes
-    proposals = _propose(domain, outcome, given, favourable, len(opened))
-    outcome = outcome or _chosen_outcome(proposals)
+    outcomes = () if outcome is not None else propose_outcome(domain, given)
+    outcome = outcome or next((str(value) for value in _chosen(outcomes, "outcome")), None)
+    likely = () if outcome is None or favourable is not None else propose_favourable(domain.attribute(outcome))
+    proposals = (*outcomes, *likely, *(() if given else propose_protected(domain, outcome, len(opened))))
     names = given or [str(value) for value in _chosen(proposals, "protected")]
     good = favourable if favourable is not None else [*_chosen(proposals, "favourable")] or None
     roles = Roles.of(domain, outcome, names) if outcome is not None and names else None
@@ -94,22 +96,8 @@ def inspect(
     )
 
 
-def _propose(
-    domain: Domain, outcome: str | None, protected: Sequence[str], favourable: object, rows: int
-) -> tuple[Proposal, ...]:
-    """Propose what was not given."""
-    outcomes = () if outcome is not None else propose_outcome(domain, protected)
-    outcome = outcome or _chosen_outcome(outcomes)
-    good = () if outcome is None or favourable is not None else propose_favourable(domain.attribute(outcome))
-    return (*outcomes, *good, *(() if protected else propose_protected(domain, outcome, rows)))
-
-
 def _chosen(proposals: Sequence[Proposal], role: Role) -> Iterator[object]:
     return (proposal.value for proposal in proposals if proposal.role == role and proposal.confidence != "candidate")
-
-
-def _chosen_outcome(proposals: Sequence[Proposal]) -> str | None:
-    return next((str(value) for value in _chosen(proposals, "outcome")), None)
 
 
 def _empty_cells(roles: Roles, codes: Codes) -> Iterator[str]:

@@ -80,7 +80,9 @@ def _scored(attribute: Attribute, *, is_last: bool) -> _Candidate | None:
     """Points of a column as the outcome; None if it cannot be one."""
     levels = known_levels(attribute)
     named = next((word for key in _OUTCOMES if (word := named_in(attribute.name, key))), None)
-    if len(levels) < 2 or _is_protected(attribute, levels):
+    # A column that people are grouped by is no outcome: not even "marital_status", for its "status".
+    by_name = any(named_in(attribute.name, key) for key in ("protected", "maybe_protected"))
+    if len(levels) < 2 or by_name or (attribute.kind == "categorical" and are_groups(levels)):
         return None
     if not attribute.is_value_coded or attribute.kind == "date" or len(levels) > DEFAULT_BINS:
         edges = halves(attribute)
@@ -172,13 +174,6 @@ def _protected(attribute: Attribute) -> Proposal | None:
         return Proposal("protected", attribute.name, f"{reason}, but many groups: merge some first", "candidate")
     confidence: Confidence = "likely" if named else "guess" if by_value else "candidate"
     return Proposal("protected", attribute.name, reason, confidence)
-
-
-def _is_protected(attribute: Attribute, levels: Sequence[str]) -> bool:
-    """Whether a column is one that people are grouped by; "status" of "marital_status" makes it no outcome."""
-    if any(named_in(attribute.name, key) for key in ("protected", "maybe_protected")):
-        return True
-    return attribute.kind == "categorical" and are_groups(levels)
 
 
 def propose_favourable(attribute: Attribute) -> tuple[Proposal, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.table import Codes, Mask, Reals, tally
+from fairmaxent.data.table import Codes, Reals, tally
 
 # The spread of weights that a few rows show is mixed with that of all rows, as if this many rows had shown it.
 _BORROWED_ROWS = 2.0
@@ -57,10 +57,6 @@ class EffectiveCounts:
         """The counts of some outcomes and groups: an index of each array."""
         return EffectiveCounts(self.positives[index], self.negatives[index], self.weight_ratio[index])
 
-    def scaled(self, factor: Reals) -> EffectiveCounts:
-        """As many times the rows, at the same rates."""
-        return EffectiveCounts(self.positives * factor, self.negatives * factor, self.weight_ratio)
-
     def seen_from(self, rates: Reals) -> tuple[Reals, Reals]:
         """Rates and sizes of unweighted rows with the same score and information at hypothesised rates near these."""
         sizes = (self.positives + self.negatives) * self.weight_ratio / (rates + self.weight_ratio * (1 - rates)) ** 2
@@ -99,28 +95,18 @@ class WeightSums:
             return cls(rows, rows, rows)
         return cls(tally(cells, weights, size).reshape(shape), tally(cells, weights**2, size).reshape(shape), rows)
 
-    @classmethod
-    def of_positives(cls, positive: Mask, group: Codes, weights: Reals, count: int) -> WeightSums:
-        """Add up the rows that have an outcome, and those that have not, in each of so many groups."""
-        return cls.of((~positive).astype(np.intp), group, weights, (2, count))
+    def against_others(self, axis: int = -2) -> EffectiveCounts:
+        """Effective counts of each outcome against the others of the same group; axis −1: of each group.
 
-    def outcomes_against_others(self) -> EffectiveCounts:
-        """Effective counts of each outcome against the other outcomes of the same group."""
-        others = self._others(axis=-2)
-        return self._against(others, _common_spread(self, others))
-
-    def groups_against_others(self) -> EffectiveCounts:
-        """Effective counts of each group against the other groups."""
-        return self._against(self._others(axis=-1), _common_spread(self))
-
-    def _others(self, axis: int) -> WeightSums:
-        """For each cell, the sums of the other cells along an axis."""
+        Where no row shows its weight, other groups do.
+        """
         weight, squares, rows = (part.sum(axis, keepdims=True) - part for part in vars(self).values())
         weight, squares = (np.where(rows > 0, np.maximum(part, 0.0), 0.0) for part in (weight, squares))
-        return WeightSums(weight, squares, rows)
-
-    def _against(self, others: WeightSums, spread: Reals) -> EffectiveCounts:
-        """Effective counts of the rows of each cell against others; where no row shows its weight, other groups do."""
+        others = WeightSums(weight, squares, rows)
+        # The squared coefficient of variation of the weights within cells, of all groups together.
+        shown = [side.deviations(together=True) for side in ((self, others) if axis == -2 else (self,))]
+        deviations, freedom = (sum(part) for part in zip(*shown, strict=True))
+        spread = np.asarray(deviations / np.maximum(freedom, 1.0))
         sides = (self.weight, self._effective_rows(spread)), (others.weight, others._effective_rows(spread))
         first, second = (_quotient(weight, rows) for weight, rows in sides)
         here, there = (
@@ -147,12 +133,6 @@ class WeightSums:
         if together:
             return deviations.sum(axis=-1, keepdims=True), freedom.sum(axis=-1, keepdims=True)
         return deviations, freedom
-
-
-def _common_spread(*sides: WeightSums) -> Reals:
-    """Squared coefficient of variation of the weights within cells, of all groups together."""
-    deviations, freedom = (sum(part) for part in zip(*(side.deviations(together=True) for side in sides), strict=True))
-    return np.asarray(deviations / np.maximum(freedom, 1.0))
 
 
 def _quotient(above: Reals, below: Reals) -> Reals:

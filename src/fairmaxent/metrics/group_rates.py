@@ -138,7 +138,7 @@ class GroupedTable:
         sums = WeightSums.of(np.zeros_like(rows.group), rows.group, rows.weights, (1, len(rows.labels)))
         shares = sums.weight / np.maximum(sums.weight.sum(), _TINY)
         rates = np.where(shares > 0, shares, np.nan)
-        return cls(rows, [None], rates, sums.groups_against_others(), are_shares=True)
+        return cls(rows, [None], rates, sums.against_others(axis=-1), are_shares=True)
 
     @classmethod
     def of_outcomes(cls, rows: GroupedRows, favourable: object) -> GroupedTable:
@@ -148,15 +148,15 @@ class GroupedTable:
         chosen = favourable_codes(outcomes, favourable)
         if favourable is None:  # an outcome that nobody compared has is left out, such as missing
             chosen = [code for code in chosen if sums.weight[code].any()] or chosen
-        rates, effective = outcome_rates(sums.weight, (1,)), sums.outcomes_against_others()
+        rates, effective = outcome_rates(sums.weight, (1,)), sums.against_others()
         names = [outcomes[code] for code in chosen]
         return cls(rows, names, rates[chosen], effective[chosen, :], is_two_sided=len(outcomes) == 2)
 
     @classmethod
     def of_positives(cls, rows: GroupedRows, positive: Mask, outcome: object) -> GroupedTable:
         """Add up the weights of the rows that have an outcome, and of those that have not, in each group."""
-        sums = WeightSums.of_positives(positive, rows.group, rows.weights, len(rows.labels))
-        return cls(rows, [outcome], outcome_rates(sums.weight, (1,))[:1], sums.outcomes_against_others()[[0], :])
+        sums = WeightSums.of(1 - positive, rows.group, rows.weights, (2, len(rows.labels)))
+        return cls(rows, [outcome], outcome_rates(sums.weight, (1,))[:1], sums.against_others()[[0], :])
 
     @classmethod
     def of_means(cls, rows: GroupedRows, chance: Reals, outcome: object) -> GroupedTable:
@@ -327,8 +327,8 @@ def _calibrated(
     positive: Mask, chance: Reals, bin_of: Codes, rows: GroupedRows, confidence: float
 ) -> tuple[list[GroupCalibration], Compared]:
     """The calibration of every group that has weight, and their surpluses as they are compared."""
-    sums = WeightSums.of_positives(positive, rows.group, rows.weights, len(rows.labels))
-    counts = sums.outcomes_against_others()[0, :]
+    sums = WeightSums.of(1 - positive, rows.group, rows.weights, (2, len(rows.labels)))
+    counts = sums.against_others()[0, :]
     low, high = intervals.share_interval(counts, confidence)
     groups, scored = [], {}
     for number in np.flatnonzero(sums.weight.sum(axis=0)):
@@ -363,7 +363,8 @@ def compared_surpluses(counts: EffectiveCounts, rows: Sequence[ScoredRows]) -> C
     both = [_variances(counts[..., group], *part) for group, part in enumerate(rows)]
     factors, added = (np.stack(part, axis=-1) for part in zip(*both, strict=True))
     expected = np.stack([weighted_mean(chance, weights) for _, chance, weights in rows], axis=-1)
-    return Compared(counts.scaled(factors), expected=expected, added=added)
+    more = EffectiveCounts(counts.positives * factors, counts.negatives * factors, counts.weight_ratio)
+    return Compared(more, expected=expected, added=added)
 
 
 def _variances(counts: EffectiveCounts, positive: Mask, chance: Reals, weights: Reals) -> tuple[Reals, Reals]:

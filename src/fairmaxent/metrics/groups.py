@@ -179,12 +179,9 @@ class Comparison:
         name = outcome_column(rows.frame, self.outcome).name
         predicted, levels = levels_of(outcome_column(rows.frame, predictions).alias(name), self.domain)
         if all(code_of(outcomes, value) is None for value in levels):
-            some = [
-                ", ".join(map(repr, values[:3])) + " and others" * (len(values) > 3) for values in (levels, outcomes)
-            ]
             raise LevelError(
-                f"no prediction is an outcome of the rows: the predictions are {some[0]}, and the outcomes are "
-                f"{some[1]}. Spell predictions like the outcomes, or pass as_probability=True."
+                f"no prediction is an outcome of the rows: predictions are e.g. {levels[:3]}, outcomes {outcomes[:3]}. "
+                "Spell predictions like the outcomes, or pass as_probability=True."
             )
         # An outcome that nobody is predicted to have has no code among the predictions.
         codes = {code: code_of(levels, outcomes[code]) for code in favourable_codes(outcomes, self.favourable)}

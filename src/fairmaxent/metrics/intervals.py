@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from fairmaxent.data.table import Codes, Mask, Reals
-from fairmaxent.errors import InputError
+from fairmaxent.errors import checked_number
 from fairmaxent.metrics.effective_counts import EffectiveCounts
 
 Interval = tuple[float, float]
@@ -80,8 +80,7 @@ class Compared:
 
 def check_confidence(confidence: float) -> None:
     """Refuse a confidence outside (0, 1)."""
-    if not isinstance(confidence, float) or not 0 < confidence < 1:
-        raise InputError(f"confidence is {confidence!r}; it must lie between 0 and 1, e.g. 0.95")
+    checked_number("confidence", confidence, "lie between 0 and 1, e.g. 0.95", lambda share: 0 < share < 1)
 
 
 def interval_text(interval: Interval | None) -> str:

@@ -13,10 +13,10 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.roles import GroupsOption
-from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, checked_number, did_you_mean
+from fairmaxent.errors import ColumnError, InputError, Option, check_choice, checked_number
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.metrics.definitions import equal_opportunity, equalised_odds, statistical_rate
-from fairmaxent.metrics.groups import code_of, listed, outcome_column
+from fairmaxent.metrics.groups import code_of, favourable_codes, outcome_column
 
 
 def _rate_of_predictions(
@@ -25,10 +25,7 @@ def _rate_of_predictions(
     """The statistical rate of predictions; an outcome that nobody is predicted to have treats all the same way."""
     outcomes, predicted = (factorize(column)[1].to_list() for column in (outcome, predictions))
     both = list(dict.fromkeys([*outcomes, *predicted]))
-    levels = both if favourable is None else listed(favourable)
-    for level in levels or [None]:
-        if level is None or code_of(both, level) is None:
-            raise LevelError(f"no row has the outcome {level!r}; {did_you_mean(level, both)}")
+    levels = [both[code] for code in favourable_codes(both, favourable)]
     compared = [level for level in levels if code_of(predicted, level) is not None]
     rates = [float(statistical_rate(frame, predictions, protected, favourable=level, **how)) for level in compared]
     return min(rates, default=1.0)
@@ -46,31 +43,19 @@ _OF_PREDICTIONS: dict[FairnessMetric, Callable[..., SupportsFloat]] = {
 class FairScorer:
     """A scorer for scikit-learn that rewards good models whose predictions are fair enough.
 
-    The score is that of `base`, minus `penalty` times what the fairness of the predictions falls short of `rate`. A
-    model that is fair enough therefore gets the score of `base`. Use it as ``GridSearchCV(..., scoring=scorer)``.
+    The score is that of `base`, minus `penalty` times what the fairness of the predictions falls short of `rate`, which
+    is above 0 and at most 1. A model that is fair enough gets the score of `base`: a scorer, or the name of one of
+    scikit-learn's. If a model that predicts the same for everybody should not win, use one that punishes it, e.g.
+    ``"balanced_accuracy"``. None: the score is the fairness itself. Use it as ``GridSearchCV(..., scoring=scorer)``.
 
-    Parameters
-    ----------
-    protected
-        The columns whose groups are compared. Either columns of X, by name, or by position if X is an array; or, if X
-        does not have them, a pandas series or table with the index of the complete X; or None, if they come as
-        `sensitive_features` by metadata routing.
-    favourable
-        The outcome level or levels that are compared; None: every level.
-    rate
-        The fairness that is wanted, above 0 and at most 1.
-    base
-        What makes a model good: the name of one of scikit-learn's scorers, or a scorer. If a model that predicts the
-        same for everybody should not win, use one that punishes it, e.g. ``"balanced_accuracy"``. None: the score is
-        the fairness itself.
-    metric
-        How fairness is measured: the ``"statistical_rate"`` of the predictions, their ``"equal_opportunity"`` or their
-        ``"equalised_odds"``, each the worst ratio between two groups. If a model predicts an outcome for nobody, all
-        groups are treated the same way: the statistical rate is 1.
-    penalty
-        How much of the base score one point of missing fairness costs.
-    groups
-        Compare each protected column on its own (``"each"``), or their intersections (``"joint"``).
+    `protected` are the columns whose groups are compared, each on its own, or with ``groups="joint"`` their
+    intersections. Either columns of X, by name, or by position if X is an array; or, if X does not have them, a pandas
+    series or table with the index of the complete X; or None, if they come as `sensitive_features` by metadata routing.
+    `favourable` is the outcome level or levels that are compared; None: every level.
+
+    `metric` says how fairness is measured: the ``"statistical_rate"`` of the predictions, their
+    ``"equal_opportunity"`` or their ``"equalised_odds"``, each the worst ratio between two groups. If a model predicts
+    an outcome for nobody, all groups are treated the same way: the statistical rate is 1.
 
     Examples
     --------
@@ -104,19 +89,6 @@ class FairScorer:
         self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None
     ) -> float:
         """The score of a fitted model on these people."""
-        fairness = self.fairness(estimator, X, y, sample_weight=sample_weight, sensitive_features=sensitive_features)
-        if self.base is None:
-            return fairness
-        from sklearn.metrics import get_scorer  # slow to import
-
-        weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
-        score = float(get_scorer(self.base)(estimator, X, y, **weighted))
-        return score - self.penalty * max(0.0, self.rate - fairness)
-
-    def fairness(
-        self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None
-    ) -> float:
-        """The fairness alone."""
         people = _people(X, self.protected, sensitive_features)
         frame = nw.from_native(people, eager_only=True)
         predictions = outcome_column(frame, estimator.predict(X))
@@ -124,7 +96,14 @@ class FairScorer:
         outcomes = outcome_column(frame, flat, what="outcomes")  # scikit-learn also takes tables of one column
         weight = None if sample_weight is None else np.asarray(sample_weight)
         options: dict[str, Any] = {"favourable": self.favourable, "groups": self.groups, "weight": weight}
-        return float(_OF_PREDICTIONS[self.metric](people, outcomes, predictions, list(frame.columns), **options))
+        fairness = float(_OF_PREDICTIONS[self.metric](people, outcomes, predictions, list(frame.columns), **options))
+        if self.base is None:
+            return fairness
+        from sklearn.metrics import get_scorer  # slow to import
+
+        weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
+        score = float(get_scorer(self.base)(estimator, X, y, **weighted))
+        return score - self.penalty * max(0.0, self.rate - fairness)
 
     def set_score_request(self, *, sample_weight: Any = None, sensitive_features: Any = True) -> FairScorer:
         """Say what metadata routing should pass on: ``sample_weight=True``, or the name under which it comes."""

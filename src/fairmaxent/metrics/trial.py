@@ -67,8 +67,9 @@ class Trial:
         values = self.scores(self.sums())
         drawn = self.scores(self.replicates(replicates))
         spread = self._between_models(drawn)
+        models = len(self.runs) * self.folds
         # A new model varies, and so does the mean over the models that were tried.
-        noise = np.random.default_rng([_STREAM, 1]).normal(scale=np.sqrt(1 + 1 / self.models), size=replicates)
+        noise = np.random.default_rng([_STREAM, 1]).normal(scale=np.sqrt(1 + 1 / models), size=replicates)
 
         found: ExpectedScores = {}
         for quantity, by_name in values.items():
@@ -98,18 +99,14 @@ class Trial:
         for trial, sign in ((other, 1.0), (self, -1.0)):
             value = trial.scores(trial.replicates(replicates, elsewhere=False))[quantity][name]
             spread = trial._between_models(trial.scores(trial.replicates(replicates)))[quantity][name]
-            result += sign * value + spread / np.sqrt(trial.models) * rng.normal(size=replicates)
+            models = len(trial.runs) * trial.folds
+            result += sign * value + spread / np.sqrt(models) * rng.normal(size=replicates)
         return result
 
     @property
     def folds(self) -> int:
         """Number of folds of each round."""
         return int(self.runs[0].fold.max()) + 1
-
-    @property
-    def models(self) -> int:
-        """Number of models that decided."""
-        return len(self.runs) * self.folds
 
     def scores(self, sums: Reals) -> Scores:
         """All scores as functions of sums over people, for each element of the first axis."""
@@ -118,7 +115,8 @@ class Trial:
         area = (
             _over(total.sum(axis=-1), among.sum(axis=-1)) for total, among in ((above, actual), (below, mass - actual))
         )
-        areas = sum(area) - self._areas
+        _, _, _, _, positives, _, placed, _ = self.sums()[0]
+        areas = sum(area) - _over(placed.sum(axis=-1), positives.sum(axis=-1))  # less the AUC of all
         result: Scores = {
             "accuracy": {OVERALL: _over(correct[:, 0].sum(axis=-1), everybody)},
             "auc": {OVERALL: _over(np.nansum(areas, axis=-1), (~np.isnan(areas)).sum(axis=-1))},
@@ -169,17 +167,13 @@ class Trial:
 
     def _total(self, features: Reals, times: Reals) -> Reals:
         """Sum the features of people, each met so many times, by group: (samples, kinds, outcomes, groups)."""
-        order = np.argsort(self.group, kind="stable")
-        starts = np.searchsorted(self.group[order], np.arange(self._group_count + 1))
-        result = np.empty((len(times), features.shape[1], self._group_count))
-        for group in range(self._group_count):
+        count, order = len(next(iter(self.groupings.values()))), np.argsort(self.group, kind="stable")
+        starts = np.searchsorted(self.group[order], np.arange(count + 1))
+        result = np.empty((len(times), features.shape[1], count))
+        for group in range(count):
             members = order[starts[group] : starts[group + 1]]
             result[:, :, group] = times[:, members] @ features[members]
-        return result.reshape(len(times), -1, len(self.favourable), self._group_count)
-
-    @cached_property
-    def _group_count(self) -> int:
-        return len(next(iter(self.groupings.values())))
+        return result.reshape(len(times), -1, len(self.favourable), count)
 
     @cached_property
     def _mean_features(self) -> Reals:
@@ -199,12 +193,6 @@ class Trial:
             columns = np.array(kinds, dtype=np.float64).transpose(2, 1, 0)  # (people, kinds, outcomes)
             features.append(columns.reshape(len(self.truth), -1) * self.weights[:, None])
         return features
-
-    @cached_property
-    def _areas(self) -> Reals:
-        """AUC of each favourable outcome, the mean over the rounds."""
-        _, _, _, _, actual, _, above, _ = self.sums()[0]
-        return _over(above.sum(axis=-1), actual.sum(axis=-1))
 
 
 def predict_outcomes(chances: Reals, favourable: Sequence[int], threshold: float) -> Codes:

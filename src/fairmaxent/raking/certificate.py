@@ -1,11 +1,12 @@
 """The certificate of a raking: what the margins are now, what the weights cost, and which levels rest on few rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from fairmaxent.data.levels import cell_text
 from fairmaxent.data.table import Reals, effective_rows, tally
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent, times
@@ -13,8 +14,7 @@ from fairmaxent.errors import Option, spelled
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES
 from fairmaxent.plain_text import visible
 from fairmaxent.raking.margins import Crossed
-from fairmaxent.raking.problem import Bounds, RakingProblem
-from fairmaxent.raking.survey import Survey
+from fairmaxent.raking.problem import Bounds, RakingProblem, Survey
 
 
 @dataclass(frozen=True)
@@ -43,33 +43,8 @@ class MarginResult(Crossed):
 
 
 _SHOWN = 3  # levels warned about one by one; the rest is counted
-
-
-def few_rows_warnings(margins: Sequence[MarginResult]) -> Iterator[tuple[object, ...]]:
-    """Warn of the levels that were raised though they rest on few rows, worst first, with a way out."""
-    raised = [
-        (margin.name, level)
-        for margin in margins
-        for level in margin.levels
-        if level.before
-        and level.achieved > level.before * (1 + 1e-6)
-        and (level.effective_rows < FEWEST_ROWS or level.achieved > MOST_TIMES * level.before)
-    ]
-    raised.sort(key=lambda named: named[1].effective_rows)
-    merge = " To avoid this, merge the level with another one, or limit how much weights may change with "
-    for number, (name, level) in enumerate(raised[:_SHOWN]):
-        people = "a single row" if level.rows == 1 else f"{level.rows:,} rows"
-        rests = f"{name} = {level.level}: {percent(level.achieved)} of the total weight rests on {people}"
-        raising = f"{rests}, {times(level.achieved / level.before)} times as much as before."
-        yield (raising,) if number else (raising, merge, Option("bounds"), ".")  # the way out is said once
-    more = len(raised) - _SHOWN
-    if more > 0:
-        which = "1 more level was raised" if more == 1 else f"{more:,} more levels were raised"
-        line = f"fewer than {FEWEST_ROWS} effective rows, or {MOST_TIMES} times as much"
-        yield (f"{which} beyond the same line: {line}.",)
-
-
-_TABLE_LEVELS = 40  # that are printed
+_TABLE_LEVELS = 60  # that are printed
+_HEADS = ("margin", "rows", "before", "wanted", "after", "effective rows")
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,25 +79,47 @@ class RakingCertificate:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Levels that were raised though they rest on too few rows, with a way out."""
-        return tuple(spelled(warning, str) for warning in few_rows_warnings(self.margins))
+        return tuple(spelled(warning, str) for warning in self.few_rows())
+
+    def few_rows(self) -> Iterator[tuple[object, ...]]:
+        """The warnings, with their options as data, worst first."""
+        raised = [
+            (margin.name, level)
+            for margin in self.margins
+            for level in margin.levels
+            if level.before
+            and level.achieved > level.before * (1 + 1e-6)
+            and (level.effective_rows < FEWEST_ROWS or level.achieved > MOST_TIMES * level.before)
+        ]
+        raised.sort(key=lambda named: named[1].effective_rows)
+        merge = " To avoid this, merge the level with another one, or limit how much weights may change with "
+        for number, (name, level) in enumerate(raised[:_SHOWN]):
+            people = "a single row" if level.rows == 1 else f"{level.rows:,} rows"
+            rests = f"{name} = {level.level}: {percent(level.achieved)} of the total weight rests on {people}"
+            raising = f"{rests}, {times(level.achieved / level.before)} times as much as before."
+            yield (raising,) if number else (raising, merge, Option("bounds"), ".")  # the way out is said once
+        more = len(raised) - _SHOWN
+        if more > 0:
+            which = "1 more level was raised" if more == 1 else f"{more:,} more levels were raised"
+            line = f"fewer than {FEWEST_ROWS} effective rows, or {MOST_TIMES} times as much"
+            yield (f"{which} beyond the same line: {line}.",)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
         return asdict(self) | {"largest_error": self.largest_error, "warnings": self.warnings}
 
     def __repr__(self) -> str:
-        levels = [(margin.name, level) for margin in self.margins for level in margin.levels]
-        rows = [
-            (
-                f"{name} = {level.level}",
-                f"{level.rows:,}",
-                *(f"{share:.4f}" for share in (level.before, level.wanted, level.achieved)),
-            )
-            for name, level in levels[:_TABLE_LEVELS]
-        ]
-        more = [f"and {len(levels) - _TABLE_LEVELS:,} more levels"] if len(levels) > _TABLE_LEVELS else []
-        table = table_lines(("level", "rows", "before", "wanted", "achieved"), rows)
-        return "\n".join([*table, *more, *self.summary(), *map(visible, (*self.warnings, *self.notes))])
+        return "\n".join([*self.table(), *self.summary(), *map(visible, (*self.warnings, *self.notes))])
+
+    def table(self) -> list[str]:
+        """The margins before and after, one line for each level."""
+        rows = []
+        for margin in self.margins:
+            for level in margin.levels:
+                numbers = (level.rows, level.before, level.wanted, level.achieved, round(level.effective_rows))
+                rows.append((f"{margin.name} = {level.level}", *map(cell_text, numbers)))
+        more = [f"and {len(rows) - _TABLE_LEVELS:,} more levels"] if len(rows) > _TABLE_LEVELS else []
+        return [*table_lines(_HEADS, rows[:_TABLE_LEVELS]), *more]
 
     def summary(self) -> list[str]:
         """The sentences below the table."""

@@ -231,7 +231,8 @@ def match_margin(margin: Margin, domain: Domain, table: Table) -> MarginTarget:
     listed = set()
     for level, value in margin.values.items():
         codes = tuple(level_of(attribute, part) for attribute, part in zip(attributes, level, strict=True))
-        label = _texts(level) if None in codes else _labels(codes, attributes)
+        texts = ("missing" if frames.is_missing(part) else value_text(part) for part in level)
+        label = ", ".join(texts) if None in codes else _labels(codes, attributes)
         if codes in listed:
             raise LevelError(f"the margin of {margin.name} names {label} twice, spelt differently; give it once")
         if None in codes:
@@ -307,7 +308,3 @@ def _with_missing(
 
 def _labels(codes: Sequence[Any], attributes: Sequence[Attribute]) -> str:
     return ", ".join(attribute.labels[code] for attribute, code in zip(attributes, codes, strict=True))
-
-
-def _texts(level: Level) -> str:
-    return ", ".join("missing" if frames.is_missing(part) else value_text(part) for part in level)

@@ -24,8 +24,7 @@ from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.raking.certificate import RakingCertificate, certify
 from fairmaxent.raking.factors import check_replicates, find_factors, replicate_weights
 from fairmaxent.raking.margins import Margin, match_margin, read_margins, scale_of
-from fairmaxent.raking.problem import RakingProblem, read_bounds
-from fairmaxent.raking.survey import Survey, columns_of, read_survey
+from fairmaxent.raking.problem import RakingProblem, Survey, columns_of, read_bounds, read_survey
 
 
 def _weighted(domain: Domain, blocks: Blocks, table: Table) -> Distribution:

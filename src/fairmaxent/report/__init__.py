@@ -1,6 +1,6 @@
 """A report on a fit, for readers who did not run it: one HTML, Markdown, JSON or PDF file.
 
-`facts` collects the numbers, which the files beside it compute; `first_page` and `sections` make a document of them.
+`report` collects the numbers, which the files beside it compute; `first_page` and `sections` make a document of them.
 """
 
 from fairmaxent.report.report import Report, ReportRequest, build_report

@@ -96,7 +96,10 @@ def deliver(fit: Fit, given: Any, *, mode: Mode, iid: bool, seed: int | None) ->
             return drawn.delivered(iid=iid, seed=seed)
         given = fit.top_up(random_state=seed)
     codes = _encoded(fit, given)
-    return Delivered(mode, iid, seed, len(codes), given, codes, rows_table(fit, codes, added=mode == "top-up"))
+    cells = tally(codes[:, 0], None, fit.roles.blocks.levels[0])
+    if mode == "top-up":  # a new row has the weight 1, beside the raw design weights of the others
+        cells = cells + fit.problem.cells().ravel() * fit.weight_scale
+    return Delivered(mode, iid, seed, len(codes), given, codes, _shaped(fit, cells))
 
 
 def _encoded(fit: Fit, frame: Any) -> Codes:
@@ -107,14 +110,6 @@ def _encoded(fit: Fit, frame: Any) -> Codes:
 
 
 # ---------------------------------------------------------------- tables of outcome and protected columns
-
-
-def rows_table(fit: Fit, codes: Codes, *, added: bool = False) -> Reals:
-    """The table of rows given as block codes, with ``added`` of the fitted rows and these together."""
-    cells = tally(codes[:, 0], None, fit.roles.blocks.levels[0])
-    if added:  # a new row has the weight 1, beside the raw design weights of the others
-        cells = cells + fit.problem.cells().ravel() * fit.weight_scale
-    return _shaped(fit, cells)
 
 
 def weighted_table(fit: Fit, weights: Reals) -> Reals:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from fairmaxent.document import Document, Listing, Note, Paragraph, Section, Table
 from fairmaxent.document.words import counted, percent, rounded, short_name, shortened, times
 from fairmaxent.errors import Option, cut
-from fairmaxent.fit.statements import expected_lines, rate_text
+from fairmaxent.fit.statements import expected_lines, range_text, rate_text
 from fairmaxent.report.report import Report
 
 _EFFECTIVE = (
@@ -178,9 +178,8 @@ def _model(report: Report) -> Section:
             if line.grouping is None
             else f"How equally often it predicts {outcome} in the groups of {short_name(line.grouping, _NAME)} "
             "(1 means equal)",
-            rate_text(line.before.value, 3),
-            rate_text(line.after.value, 3),
-            line.after.range_text,
+            *(rate_text(value, 3) for value in line.values),
+            range_text(line.ranges[1]),
         )
         for line in (*compared, *expected_lines(estimate, ["accuracy"]))
     )

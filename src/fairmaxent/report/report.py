@@ -25,30 +25,20 @@ _DELIVERED = {"rows": "Drawn rows", "weights": "Weighted rows", "top-up": "Old a
 class ReportRequest:
     """What a report is asked for.
 
-    Parameters
-    ----------
-    data
-        The table that the fit was made from, or a polars LazyFrame of it. A fit keeps levels, not raw values, so
-        copies of real rows can only be counted exactly with the table.
-    delivered
-        What was delivered, so that its rates are measured too: the drawn rows, the rows to add, or the weights. By
-        default, the same number of new rows as in the data is drawn for the report.
-    mode
-        What that is: ``"rows"`` (:meth:`Fit.sample`), ``"weights"`` or ``"top-up"``.
-    iid, seed
-        How the rows were drawn, to say how to repeat it; without ``delivered`` they are drawn this way, by default with
-        the fit's seed.
-    source
-        Where the fit came from: its file, the command line, how the columns were read.
-    trade_off
-        Whether to fit a few more times, to show what other options would cost.
-    evaluate
-        Whether to judge what the drawn rows give away, as :func:`fairmaxent.evaluate` does; needs ``data``. A fifth of
-        the rows is set aside for that, and the fit made again from the rest, which takes some seconds.
-    title, author, purpose
-        What the report is filed under. By default, the title names the outcome and the groups.
-    date
-        When it was written, with a time zone; by default now, or what the environment variable SOURCE_DATE_EPOCH says.
+    `data` is the table that the fit was made from, or a polars LazyFrame of it. A fit keeps levels, not raw values, so
+    copies of real rows can only be counted exactly with the table.
+
+    `delivered` is what was delivered, so that its rates are measured too, and `mode` what that is: drawn ``"rows"``
+    (:meth:`Fit.sample`), ``"weights"``, or rows to add (``"top-up"``). By default, as many new rows as in the data are
+    drawn for the report. `iid` and `seed` say how rows were drawn, or are to be drawn, by default with the fit's seed.
+
+    `source` is where the fit came from: its file, the command line, how the columns were read. With `trade_off`, a few
+    more fits show what other options would cost. With `evaluate`, which needs `data`, the report judges what drawn rows
+    give away, as :func:`fairmaxent.evaluate` does: a fifth of the rows is set aside for that, and the fit made again
+    from the rest, which takes some seconds.
+
+    The report is filed under `title`, by default the outcome and the groups, `author`, `purpose` and `date`: when it
+    was written, with a time zone; by default now, or what the environment variable SOURCE_DATE_EPOCH says.
     """
 
     data: Any = None
@@ -146,10 +136,9 @@ class Report:
         found = all_of.get(len(asked), f"All {len(asked)} rates are met")
         met, gap = len(asked) - len(short), f"{max((rate.gap or 0.0 for rate in short), default=0.0):.4f}"
         why = ", because a row cannot be split" if short and short[0].rounded else ""
-        if exactly < len(asked):
+        incomparable = any(rate.from_target or rate.gap is None for rate in short if not rate.nearly_met)
+        if exactly < len(asked) or incomparable:
             found = f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}"
-        elif any(rate.from_target or rate.gap is None for rate in short if not rate.nearly_met):
-            found += f" by the distribution, but the {rows} meet {met or 'none'} of {len(asked)}"
         elif not all(rate.nearly_met for rate in short):
             found += f" by the distribution, but the {rows} fall short by up to {gap}{why}"
         elif short:

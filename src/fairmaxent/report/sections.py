@@ -103,10 +103,8 @@ def _model(report: Report) -> Blocks:
     if estimate is None:  # the first page says how to estimate it
         return
     yield Paragraph(_how_it_was_estimated(report, estimate))
-    rows = tuple(
-        (line.label, line.before.text(3), line.after.text(3), line.meaning)
-        for line in expected_lines(estimate, favourable=report.favourable)
-    )
+    lines = expected_lines(estimate, favourable=report.favourable)
+    rows = tuple((line.label, *line.texts(3), line.meaning) for line in lines)
     yield Table("A model trained on this", ("Expected", "Before", "After", "Meaning"), rows)
     if report.advice is not None:
         yield Note(report.advice)
@@ -242,8 +240,8 @@ def _repeat(report: Report) -> Blocks:
     yield Paragraph(f"In Python, with {own if source.file is None else 'the complete table of the file as frame'}:")
     yield Code(report.call)
     seed = f"Seed of the new rows: {'not known here' if report.seed is None else report.seed}."
-    note = source.front_door.note
-    yield Paragraph(f"{'Nothing is random.' if report.mode == 'weights' else seed} {note[:1].upper()}{note[1:]}.")
+    random = "Nothing is random." if report.mode == "weights" else seed
+    yield Paragraph(f"{random} Options are named as {source.front_door.where}.")
 
 
 _SECTIONS: tuple[tuple[str, str, str, Callable[[Report], Iterable[Block]]], ...] = (

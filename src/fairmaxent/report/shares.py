@@ -10,9 +10,8 @@ from fairmaxent.document import Block, Heading, Paragraph, Picture, Table
 from fairmaxent.document.html import heat_map
 from fairmaxent.document.words import counted, percent, rounded
 from fairmaxent.errors import BASE_SHARE
-from fairmaxent.fairness.rates import group_shares, group_table, outcome_axis, outcome_rates
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.groups import group_label
+from fairmaxent.fit.groups import group_changes
 from fairmaxent.report.delivered import unless_nan
 from fairmaxent.report.source import FrontDoor
 
@@ -28,7 +27,7 @@ class Shift:
     label: str
     before: float | None
     after: float | None
-    rows: int | None = None  # of a group: how many rows of the data it is counted from, whatever they weigh
+    rows: int | None = None  # of a group: how many rows of the data it has, whatever they weigh
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,8 @@ def marginals(fit: Fit) -> tuple[Marginal, ...]:
         after = fit.distribution.joint([index])
         is_outcome = index in (roles.outcome, *roles.others)
         role = "outcome" if is_outcome else "protected" if index in roles.protected else "other"
-        distance, shifts = float(np.abs(after - before).sum() / 2), _shifts(attribute.labels, before, after)
+        shifts = tuple(map(Shift, attribute.labels, before.tolist(), after.tolist()))
+        distance = float(np.abs(after - before).sum() / 2)
         columns.append(Marginal(attribute.name, attribute.kind, role, distance, shifts))
     others = [column for column in columns if column.role == "other"]
     return (*(columns[index] for index in roles.root), *sorted(others, key=lambda column: -column.distance))
@@ -79,20 +79,16 @@ def marginals(fit: Fit) -> tuple[Marginal, ...]:
 
 def groupings(fit: Fit) -> tuple[Grouping, ...]:
     """For each grouping the shares of its groups, then the rate of each favourable outcome in them."""
-    measure = fit.certificate.measure
-    before, after, counts = fit.problem.data_table, fit.distribution.root_table, fit.problem.cells("rows")
-    shown = []
-    for name, axes in zip(map(measure.groups_of, measure.names), measure.groupings, strict=True):
-        rows, outcome = group_table(counts, axes), fit.roles.attributes[outcome_axis(axes)]
-        labels = [group_label(fit, axes, group) for group in np.ndindex(rows.shape[1:])]
-        share, fair_share = (group_shares(table, axes).ravel() for table in (before, after))
-        if not outcome_axis(axes):  # groups are the same for all outcomes
-            shown.append(Grouping(name, None, _shifts(labels, share, fair_share, rows.sum(axis=0).ravel())))
-        old, new = (outcome_rates(measure.with_outcome(table, axes), axes) for table in (before, after))
-        for level in measure.favourable_of(axes):
-            shifts = _shifts(labels, old[level].ravel(), new[level].ravel(), rows[level].ravel())
-            shown.append(Grouping(name, outcome.labels[level], shifts, outcome.name))
-    return tuple(shown)
+    shown: dict[tuple[str, str | None, str], list[Shift]] = {}
+    for change in group_changes(fit):
+        name = fit.certificate.measure.groups_of(change.column)
+        column = change.about.removesuffix(f" = {change.outcome}")
+        sizes, rates = (shown.setdefault(key, []) for key in ((name, None, ""), (name, change.outcome, column)))
+        before, after = unless_nan(change.rate_before), unless_nan(change.rate_after)
+        rates.append(Shift(change.group, before, after, change.rows))
+        if len(rates) > len(sizes):  # groups are the same for all outcomes
+            sizes.append(Shift(change.group, change.share_before, change.share_after, change.rows))
+    return tuple(Grouping(name, outcome, tuple(shifts), column) for (name, outcome, column), shifts in shown.items())
 
 
 def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
@@ -103,14 +99,6 @@ def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
     # Rounded, so that ties stay in the order of the columns whatever the last bit says.
     moved.sort(key=lambda move: -round(abs(move.after - move.before), 12))
     return tuple(moved[:_MOVES])
-
-
-def _shifts(labels: Sequence[str], before: Reals, after: Reals, rows: Reals | None = None) -> tuple[Shift, ...]:
-    counts = [None] * len(labels) if rows is None else rows.astype(int).tolist()
-    return tuple(
-        Shift(label, unless_nan(old), unless_nan(new), count)
-        for label, old, new, count in zip(labels, before, after, counts, strict=True)
-    )
 
 
 LARGEST_MAP = 25  # columns; more do not fit into a heat map that anyone reads

@@ -27,11 +27,6 @@ class FrontDoor:
         """Join texts and options to one text."""
         return spelled(parts, self.spell)
 
-    @property
-    def note(self) -> str:
-        """What a reader who came in by another door should know."""
-        return f"options are named as {self.where}"
-
 
 IN_PYTHON = FrontDoor("in Python", str)
 _NAME, _LINE, _LONGEST = 40, 100, 440  # characters of a name, of a line, and of what may take several
@@ -52,16 +47,12 @@ class Filing:
     written: str
 
     @property
-    def date(self) -> str:
-        """The time of writing as people write it, whatever the locale."""
-        time = datetime.fromisoformat(self.written)
-        return f"{time.day} {_MONTHS[time.month - 1]} {time.year}, {time:%H:%M} UTC"
-
-    @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """What it is filed under, as readers see it."""
+        """What it is filed under, as readers see it, with a date as people write it, whatever the locale."""
+        time = datetime.fromisoformat(self.written)
+        date = f"{time.day} {_MONTHS[time.month - 1]} {time.year}, {time:%H:%M} UTC"
         author, purpose = cut(self.author or "not stated", _LINE), shortened(self.purpose or "not stated", _LONGEST)
-        return ("Author", author), ("Written", self.date), ("Purpose", purpose)
+        return ("Author", author), ("Written", date), ("Purpose", purpose)
 
 
 def filed(
@@ -122,7 +113,7 @@ class Source:
             lines.insert(0, f"Data: {short_name(self.file, _NAME)}{digest}")
         listed = ", ".join(f"{name} {version}" for name, version in versions.items())
         lines = lines or ["Files: none: the table was passed in Python"]
-        record = Listing((*lines, f"Made with: {listed}; {self.front_door.note}"))
+        record = Listing((*lines, f"Made with: {listed}; options are named as {self.front_door.where}"))
         return Section("record", "Files and versions", "Files", (record,))
 
 

@@ -9,8 +9,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -23,9 +23,8 @@ from fairmaxent.errors import DependencyError, StorageError, cut
 from fairmaxent.files.write import write_whole
 from fairmaxent.fit.fit import Fit
 from fairmaxent.plain_text import json_text
-from fairmaxent.raking.certificate import MarginResult, RakingCertificate, few_rows_warnings
+from fairmaxent.raking.certificate import MarginResult, RakingCertificate
 from fairmaxent.raking.raking import Raking
-from fairmaxent.report.first_page import first_page
 from fairmaxent.report.report import Report, build_report
 from fairmaxent.report.sections import report_document
 from fairmaxent.report.source import Filing, Source, filed
@@ -120,49 +119,12 @@ def _run(command: list[str], folder: Path, seconds: float) -> str:
         return lines[-1] if lines and process.returncode else ""
 
 
-@dataclass(frozen=True)
-class RakingReport:
-    """What a report on a raking is made from."""
-
-    certificate: RakingCertificate
-    filing: Filing
-    source: Source
-
-    @property
-    def title(self) -> str:
-        """The title that was given, or what such a report is about."""
-        return self.filing.title or "Weights for known margins"
-
-    @property
-    def warnings(self) -> list[str]:
-        """Levels that rest on too few rows, with options spelled as readers know them."""
-        return [*map(self.source.front_door.text_of, few_rows_warnings(self.certificate.margins))]
-
-
-def html_report(report: Report | RakingReport, *, paper: str | None = None) -> str:
-    """The report as one HTML file."""
-    return to_page(_document(report), paper=paper)
-
-
-def markdown_report(report: Report | RakingReport) -> str:
-    """The same, for a repository or a wiki."""
-    return to_markdown(_document(report))
-
-
-def json_report(report: Report | RakingReport) -> str:
-    """Every number at full precision; of a fit, first the first page as it is shown."""
-    if isinstance(report, Report):
-        return json_text({"first_page": first_page(report), **report.to_dict()}) + "\n"
-    own = {"title": report.title, "version": version("fairmaxent"), "source": report.source.to_dict()}
-    certificate = report.certificate.to_dict() | {"warnings": report.warnings}
-    return json_text(asdict(report.filing) | own | {"certificate": certificate}) + "\n"
-
-
-_FORMS: dict[str, Callable[[Report | RakingReport], str | bytes]] = {
-    ".html": html_report,
-    ".md": markdown_report,
-    ".json": json_report,
-    ".pdf": lambda report: print_pdf(html_report(report, paper="A4")),
+# By the suffix of a path: what is written, given a document and the numbers that it is made from, at full precision.
+_FORMS: dict[str, Callable[[Document, Mapping[str, Any]], str | bytes]] = {
+    ".html": lambda document, _: to_page(document),
+    ".md": lambda document, _: to_markdown(document),
+    ".json": lambda _, numbers: json_text(numbers) + "\n",
+    ".pdf": lambda document, _: print_pdf(to_page(document, paper="A4")),
 }
 
 
@@ -188,12 +150,22 @@ def write_raking_report(
     :class:`fairmaxent.report.ReportRequest`.
     """
     check_path(path)
-    save_report(RakingReport(raking.certificate, filed(**filing), Source() if source is None else source), path)
+    own, source, certificate = filed(**filing), source or Source(), raking.certificate
+    own = replace(own, title=own.title or "Weights for known margins")
+    warnings = [*map(source.front_door.text_of, certificate.few_rows())]
+    numbers = asdict(own) | {"version": version("fairmaxent"), "source": source.to_dict()}
+    numbers["certificate"] = certificate.to_dict() | {"warnings": warnings}
+    _save(path, _raking_document(certificate, own, source, warnings), numbers)
 
 
-def save_report(report: Report | RakingReport, path: str | PathLike[str]) -> None:
-    """Write a report that was built; the suffix of the path says in which form."""
-    content = _FORMS[Path(path).suffix.lower()](report)
+def save_report(report: Report, path: str | PathLike[str]) -> None:
+    """Write a report that was built; the JSON form has the first page as it is shown, too."""
+    document = report_document(report)
+    _save(path, document, {"first_page": replace(document, appendix=()), **report.to_dict()})
+
+
+def _save(path: str | PathLike[str], document: Document, numbers: Mapping[str, Any]) -> None:
+    content = _FORMS[Path(path).suffix.lower()](document, numbers)
     write_whole(Path(path), content.encode() if isinstance(content, str) else content, readable=True)
 
 
@@ -208,18 +180,15 @@ def check_path(path: str | PathLike[str]) -> None:
         find_browser()
 
 
-def _document(report: Report | RakingReport) -> Document:
-    if isinstance(report, Report):
-        return report_document(report)
-    certificate, source = report.certificate, report.source
-    notes = (*report.warnings, *certificate.notes)
+def _raking_document(certificate: RakingCertificate, filing: Filing, source: Source, warnings: list[str]) -> Document:
+    notes = (*warnings, *certificate.notes)
     costs = Listing(tuple(f"{line[:1].upper()}{line[1:]}." for line in certificate.summary()))
     record = source.section({"fairmaxent": version("fairmaxent")})
     command = [] if source.command is None else [Code(source.command)]
     return Document(
         kind="Raking report",
-        title=report.title,
-        filing=report.filing.pairs,
+        title=filing.title or "",
+        filing=filing.pairs,
         summary=_summary(certificate),
         warning=Note("What you should know about these weights:", notes) if notes else None,
         first_page=(

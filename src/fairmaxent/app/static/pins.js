@@ -30,7 +30,7 @@ function rows(all) {
     each("Effective rows", ({ see }) => whole(see.effective_rows)),
     each("Largest weight of one row", ({ see }) => times(see.heaviest)),
     each("Outcomes changed", ({ see }) => whole(see.changed_people)),
-    ...lines(({ see }) => (see.estimate?.lines ?? []).map((line) => ({ ...line, after: line.after[0] })), (line) => `Model: ${line.label}`),
+    ...lines(({ see }) => see.estimate?.lines ?? [], (line) => `Model: ${line.name}`),
     ...[...new Set(answers.flatMap(({ wishes }) => Object.keys(wishes)))].map((name) => each(name, ({ wishes }) => at(wishes, name) ?? "–"))
       .filter(([, ...texts]) => new Set(texts).size > 1),
   ];
