@@ -54,6 +54,7 @@ class OptionInfo:
     slider: tuple[float, ...] | None = None  # its ends, its step, and where it begins if it has no default
     only_if: Mapping[str, tuple[object, ...]] = dataclasses.field(default_factory=dict)
     """Values that others must have so that it means anything: None is not given, and "given" anything that is."""
+    reasons: Mapping[str, str] = dataclasses.field(default_factory=dict)  # why, by the other, and what to do instead
 
 
 @dataclass(frozen=True)

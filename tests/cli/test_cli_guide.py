@@ -167,3 +167,13 @@ def test_names_that_cannot_be_typed_are_not_printed():
     assert "\x1b" not in shown
     assert "--write-config" in shown
     assert "\n" not in shown
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["on the path", "elsewhere"])
+def test_the_program_is_named_so_that_a_shell_finds_it(tmp_path, monkeypatch, named):
+    python, program = tmp_path / "my bin" / "python", tmp_path / "my bin" / "fairmaxent"
+    monkeypatch.setattr("sys.argv", [str(program)])
+    monkeypatch.setattr("sys.executable", str(python))
+    monkeypatch.setattr("shutil.which", lambda _: str(program) if named else None)
+    words = ["fairmaxent"] if named else [str(python), "-m", "fairmaxent"]
+    assert shlex.split(next_step("go on", ["inspect", "a.csv"]).splitlines()[-1]) == [*words, "inspect", "a.csv"]

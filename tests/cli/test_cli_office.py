@@ -143,7 +143,7 @@ def test_a_workbook_comes_back_as_a_workbook(folder):
             "--like-input writes xlsx, as the input is, and fair.csv is to be csv; name a file that ends in .xlsx",
         ),
         (f"debias german.csv {DEBIAS} --like-input -o fair.tsv", 3, "fair.tsv is to be tsv"),
-        (f"debias german.csv {DEBIAS} --like-input", 2, "name a file for it with -o"),
+        (f"debias german.csv {DEBIAS} --like-input", 2, "--like-input is for -o; add -o"),
         (
             f"debias german.csv {DEBIAS} --like-input --scheduler tcp://h:1 -o out",
             2,

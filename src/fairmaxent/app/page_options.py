@@ -12,7 +12,6 @@ from click.core import ParameterSource
 from fairmaxent.cli.config import option_values
 from fairmaxent.cli.debias import debias_command as debias
 from fairmaxent.cli.group import group
-from fairmaxent.cli.judging import EvaluateOptions
 from fairmaxent.cli.options import RecordOption, options_from
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.rake import RakeOptions
@@ -25,7 +24,7 @@ from fairmaxent.options import OptionInfo, typed_options
 from fairmaxent.report.source import FrontDoor
 
 # The first that has an option of a name counts.
-_RECORDS = (Request, OutputOptions, ReadingOptions, DomainOptions, RakeOptions, EvaluateOptions)
+_RECORDS = (Request, OutputOptions, ReadingOptions, DomainOptions, RakeOptions)
 _TYPED = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 
 

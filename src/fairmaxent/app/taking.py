@@ -21,7 +21,6 @@ from fairmaxent.files.write import Staging, write_table
 from fairmaxent.options import python_lines
 from fairmaxent.plain_text import plain_json
 from fairmaxent.progress import Progress
-from fairmaxent.raking.raking import rake
 from fairmaxent.report.source import Source, reading_lines
 from fairmaxent.report.writer import find_browser
 
@@ -196,15 +195,7 @@ def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress:
         raise InputError(f"the table has no column {wanted.weight!r}; reload the page")
     source = table.file(in_memory=bool(wanted.replicates))
     progress("raking", 0.1)
-    raking = rake(
-        source.frame,
-        [read_table(paths["margins"]).frame],
-        weight=wanted.weight,
-        bounds=wanted.bounds,
-        relax=wanted.relaxed,
-        replicates=wanted.replicates,
-        random_state=wanted.random_state,
-    )
+    raking = wanted.raked(source.frame, [read_table(paths["margins"])])
     progress("writing", 0.5)
     alike = ["--like-input"] if like_input else []
     words = ["fairmaxent", "rake", table.typed, "--margins", names["margins"], *options.typed, *table.options.typed]

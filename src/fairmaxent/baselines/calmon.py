@@ -25,8 +25,7 @@ from fairmaxent.maxent.priors.rows import Rows
 Steps = NDArray[np.intp]
 
 _ORDERED = ("ordered", "numeric", "date")
-LARGEST_PROGRAM = 200_000
-"""Programs with more unknowns are refused, because solving them takes too long."""
+LARGEST_PROGRAM = 200_000  # programs with more unknowns are refused, because solving them takes too long
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,15 +67,11 @@ class Verdict:
             verb = "Choose" if self.is_reached else "The closest is"
             raw = "" if self.raw_rate is None else f"; the raw data: {self.raw_rate:.2f}"
             yield f"{verb} {self.method!r}: {whose} it have the statistical rate {self.rate:.2f}{raw}."
-            yield from self._cost()
-
-    def _cost(self) -> Iterator[str]:
-        """What the method costs in accuracy."""
-        if self.accuracy is not None and self.raw_accuracy is not None:
-            lost = 100 * (self.raw_accuracy - self.accuracy)
-            numbers = f"({self.accuracy:.3f} instead of {self.raw_accuracy:.3f})"
-            cost = f"{abs(lost):.1f} points of accuracy {numbers}"
-            yield "It costs no accuracy." if abs(lost) < 0.05 else f"It {'costs' if lost > 0 else 'gains'} {cost}."
+            if self.accuracy is not None and self.raw_accuracy is not None:
+                lost = 100 * (self.raw_accuracy - self.accuracy)
+                numbers = f"({self.accuracy:.3f} instead of {self.raw_accuracy:.3f})"
+                cost = f"{abs(lost):.1f} points of accuracy {numbers}"
+                yield "It costs no accuracy." if abs(lost) < 0.05 else f"It {'costs' if lost > 0 else 'gains'} {cost}."
 
 
 def verdict(results: Sequence[Compared], request: Request) -> Verdict:
@@ -162,22 +158,10 @@ def compare(
     check_choice("classifier", classifier, ClassifierName)
     refuse_unknown("compare", options, [field.name for field in fields(Request)])
     request = Request(outcome, protected, random_state=random_state, **{"estimate": None, **options})
-    results = tuple(compared(frame, request, folds=folds, classifier=classifier, progress=progress or silent))
-    return new_comparison(frame, request, classifier, results)
+    return compared(frame, request, folds, classifier, progress or silent)
 
 
-def new_comparison(frame: Any, request: Request, classifier: ClassifierName, results: Sequence[Compared]) -> Comparison:
-    """Put the results beside what is known of the table."""
-    opened = frames.open_frame(frame)
-    domain = bound(request.domain or Domain.infer(opened.to_native()), opened)
-    levels = domain.encode(opened.to_native())[:, domain.index(request.outcome)]
-    most_frequent = float(np.bincount(levels).max() / len(opened))
-    return Comparison(request, classifier, tuple(results), str(opened.implementation.value), most_frequent)
-
-
-def compared(
-    frame: Any, request: Request, *, folds: int, classifier: ClassifierName, progress: Progress = silent
-) -> Iterator[Compared]:
+def compared(frame: Any, request: Request, folds: int, classifier: ClassifierName, progress: Progress) -> Comparison:
     """Try one method after the other; what is wrong with the question is refused at once."""
     opened = frames.open_frame(frame)
     if request.weight is not None:
@@ -194,8 +178,11 @@ def compared(
     # All methods do without identifiers, as fairmaxent does.
     whole = bound(request.domain or Domain.infer(opened.to_native()), opened)
     domain, left_out = without_identifiers(whole, request.named_columns)
-    opened = opened.drop(left_out)
-    return CrossValidation(opened, replace(request, domain=domain), folds, classifier).run(progress)
+    narrowed = CrossValidation(opened.drop(left_out), replace(request, domain=domain), folds, classifier)
+    levels = whole.encode(opened.to_native())[:, whole.index(request.outcome)]
+    most_frequent = float(np.bincount(levels).max() / len(opened))
+    library = str(opened.implementation.value)
+    return Comparison(request, classifier, tuple(narrowed.run(progress)), library, most_frequent)
 
 
 def comparison_text(comparison: Comparison, refusals: Sequence[tuple[str, str]]) -> str:

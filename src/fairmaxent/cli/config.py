@@ -15,12 +15,10 @@ import click
 from fairmaxent.cli.options import CONFIG, RecordOption
 from fairmaxent.cli.values import FILE, NUMBER, Value, fits
 from fairmaxent.data.declaration import Declaration
-from fairmaxent.document.text import on_one_line
-from fairmaxent.errors import InputError, StorageError, did_you_mean
+from fairmaxent.errors import InputError, StorageError, did_you_mean, shown
 from fairmaxent.files.reading import reason_of
 from fairmaxent.plain_text import escaped_toml
 
-_LONGEST = 60  # characters of a value in a message
 _PLAIN: dict[str, tuple[str, Any]] = {  # what options of these types take, in words and as a shape
     "boolean": ("true or false", bool),
     "integer": ("a whole number", int),
@@ -39,10 +37,7 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
 
 
 def option_values(command: click.Command, values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Values from a file, or from the page of the app, as a command takes them; those of other commands are left out.
-
-    ``where`` they are from begins each message.
-    """
+    """Values from a file, or the app's page (``where``), as a command takes them; those of others are left out."""
     options = _options(command)
     taken = {}
     for name, value in values.items():
@@ -98,9 +93,7 @@ def _taken(option: click.Option, value: Any, path: str) -> Any:
     if isinstance(option.type, Value):
         what, shape = option.type.words, option.type.shape
     if not fits(value, shape):
-        shown = on_one_line(repr(value))
-        shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
-        raise click.UsageError(f"{path}: {option.name} is {shown}; it takes {what}")
+        raise click.UsageError(f"{path}: {option.name} is {shown(value)}; it takes {what}")
     try:
         return option.type.take(value) if isinstance(option.type, Value) else value
     except ValueError as problem:
@@ -133,12 +126,8 @@ config_option = click.option(
     is_eager=True,
     expose_value=False,
     callback=use_config,
-    metavar="FILE",
     help="TOML file with options by the same names (underscores for dashes); the command line takes precedence.",
 )
-
-
-# ---------------------------------------------------------------- writing TOML
 
 
 def toml_section(name: str, values: Mapping[str, Any]) -> list[str]:
@@ -179,9 +168,7 @@ def declared(text: str, path: str) -> Declaration:
     for name in record:
         if name not in keys:
             raise InputError(f"{path} has the unknown key {name!r}; {did_you_mean(name, keys)}")
-    draft = record.pop("draft", False)
-    if not isinstance(draft, bool):
-        raise InputError(f"{path}: draft must be true or false; remove the line once you have read the draft")
+    draft = bool(record.pop("draft", False))
     try:
         return replace(Declaration.of(**{"levels": {}, "edges": {}, "missing": (), **record}), draft=draft)
     except InputError as problem:

@@ -1,18 +1,17 @@
 """``fairmaxent debias``: from a file to a fair one, and ``fairmaxent demo``, which does that with a shipped table."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
+import secrets
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import narwhals
 
-from fairmaxent.cli.options import NEXT, SectionedCommand, next_step, resolved, taking
+from fairmaxent.cli.options import NEXT, SectionedCommand, folder_option, next_step, resolved, taking
 from fairmaxent.cli.output import OutputOptions, source_of
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command, unchanged
 from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
@@ -22,9 +21,6 @@ from fairmaxent.errors import InputError, Option, StorageError, first_line
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
 from fairmaxent.privacy.refusals import about_exact_rows
-
-if TYPE_CHECKING:
-    pass
 
 _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
 
@@ -57,10 +53,10 @@ def debias_command(
     asked.check(ctx, roles)
     if asked.has("epsilon") and not wanted.targets:
         raise click.UsageError("a private fit spends its budget each time; name what to keep: -o, --model or --report")
-    asked = asked if wanted.mode == "weights" else asked.with_seed()
+    if wanted.mode != "weights" and not asked.has("random_state"):  # so that a report can say how to repeat the draws
+        asked = AskedOptions(asked.values | {"random_state": secrets.randbelow(2**32)})
     repeat = resolved(ctx, seed=asked.values["random_state"])
-    on_cluster = wanted.scheduler is not None
-    folders = [wanted.output] if on_cluster and wanted.output is not None else []
+    folders = [wanted.output] if wanted.scheduler is not None and wanted.output is not None else []
     files = [target for target in wanted.targets if target not in folders]
     with (
         Staging(files, folders=folders, force=wanted.force, readable=wanted.readable) as staging,
@@ -80,7 +76,8 @@ def debias_command(
             with bar("writing") as progress:
                 result = make_result(fit, source, wanted, staging, progress)
         with bar("writing"):
-            make_report(result, wanted, staging, origin)
+            if origin is not None:
+                make_report(result, wanted, staging, origin)
             if wanted.output == STANDARD and result.frame is not None:  # last, because stdout cannot be taken back
                 wanted.write(result.frame, source, staging)
         # Here, because it asks for rows, which are out of reach once the client of a cluster is closed.
@@ -94,7 +91,16 @@ def _opened(
 ) -> tuple[TableFile, bool]:
     """The table, and whether it stays on disk."""
     if wanted.scheduler is not None:
-        return reading.without_dropped(_open_parquet(data)), False
+        dask = load_library("dask.dataframe")
+        try:
+            table = TableFile(narwhals.from_native(dask.read_parquet(data)), ())
+        except Exception as problem:  # whatever its readers raise
+            behind = problem.__cause__ if isinstance(problem.__cause__, Exception) else problem
+            raise StorageError(
+                f"cannot read {data} as parquet ({first_line(behind)}); with --scheduler a table is a Parquet file or "
+                "a folder of them, at a path that the workers see too"
+            ) from problem
+        return reading.without_dropped(table), False
     # Relabelling writes each row several times, so all of them must be in memory.
     relabelled = asked.has("relabel") and wanted.mode == "weights"
     scanned = None if relabelled or (asked.has("release") and columns_as.declared is None) else reading.scan(data)
@@ -102,9 +108,6 @@ def _opened(
         return scanned, True
     with about_exact_rows() if asked.has("epsilon") else contextlib.nullcontext():
         return reading.read(data, texts=columns_as.texts), False
-
-
-# ---------------------------------------------------------------- on a Dask cluster, whose workers do the work
 
 
 @contextlib.contextmanager
@@ -138,34 +141,8 @@ def _connected(address: str | None) -> Iterator[None]:
         logging.disable(before)
 
 
-def _open_parquet(path: str) -> TableFile:
-    """Open Parquet files, which the workers then read."""
-    import narwhals
-
-    dask = load_library("dask.dataframe")
-    try:
-        return TableFile(narwhals.from_native(dask.read_parquet(path)), ())
-    except Exception as problem:  # whatever its readers raise
-        behind = problem.__cause__ if isinstance(problem.__cause__, Exception) else problem
-        raise StorageError(
-            f"cannot read {path} as parquet ({first_line(behind)}); with --scheduler a table is a Parquet file or a "
-            "folder of them, at a path that the workers see too"
-        ) from problem
-
-
-# ---------------------------------------------------------------- the demo
-
-_DEMO = "What is asked for: as many women as men, and the same share of each with a high income."
-
-
 @click.command()
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("demo"),
-    show_default=True,
-    help="Folder for the files.",
-)
+@folder_option("demo", "Folder for the files.")
 @click.option("--force", is_flag=True, help="Replace existing files.")
 @click.pass_context
 def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001 (click passes it by name)
@@ -187,7 +164,8 @@ def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: F
     arguments += ["--seed", "0", *(["--force"] if force else [])]
     arguments += ["-o", str(out / "fair.csv"), "--model", str(out / "model.fme"), "--report", str(out / "report.html")]
     typed = ["fairmaxent", "debias", *arguments]
-    echo(f"{adult.description}\n\n{_DEMO}\n\n$ {shlex.join(typed)}\n")
+    asked = "What is asked for: as many women as men, and the same share of each with a high income."
+    echo(f"{adult.description}\n\n{asked}\n\n$ {shlex.join(typed)}\n")
     ctx.find_root().obj = typed  # what the report says to repeat
     why = f"open {out / 'report.html'} in a browser. Then begin with a table of yours; each command names the next"
     live = next_step("move what is asked for, and see live who gains", ["app", str(table)])

@@ -1,7 +1,4 @@
-"""The group of all commands, and how a command ends: every failure is one line on stderr and a code with a meaning.
-
-A command's module is imported when it is called.
-"""
+"""The group of all commands, imported when called; every failure is one line on stderr and a code with a meaning."""
 
 import contextlib
 import importlib
@@ -38,6 +35,7 @@ _MODULES = {  # of commands that share one
 UNEXPECTED, USAGE, UNUSABLE, UNREACHABLE, UNREADABLE = 1, 2, 3, 4, 5
 INTERRUPTED = 130
 CLOSED_PIPE = 141
+_INTERRUPTION = "interrupted; no incomplete file was left behind"
 
 _MEANINGS = """\b
 Exit codes:
@@ -146,7 +144,7 @@ def _one_line(*, debug: bool) -> Iterator[None]:
     try:
         yield
     except (click.Abort, KeyboardInterrupt):
-        _interrupted()
+        _fail(_INTERRUPTION, INTERRUPTED)
     except click.exceptions.NoArgsIsHelpError as problem:
         problem.show()
         sys.exit(USAGE)
@@ -158,23 +156,17 @@ def _one_line(*, debug: bool) -> Iterator[None]:
         if missing is not None and missing.name in ("outcome", "protected"):
             text += " 'fairmaxent inspect' proposes one for your table."
         _fail(f"{text} See '{where} --help'.", USAGE)
-    except click.ClickException as problem:
-        _fail(problem.format_message(), problem.exit_code)
     except BaseException as problem:
         from fairmaxent.data.frames import is_foreign
 
         if not isinstance(problem, Exception) and not is_foreign(problem):
             raise  # the process ends; a panic of polars is no Exception either, but has to be said
         if was_interrupted():
-            _interrupted()
+            _fail(_INTERRUPTION, INTERRUPTED)
         text, code = _explain(problem)
         if debug:
             echo("".join(traceback.format_exception(problem)), err=True)
         _fail(text, code)
-
-
-def _interrupted() -> NoReturn:
-    _fail("interrupted; no incomplete file was left behind", INTERRUPTED)
 
 
 def _explain(problem: BaseException) -> tuple[str, int]:

@@ -9,7 +9,7 @@ import click
 from fairmaxent.cli.config import domain_text, toml, toml_section
 from fairmaxent.cli.options import CONFIG, Tokens, given_options, next_step, outputs, repeated, taking
 from fairmaxent.cli.output import FORCE, JSON
-from fairmaxent.cli.reading import DomainOptions, ReadingOptions, refuse_overwriting, table_command
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions, check_files, table_command
 from fairmaxent.cli.request import RoleOptions, proposed_role_options
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import COLUMNS, NOTHING, RATE, as_typed
@@ -42,14 +42,10 @@ class InspectOptions:
 
     as_json: bool = option(False, **JSON)
     write_config: str | None = option(
-        None, text="file", in_files=False, metavar="FILE", help="Write a TOML file to edit, for 'debias'."
+        None, text="file", in_files=False, help="Write a TOML file to edit, for 'debias'."
     )
     write_domain: str | None = option(
-        None,
-        text="file",
-        in_files=False,
-        metavar="FILE",
-        help="Write a draft of a declared domain (TOML) to edit, for 'debias --epsilon'.",
+        None, text="file", in_files=False, help="Write a draft domain (TOML) to edit, for 'debias --epsilon'."
     )
     force: bool = option(False, **FORCE)
 
@@ -76,7 +72,7 @@ def inspect_command(
         if path == "-":
             raise click.UsageError(f"{flag} needs the name of a file, not -")
     written = [path for path in (wanted.write_config, wanted.write_domain) if path is not None]
-    refuse_overwriting([data], written)
+    check_files([data], written)
     with Staging(written, force=wanted.force, readable=written) as staging:
         with bar(f"reading {data}"):
             table = reading.read(data, texts=columns_as.texts)
@@ -100,13 +96,8 @@ def inspect_command(
     else:
         echo(inspection_text(inspection, as_typed, notes=notes))
     for path in written:
-        echo(f"wrote {on_one_line(path)}", err=wanted.as_json)
-    if wanted.write_domain is not None:
-        echo(
-            f"Every level and edge in {on_one_line(wanted.write_domain)} must be public knowledge: read it, edit it, "
-            "and then remove the line 'draft = true'.",
-            err=wanted.as_json,
-        )
+        public = ": every level and edge in it must be public knowledge, so read it and edit it"
+        echo(f"wrote {on_one_line(path)}{public * (path == wanted.write_domain)}", err=wanted.as_json)
     if not wanted.as_json:
         echo(f"\n{_next(ctx, data, inspection, config=wanted.write_config, form=table.form)}")
 
@@ -160,9 +151,6 @@ def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions,
     for name, values in {**sections, "order": columns_as.order or {}, "kinds": kinds}.items():
         lines += toml_section(name, values)
     return "\n".join(lines) + "\n"
-
-
-# ---------------------------------------------------------------- the next step
 
 
 def _next(ctx: click.Context, data: str, inspection: Inspection, *, config: str | None, form: TableForm) -> str:

@@ -1,25 +1,23 @@
 """``fairmaxent evaluate``, ``compare`` and ``reproduce``: judge new rows, methods, and what the paper says."""
 
 import sys
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.group import INTERRUPTED
-from fairmaxent.cli.options import SectionedCommand, given_options, next_step, outputs, taking
+from fairmaxent.cli.options import SectionedCommand, folder_option, next_step, taking
 from fairmaxent.cli.output import JSON, SEED
-from fairmaxent.cli.reading import DomainOptions, ReadingOptions, reading_options, table_command
+from fairmaxent.cli.reading import DomainOptions, ReadingOptions, check_files, reading_options, table_command
 from fairmaxent.cli.request import ROLES, AskedOptions, RoleOptions, comparison_options, role_options
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import FILE, as_typed
 from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import BASE_SHARE
-from fairmaxent.files.reading import STANDARD
-from fairmaxent.fit.option_values import Relabel
 from fairmaxent.options import option
 
 
@@ -30,28 +28,17 @@ class EvaluateOptions:
     HEADING = "Options"
 
     control: str | None = option(
-        None,
-        text="file",
-        metavar="FILE",
-        label="Rows of other people",
-        help="Rows of other people, not used to make the new rows. Without them, risks can only be bounded.",
+        None, text="file", help="Rows of other people, not used to make NEW. Without them, risks can only be bounded."
     )
     secrets: list[str] | None = option(
         None,
         text="columns",
-        label="Columns that an attacker wants to know",
         help="Columns that an attacker wants to know, who knows all others; repeatable. By default every column.",
     )
     attacks: int = option(
-        2000,
-        text="whole",
-        least=1,
-        label="Tries of each attack",
-        help="How many people, or guesses, each attack is tried on; more make the intervals narrower.",
+        2000, text="whole", least=1, help="People or guesses of each attack; more make the intervals narrower."
     )
-    random_state: int = option(
-        0, least=0, help="Seed of everything that is drawn.", page_help="The same seed gives the same result.", **SEED
-    )
+    random_state: int = option(0, least=0, help="Seed of everything that is drawn.", **SEED)
     as_json: bool = option(False, **JSON)
 
 
@@ -61,12 +48,7 @@ class EvaluateOptions:
 )
 @click.argument("real", type=FILE, metavar="REAL")
 @click.argument("new", type=FILE, metavar="NEW")
-@taking(
-    RoleOptions,
-    "roles",
-    [source for source in ROLES if source.param in ("outcome", "protected", "favourable")],
-    required=False,
-)
+@taking(RoleOptions, "roles", [source for source in ROLES if source.param not in ("groups", "weight")], required=False)
 @taking(EvaluateOptions, "wanted")
 @reading_options
 @config_option
@@ -74,9 +56,8 @@ def evaluate_command(real: str, new: str, roles: RoleOptions, wanted: EvaluateOp
     """Judge the rows in the file NEW, which were made from the table in the file REAL (- is stdin).
 
     Fidelity: how much the tables differ. Utility: what a model of --outcome, trained on the new rows, does with real
-    people, and groups of --protected. Risk: what the new rows give
-    away about people of the real table: copies, and attacks that single people out, link tables, guess columns and tell
-    who was in the table.
+    people, and groups of --protected. Risk: what the new rows give away about people of the real table: copies, and
+    attacks that single people out, link tables, guess columns and tell who was in the table.
 
     \b
     fairmaxent evaluate census.csv fair.csv --control others.csv --outcome income
@@ -85,16 +66,13 @@ def evaluate_command(real: str, new: str, roles: RoleOptions, wanted: EvaluateOp
     from fairmaxent.evaluation.result import evaluation_text
 
     paths = {"real": real, "new": new} | ({} if wanted.control is None else {"control": wanted.control})
-    if list(paths.values()).count(STANDARD) > 1:
-        raise click.UsageError("only one table can be read from stdin; name files for the others")
+    check_files([*paths.values()], [])
     tables = {}
     for name, path in paths.items():
         with bar(f"reading {path}"):
             tables[name] = replace(reading, drop=None).read(path)
     columns = [column for table in tables.values() for column in table.frame.columns]
     tables = {name: reading.without_dropped(table, beside=columns) for name, table in tables.items()}
-    if roles.protected and not roles.outcome:
-        raise click.UsageError("--protected compares groups by an outcome; name that with --outcome, too")
     roles = roles.checked(tables["real"], real)
     with bar("evaluating") as progress:
         evaluation = evaluate(
@@ -125,12 +103,11 @@ def evaluate_command(real: str, new: str, roles: RoleOptions, wanted: EvaluateOp
 
 
 # The options of 'debias' that choose a method of fairmaxent.
-_ROWS = "fairmaxent, rows"
-_CHOOSING: dict[str, list[str]] = {
-    _ROWS: [],
-    "fairmaxent, weights": ["--mode", "weights"],
-    "relabel, probabilities": ["--relabel", "probabilities", "--mode", "weights"],
-    "relabel, predictions": ["--relabel", "predictions", "--mode", "weights"],
+_CHOOSING = {
+    "fairmaxent, rows": "",
+    "fairmaxent, weights": " --mode weights",
+    "relabel, probabilities": " --relabel probabilities --mode weights",
+    "relabel, predictions": " --relabel predictions --mode weights",
 }
 
 
@@ -166,64 +143,43 @@ def compare_command(
     \b
     fairmaxent compare census.csv --outcome income --protected sex --favourable '>50K'
     """
-    from fairmaxent.baselines.comparison import compared, comparison_text, methods_table, new_comparison
+    from fairmaxent.baselines.comparison import compared, comparison_text
     from fairmaxent.baselines.cross_validation import python_name
     from fairmaxent.cli.result import good_outcome_notes
     from fairmaxent.data.domain import Domain
 
     asked.check(ctx, roles)
-    if roles.weight is not None:
-        raise click.UsageError("the other methods do not support design weights; leave --weight out")
     table = reading.read(data, texts=columns_as.texts)
     roles = roles.checked(table, data)
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
     request = replace(asked.request(roles, domain), relabel=asked.relabelling())
-    results: list[Any] = []
-    try:
-        with bar("comparing") as progress:
-            runs = compared(table.frame, request, folds=wanted.folds, classifier=wanted.classifier, progress=progress)
-            results.extend(runs)  # one by one: those that are done stay if it is interrupted
-    except KeyboardInterrupt:
-        if results and not wanted.as_json:  # what took long is not lost
-            echo(methods_table(results))
-        raise
-    refused = {result.method: result.refused.spelled(as_typed) for result in results if result.refused is not None}
+    with bar("comparing") as progress:
+        comparison = compared(table.frame, request, wanted.folds, wanted.classifier, progress)
+    refused = {run.method: run.refused.spelled(as_typed) for run in comparison.results if run.refused is not None}
     if wanted.as_json:
-        scores = [vars(result.scores) if result.scores else {} for result in results]
-        own = [{"method": result.method, "refused": refused.get(result.method)} for result in results]
+        own = [{"method": run.method, "refused": refused.get(run.method)} for run in comparison.results]
+        scores = [vars(run.scores) if run.scores else {} for run in comparison.results]
         echo(json_record([{**each, **more} for each, more in zip(own, scores, strict=True)]))
         return
-    comparison = new_comparison(table.frame, request, wanted.classifier, results)
     notes = [
         f"Note: {on_one_line(note)}" for note in good_outcome_notes(roles.favoured, domain.attribute(roles.outcome))
     ]
     if not comparison.verdict.of_decisions:
         notes.append("Note: accuracy and decisions need scikit-learn; pip install scikit-learn")
     method = comparison.verdict.method
-    if method is not None and method not in _CHOOSING:
-        following = next_step(
-            f"use it in Python: fairmaxent.baselines.{python_name(method)}(frame, outcome, protected)"
-        )
-    else:
-        why = "see what the table itself would gain" if method is None else "use it on the whole table"
-        chosen = _CHOOSING[method or _ROWS]
-        unused = {"data", *(field.name for field in fields(CompareOptions))}
-        unused |= set() if "--relabel" in chosen else {field.name for field in fields(Relabel)}
-        names = {option.name or "" for option in ctx.command.params} - unused
-        command = ["debias", data, *given_options(ctx, names), *chosen, *outputs(data, table.form)]
-        following = next_step(why, command)
-    echo("\n\n".join(filter(None, [comparison_text(comparison, list(refused.items())), "\n".join(notes), following])))
+    following = "see what the table itself would gain: 'fairmaxent debias', with the same options and -o FILE"
+    if method in _CHOOSING:
+        command = f"'fairmaxent debias{_CHOOSING[method]}'"
+        following = f"use it on the whole table: {command}, with the same options and -o FILE"
+    elif method is not None:
+        following = f"use it in Python: fairmaxent.baselines.{python_name(method)}(frame, outcome, protected)"
+    parts = [comparison_text(comparison, list(refused.items())), "\n".join(notes), next_step(following)]
+    echo("\n\n".join(filter(None, parts)))
 
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Run fewer repetitions, which takes a few minutes.")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("reproduction"),
-    show_default=True,
-    help="Folder for tables, figures, the page, and finished cells.",
-)
+@folder_option("reproduction", "Folder for tables, figures, the page, and finished cells.")
 @click.option("--workers", type=click.IntRange(min=1), help="Number of parallel processes.  [default: one per core]")
 @click.option("--download", is_flag=True, help="Fetch the files of COMPAS large, which is not shipped.")
 def reproduce_command(*, quick: bool, out: Path, workers: int | None, download: bool) -> None:

@@ -10,7 +10,7 @@ import click
 
 from fairmaxent.cli import output as shared
 from fairmaxent.cli.options import name_for, next_step, taking
-from fairmaxent.cli.reading import ReadingOptions, reading_options, refuse_overwriting
+from fairmaxent.cli.reading import ReadingOptions, check_files, reading_options
 from fairmaxent.cli.request import typed_level
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import FILE, number_of
@@ -37,11 +37,7 @@ class SampleOptions:
         "to allow another value.",
     )
     output: str = option(
-        "-",
-        flags=("-o", "--output"),
-        text="file",
-        shows_default=False,
-        help="Where to write the rows; stdout by default.",
+        "-", flags=("-o", "--output"), text="file", shows_default=False, help="File for the rows; stdout by default."
     )
     output_format: FileFormat | None = option(None, **shared.FORMAT)
     iid: bool = option(False, text="flag", help="Draw rows independently instead of by quota.")
@@ -66,7 +62,7 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
     from fairmaxent.fit.fit import load
 
     rows, target = wanted.rows, wanted.output
-    refuse_overwriting([model], [target])
+    check_files([model], [target])
     output_format(target, wanted.output_format)
     with Staging([target], force=wanted.force, readable=[target] if wanted.readable_by_others else []) as staging:
         with bar(f"reading {model}"):
@@ -145,16 +141,16 @@ class ReportOptions(shared.FilingOptions):
         None, text="file", help="The table that the model was made from, to count copies exactly."
     )
     sample: str | None = option(
-        None, text="file", help="The rows that were drawn or added; by default new ones are drawn."
+        None,
+        text="file",
+        only_if={"mode": (None, "top-up", "rows")},
+        help="The rows that were drawn or added; by default new ones are drawn.",
     )
     mode: shared.Mode = option(
         "rows", choices=get_args(shared.Mode), help="What was made from the model, as in 'fairmaxent debias'."
     )
     trade_off: bool = option(
-        True,
-        flags=("--trade-off/--no-trade-off",),
-        text="flag",
-        help="Fit a few more times, to show what other options would cost.",
+        True, flags=("--trade-off/--no-trade-off",), text="flag", help="Also show what other options would cost."
     )
     evaluate: bool = option(False, **shared.EVALUATE)
 
@@ -178,9 +174,7 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
     path = "report.html" if wanted.output is None and wanted.pdf is None else wanted.output
     shared.check_reports(path, wanted.pdf)
     targets = [path for path in (path, wanted.pdf) if path is not None]
-    refuse_overwriting([model, data, sample], targets)
-    if wanted.mode == "weights" and sample is not None:
-        raise click.UsageError("--mode weights draws no rows; leave --sample out")
+    check_files([model, data, sample], targets)
     if wanted.evaluate and data is None:
         raise click.UsageError("--evaluate needs the table that the model was made from; name it with --data")
     with Staging(targets, force=wanted.force, readable=targets) as staging:

@@ -1,10 +1,10 @@
-"""Options on the command line, made from the fields of records: each command gets their values as records.
-
-And back: commands that can be typed as they stand, which repeat a run or are the next sensible step.
-"""
+"""Options on the command line, made from the fields of records; and back, to commands that can be typed."""
 
 import functools
+import os
 import shlex
+import shutil
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -74,13 +74,16 @@ def _type(info: OptionInfo) -> click.ParamType[Any] | type:
     return plain[info.text] if info.text in plain else values.TEXTS[info.text]
 
 
+def folder_option(default: str, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option for a folder that files are written into."""
+    folder = click.Path(file_okay=False, path_type=Path)
+    return click.option("--out", type=folder, default=Path(default), show_default=True, help=help)
+
+
 def taking(
     kind: Callable[..., Any], name: str, options: Iterable[TypedOption] | None = None, *, required: bool = True
 ) -> Decorator:
-    """Add options to a command, which gets their values as one record, made by ``kind``.
-
-    They are those of the record's own fields, unless others are named, and may be required here.
-    """
+    """Add options to a command, by default the record's own, whose values it gets as a record, made by ``kind``."""
     sources = list(typed_options(kind) if options is None and isinstance(kind, type) else options or ())
     sources.sort(key=lambda source: bool(source.info.heading))  # those under a heading of their own come last
 
@@ -110,13 +113,16 @@ def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
             beside = None if beside is False or beside == values.NOTHING else beside
             if other not in flags or beside in allowed or (beside is not None and "given" in allowed):
                 continue
+            reason = f": {source.info.reasons[other]}" if other in source.info.reasons else ""
             choices = [choice for choice in allowed if choice is not None]
             if "given" in choices:
                 raise click.UsageError(f"{flag} is for {flags[other]}; add {flags[other]}, or leave {flag} out")
             if choices:
-                raise click.UsageError(f"{flag} is for {flags[other]} {choices[-1]}, not for {flags[other]} {beside}")
+                where = f"{flags[other]} {choices[-1]}, not for {flags[other]} {beside}"
+                raise click.UsageError(f"{flag} is for {where}{reason}")
             typed = f"{flag} {value}" if source.info.choices else flag
-            raise click.UsageError(f"{typed} cannot go together with {flags[other]}; leave one of them out")
+            advice = reason or "; leave one of them out"
+            raise click.UsageError(f"{typed} cannot go together with {flags[other]}{advice}")
 
 
 class SectionedCommand(click.Command):
@@ -179,10 +185,18 @@ def command_line(tokens: Tokens) -> str | None:
 
 def next_step(why: str, command: Tokens = ()) -> str:
     """Say what to do next, and the command for it, without the name of the program, on a line of its own."""
-    typed = command_line(["fairmaxent", *command])
+    typed = command_line([*_program(), *command])
     if typed is None:
         why += ". (Some names cannot be typed; 'fairmaxent inspect --write-config' writes them down.)"
     return f"Next: {visible(why)}" + (f":\n  {typed}" if typed and command else "")
+
+
+def _program() -> list[str]:
+    """How a shell runs this program: by its name, unless that is another one there, or none."""
+    is_called = "fairmaxent" in Path(sys.argv[0]).parts[-2:]  # not imported by another program
+    found = os.path.dirname(os.path.realpath(shutil.which("fairmaxent") or ""))
+    is_found = found == os.path.realpath(os.path.dirname(sys.executable))
+    return [sys.executable, "-m", "fairmaxent"] if is_called and not is_found else ["fairmaxent"]
 
 
 def given_options(ctx: click.Context, names: Collection[str]) -> Iterator[str | None]:

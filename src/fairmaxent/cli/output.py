@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import click
 from click.core import ParameterSource
 
-from fairmaxent.cli.reading import DomainOptions, refuse_overwriting
+from fairmaxent.cli.reading import DomainOptions, check_files
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.frames import load_library
 from fairmaxent.document.words import counted
@@ -23,8 +23,6 @@ from fairmaxent.options import option
 from fairmaxent.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from fairmaxent.fit.fit import Fit
     from fairmaxent.report.delivered import DrawnBatches
     from fairmaxent.report.source import Source
@@ -39,6 +37,11 @@ EVALUATE: dict[str, Any] = {
     "text": "flag",
     "label": "Judge the rows in the report",
     "only_if": {"mode": (None, "rows"), "epsilon": (None,)},
+    "reasons": {
+        "mode": "it judges new rows",
+        "epsilon": "it compares with your rows without noise, which a private report cannot hold; judge the drawn rows "
+        "with 'fairmaxent evaluate', and keep the answer to yourself",
+    },
     "help": "Also say in the report what the rows give away about people: fit again without a fifth of the table, and "
     "attack the new rows.",
     "page_help": "The report then also says what the new rows give away about people. This takes a while.",
@@ -52,6 +55,7 @@ READABLE: dict[str, Any] = {
 FORCE: dict[str, Any] = {"text": "flag", "in_files": False, "help": "Replace existing files."}
 JSON: dict[str, Any] = {"text": "flag", "in_files": False, "flags": ("--json",), "help": "Print JSON, for programs."}
 _REPORT = "The report"
+_IN_MEMORY = "that needs the rows in memory, but they stay on the cluster; leave one of them out"
 SEED: dict[str, Any] = {"text": "whole", "flags": ("--seed", "--random-state"), "label": "Seed"}
 
 
@@ -87,18 +91,14 @@ class FileOptions(FilingOptions):
     HEADING = "What is written"
 
     output: str | None = option(
-        None,
-        main=True,
-        flags=("-o", "--output"),
-        text="file",
-        in_files=False,
-        help="Where to write the table; - is stdout.",
+        None, main=True, flags=("-o", "--output"), text="file", in_files=False, help="File for the table; - is stdout."
     )
     output_format: FileFormat | None = option(None, **FORMAT)
     like_input: bool = option(
         False,
         text="flag",
-        only_if={"epsilon": (None,)},  # a private table cannot have the form of the file, such as its encoding
+        only_if={"output": ("given",), "epsilon": (None,)},
+        reasons={"epsilon": "a private table cannot have the form of your file, such as its encoding; leave it out"},
         help="Write the table in the form of DATA: its format, and the separator, decimal mark and encoding of a CSV.",
     )
     report: str | None = option(
@@ -143,13 +143,13 @@ class FileOptions(FilingOptions):
         is_lazy = not hasattr(frame, "iter_columns")
         return notes if is_lazy else (*notes, *formula_notes(frame.iter_columns(), target, self.output_format))
 
-    def check_files(self, read: Sequence[str], *, is_folder: bool = False) -> None:
-        """Refuse, before any work, what cannot go together."""
-        refuse_overwriting(read, self.targets)
-        if self.output is not None and not is_folder:
+    def check(self, *read: str) -> None:
+        """Refuse, before any work, what cannot go together, and to overwrite what is read."""
+        check_files(read, self.targets)
+        if getattr(self, "scheduler", None) is None and self.output is not None:
             output_format(self.output, self.output_format)
-        if self.like_input and self.output is None:
-            raise click.UsageError("--like-input is about the table that is written; name a file for it with -o")
+        elif self.output == STANDARD:
+            raise click.UsageError("with --scheduler the workers write Parquet files; name a folder for them with -o")
         if self.output == STANDARD and self.as_json:
             raise click.UsageError("--json and '-o -' both write to stdout; write the table to a file")
         if STANDARD in self.targets[self.output is not None :]:
@@ -176,19 +176,13 @@ def source_of(data: str | None, columns_as: DomainOptions | None, command: str |
     """Say, for a report, where its data came from; None: the report has no data."""
     from fairmaxent.report.source import FrontDoor, Source, file_sha256
 
-    front_door = FrontDoor("on the command line", as_typed)
-    if data is None:
-        return Source(front_door=front_door)
     return Source(
         command=command,
-        file="stdin" if data == STANDARD else os.path.basename(data),
-        sha256=file_sha256(data) if data != STANDARD and os.path.isfile(data) else None,
+        file="stdin" if data == STANDARD else data and os.path.basename(data),
+        sha256=file_sha256(data) if data not in (None, STANDARD) and os.path.isfile(data) else None,
         domain=columns_as.given if columns_as else {},
-        front_door=front_door,
+        front_door=FrontDoor("on the command line", as_typed),
     )
-
-
-# ---------------------------------------------------------------- of debias
 
 
 @dataclass(frozen=True)
@@ -200,7 +194,8 @@ class OutputOptions(FileOptions):
         main=True,
         choices=get_args(Mode),
         label="What to take",
-        only_if={"epsilon": (None,), "release": (None,)},  # then nobody's row may be handed on
+        only_if={"epsilon": (None,), "release": (None,)},
+        reasons=dict.fromkeys(("epsilon", "release"), "it is about your own rows; draw new ones with --mode rows"),
         choice_labels={
             "rows": "new rows",
             "weights": "your rows with weights",
@@ -260,15 +255,14 @@ class OutputOptions(FileOptions):
             **dict.fromkeys(("report", "pdf", "like_input", "epsilon", "relabel"), (None,)),
             **{"mode": (None, "rows"), "output_format": (None, "parquet"), "estimate": (None, "none")},
         },
+        reasons={
+            **dict.fromkeys(("report", "pdf", "epsilon", "relabel", "estimate"), _IN_MEMORY),
+            "like_input": "its workers read and write Parquet; leave --like-input out",
+            "mode": "its workers draw rows; for weights, use fit.weigh() in Python",
+        },
         help="Address (tcp://HOST:PORT) of a Dask cluster, which reads the Parquet files DATA and writes Parquet files "
         "into the folder -o.",
     )
-
-    def check(self, data: str) -> None:
-        """Refuse, before any work, what cannot go together."""
-        if self.scheduler is not None and self.output == STANDARD:
-            raise click.UsageError("with --scheduler the workers write Parquet files; name a folder for them with -o")
-        self.check_files([data], is_folder=self.scheduler is not None)
 
 
 # ---------------------------------------------------------------- writing rows
@@ -285,10 +279,9 @@ def write_drawn(
     progress: Progress = silent,
     **drawing: Any,
 ) -> tuple[str, ...]:
-    """Draw rows and write them as they are drawn, in a table that may be larger than memory.
+    """Write rows as they are drawn, in a table that may be larger than memory; return what to know about the file.
 
-    Return what to know about the file. Parquet takes texts as categories. ``drawing`` are options of
-    `Fit.sample_batches`.
+    Parquet takes texts as categories. ``drawing`` are options of `Fit.sample_batches`.
     """
 
     def watched(batches: Iterable[Any]) -> Iterator[Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,12 +17,12 @@ from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import as_typed
 from fairmaxent.data.levels import cell_text
 from fairmaxent.errors import spelled
-from fairmaxent.files.reading import STANDARD
+from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
 from fairmaxent.options import option
 
 if TYPE_CHECKING:
-    from fairmaxent.files.reading import TableFile
+    from fairmaxent.data.domain import Domain
     from fairmaxent.raking.certificate import RakingCertificate
     from fairmaxent.raking.raking import Raking
     from fairmaxent.report import Source
@@ -36,7 +37,6 @@ class RakeOptions(FileOptions):
         main=True,
         text="files",
         required=True,
-        metavar="FILE",
         help="Table of known shares or totals, in its column 'value', beside 'columns' and 'level', or beside columns "
         "of the data; repeatable.",
     )
@@ -86,11 +86,21 @@ class RakeOptions(FileOptions):
         page_help="The name of the column of weights in the file.",
     )
 
-    @property
-    def relaxed(self) -> str | list[tuple[str, ...]] | None:
-        """The margins that may be missed, as `rake` takes them."""
-        margins = self.relax or []
-        return "all" if ["all"] in margins else [tuple(columns) for columns in margins] or None
+    def raked(self, frame: Any, margins: Sequence[TableFile], domain: Domain | None = None) -> Raking:
+        """Rake a table as asked."""
+        from fairmaxent.raking.raking import rake
+
+        relax = [tuple(columns) for columns in self.relax or ()]
+        return rake(
+            frame,
+            [table.frame for table in margins],
+            weight=self.weight,
+            bounds=self.bounds,
+            relax="all" if ("all",) in relax else relax or None,
+            replicates=self.replicates,
+            domain=domain,
+            random_state=self.random_state,
+        )
 
 
 @table_command(
@@ -109,11 +119,7 @@ def rake_command(
     \b
     fairmaxent rake survey.csv --margins known.csv --bounds 0.3,3 -o weighted.csv
     """
-    from fairmaxent.raking.raking import rake
-
-    wanted.check_files([data, *wanted.margins])
-    if [data, *wanted.margins].count(STANDARD) > 1:
-        raise click.UsageError("only one table can be read from stdin; name files for the others")
+    wanted.check(data, *wanted.margins)
     if wanted.replicates and wanted.random_state is None:
         wanted = replace(wanted, random_state=secrets.randbelow(2**32))
     repeat = resolved(ctx, seed=wanted.random_state if wanted.replicates else None)
@@ -124,16 +130,7 @@ def rake_command(
             source = reading.read(data, texts=columns_as.texts) if scanned is None else scanned
             wanted = wanted.in_form(source)
         with bar("raking"):
-            raking = rake(
-                source.frame,
-                [table.frame for table in margins],
-                weight=wanted.weight,
-                bounds=wanted.bounds,
-                relax=wanted.relaxed,
-                replicates=wanted.replicates,
-                domain=columns_as.domain(source.frame, wanted.weight),
-                random_state=wanted.random_state,
-            )
+            raking = wanted.raked(source.frame, margins, columns_as.domain(source.frame, wanted.weight))
         notes = [note for table in (source, *margins) for note in table.notes_spelled(as_typed)]
         notes += raking.certificate.notes
         with bar("writing"):
@@ -143,16 +140,9 @@ def rake_command(
             if wanted.reports:
                 make_report(raking, wanted, staging, source_of(data, columns_as, repeat), source)
     if wanted.as_json:
-        record = {
-            "rows": raking.certificate.rows,
-            "files": wanted.targets,
-            "weight_name": wanted.weight_name,
-            "replicates": wanted.replicates,
-            "seed": wanted.random_state if wanted.replicates else None,
-            "notes": notes,
-            "certificate": raking.certificate.to_dict(),
-        }
-        echo(json_record(record))
+        record = {"rows": raking.certificate.rows, "files": wanted.targets, "weight_name": wanted.weight_name}
+        record |= {"replicates": wanted.replicates, "seed": wanted.random_state if wanted.replicates else None}
+        echo(json_record({**record, "notes": notes, "certificate": raking.certificate.to_dict()}))
     else:
         echo(_text(raking.certificate, wanted, notes), err=wanted.output == STANDARD)
 

@@ -21,7 +21,7 @@ from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.frames import open_frame, read_weights
 from fairmaxent.data.limits import max_memory
-from fairmaxent.errors import ColumnError, InputError, StorageError, did_you_mean
+from fairmaxent.errors import ColumnError, StorageError, did_you_mean
 from fairmaxent.files import formats
 from fairmaxent.files.parquet import is_pattern, parts_of, scan_table
 from fairmaxent.files.reading import STANDARD, Reading, TableFile
@@ -77,6 +77,9 @@ class ReadingOptions(Reading):
         return replace(table, frame=table.frame.drop(dropped), whole=table.frame, dropped=dropped)
 
 
+_LEARNING = ("bins", "kinds", "order", "max_levels")
+
+
 @dataclass(frozen=True)
 class DomainOptions:
     """How columns are read as levels; nothing given means that `Domain.infer` decides."""
@@ -106,24 +109,21 @@ class DomainOptions:
         None,
         flags=("--domain",),
         text="file",
-        metavar="FILE",
         label="Public values of every column",
+        only_if=dict.fromkeys(_LEARNING, (None,)),
+        reasons=dict.fromkeys(_LEARNING, "it says how all columns are read; leave one of them out"),
         help="TOML file that declares the levels or edges of every column; 'inspect --write-domain' drafts one.",
     )
 
     @property
     def given(self) -> dict[str, Any]:
         """The options of `Domain.infer` that were given."""
-        given = {name: value for name, value in vars(self).items() if value not in (None, {}) and name != "declared"}
-        if given and self.declared is not None:
-            option = next(iter(given)).replace("_", "-")
-            raise InputError(f"--domain says how all columns are read; leave --{option} out")
-        return given
+        return {name: value for name in _LEARNING if (value := getattr(self, name)) not in (None, {})}
 
     @property
     def declaration(self) -> Declaration | None:
         """The domain that a file declares."""
-        return None if self.declared is None or self.given else read_domain(self.declared)  # `given` refuses both
+        return None if self.declared is None else read_domain(self.declared)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -149,9 +149,6 @@ class DomainOptions:
             return learn_domain(lazy, weight=weight, **self.given)
         table = frame if weight is None else frame.drop(weight)
         return Domain.infer(table, weight=read_weights(open_frame(frame), weight), **self.given)
-
-
-# ---------------------------------------------------------------- on the command line
 
 
 def reading_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -185,8 +182,10 @@ def table_command(*records: Decorator, **settings: Any) -> Callable[[Callable[..
 # ---------------------------------------------------------------- what must not be overwritten, or change
 
 
-def refuse_overwriting(read: Sequence[str | None], targets: Sequence[str]) -> None:
+def check_files(read: Sequence[str | None], targets: Sequence[str]) -> None:
     """Refuse to overwrite what is read, under whatever name, and to write where the next run would read it as data."""
+    if read.count(STANDARD) > 1:
+        raise click.UsageError("only one table can be read from stdin; name files for the others")
     context = click.get_current_context(silent=True)
     beside = () if context is None else (context.meta.get(CONFIG), context.params.get("declared"))  # --config, --domain
     sources = [source for source in (*read, *beside) if source is not None]

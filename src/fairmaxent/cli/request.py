@@ -1,11 +1,8 @@
 """What is compared and asked for, as it was typed: with the columns of a table, it becomes a `Request`."""
 
-from __future__ import annotations
-
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Self
 
 import click
 from click.core import ParameterSource
@@ -41,7 +38,7 @@ class RoleOptions:
         """The favourable levels as `debias` takes them."""
         return list(self.favourable) if len(self.favourable) > 1 else next(iter(self.favourable), None)
 
-    def checked(self, table: TableFile, path: str) -> RoleOptions:
+    def checked(self, table: TableFile, path: str) -> Self:
         """Check that the columns exist, and read the favourable levels as the outcome holds them (true, numbers)."""
         schema = table.frame.collect_schema()
         names = schema.names()
@@ -82,7 +79,7 @@ class AskedOptions:
     values: dict[str, Any]
 
     @classmethod
-    def of(cls, **values: Any) -> AskedOptions:
+    def of(cls, **values: Any) -> Self:
         """The options that were typed; a command that tries every kind of relabelling has no option for it."""
         return cls({"relabel": NOTHING, **values})
 
@@ -94,19 +91,12 @@ class AskedOptions:
     def relabelling(self) -> Relabel | None:
         """How outcomes are relabelled, beyond the kind of parity; None: by default."""
         given = self._given("relabel")
-        return (
-            Relabel(**given, **({"parity": self.values["relabel"]} if self.has("relabel") else {})) if given else None
-        )
+        kind = {"parity": self.values["relabel"]} if self.has("relabel") else {}
+        return Relabel(**given, **kind) if given else None
 
     def trial_of(self, output: OutputOption) -> Estimate:
         """What is estimated of a model trained on this output."""
         return Estimate(output=output, student=self.values["student"], blind=self.values["blind"])
-
-    def with_seed(self) -> AskedOptions:
-        """Choose a seed if none was given, so that a report can say how to repeat the draws."""
-        return (
-            self if self.has("random_state") else AskedOptions(self.values | {"random_state": secrets.randbelow(2**32)})
-        )
 
     def check(self, ctx: click.Context, roles: RoleOptions) -> None:
         """Refuse, before any work, two sizes for the same groups."""

@@ -89,17 +89,14 @@ class Result:
         good = good_outcome_notes(self.fit.request.favourable, self.fit.roles.attributes[0])
         missing = deliveries.absences(self.fit, self.table)
         typed = [spelled(remark, as_typed) for remark in other_remarks(self.fit.certificate)]
-        exact = () if self.private else (*self.source.notes_spelled(as_typed), *self._leaks())
-        return (*good, *missing, *exact, *typed, *self.written_notes)
-
-    def _leaks(self) -> Iterator[str]:
-        """Columns that all but say the outcome, if the rows are in memory to look at."""
-        if self.fit.table.keeps_rows and not self.fit.request.release:  # rows to share have other levels
-            domain = self.fit.domain
+        exact = () if self.private else self.source.notes_spelled(as_typed)
+        leaks: list[str] = []
+        # If the rows are in memory to look at; rows to share have other levels.
+        if self.fit.table.keeps_rows and not self.private and not self.fit.request.release:
             outcome, *protected = self.fit.roles.names
-            roles = Roles.of(domain, outcome, protected)
-            for hint in leak_hints(roles, domain.encode(self.source.frame), None):
-                yield spelled(hint.parts, as_typed)
+            roles, codes = Roles.of(self.fit.domain, outcome, protected), self.fit.domain.encode(self.source.frame)
+            leaks = [spelled(hint.parts, as_typed) for hint in leak_hints(roles, codes, None)]
+        return (*good, *missing, *exact, *leaks, *typed, *self.written_notes)
 
 
 # ---------------------------------------------------------------- making it
@@ -110,7 +107,7 @@ def make_result(
 ) -> Result:
     """Write the model and the table; new rows of one that stays on disk or on a cluster are written as they are drawn.
 
-    A table for stdout is returned. What is made is measured the way the reader of the file would.
+    A table for stdout is returned.
     """
     if wanted.model is not None:
         fit.save(staging.path_for(wanted.model))
@@ -142,10 +139,8 @@ def make_result(
     return Result(fit, source, made.table, rows, None if is_lazy else frame, made, written_notes=notes)
 
 
-def make_report(result: Result, wanted: OutputOptions, staging: Staging, origin: Source | None) -> None:
-    """Write the report, if one is asked for; the other files are there, so that it can name their digests."""
-    if origin is None:
-        return
+def make_report(result: Result, wanted: OutputOptions, staging: Staging, origin: Source) -> None:
+    """Write the report; the other files are there, so that it can name their digests."""
     files = {"Fair table": wanted.output, "Model": wanted.model}
     written = tuple(
         written_file(what, staging.path_for(path), name=path)
@@ -288,9 +283,6 @@ def good_outcome_notes(favourable: object, outcome: Attribute) -> Iterator[str]:
     elif len(known_levels(outcome)) <= _FEW:
         choices = " or ".join(as_typed(Option("favourable", level)) for level in known_levels(outcome))
         yield f"{what}; to name one, add {choices}"
-
-
-# ---------------------------------------------------------------- for programs
 
 
 def result_record(result: Result, wanted: OutputOptions) -> dict[str, Any]:

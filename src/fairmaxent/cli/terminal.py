@@ -95,11 +95,7 @@ def was_interrupted() -> bool:
 
 
 def end_at_once(code: int) -> NoReturn:
-    """End the process without closing Python down.
-
-    After a failure or Ctrl-C, threads of an engine may still be at work on rows that nobody wants any more. If they
-    come back to Python while it closes down, they abort the process, and its exit code says nothing.
-    """
+    """End without closing Python down: threads of an engine that come back to it then would abort the process."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
@@ -128,9 +124,6 @@ def _leave(code: int) -> NoReturn:
             sys.stderr.write(_SHOW_CURSOR)
             sys.stderr.flush()
         os._exit(code)
-
-
-# ---------------------------------------------------------------- what is shown
 
 
 def json_record(record: Any) -> str:

@@ -18,6 +18,7 @@ from fairmaxent.options import typed_options
 
 # That a file cannot be read is said when it is read, with the exit code for that; one to be replaced need not be.
 FILE = click.Path(readable=False)
+FILE.name = "file"
 NOTHING = "none"
 KEEP = "keep"
 FREE = "free"
@@ -30,11 +31,10 @@ _SHARE = re.compile(r"\s*(?P<level>.+?)\s*=\s*(?P<share>[-+.\deE]+)\s*(?:,|$)")
 
 
 class Value(click.ParamType[Any]):
-    """How the value of an option is written, in both directions.
+    """How the value of an option is written: ``parse`` reads a text, and ``join`` makes one value of several.
 
-    ``parse`` reads a text; of an option that may be given several times, ``join`` makes one value of all. A TOML file
-    may hold what has a ``shape`` (see `fits`), which ``words`` describe, and ``take`` makes the same of it. ``texts``
-    is the way back, to one text for each time that the option is given.
+    A TOML file may hold what has a ``shape`` (see `fits`), which ``words`` describe, and ``take`` makes the same of it.
+    ``texts`` is the way back, to one text for each time that the option is given.
     """
 
     def __init__(
@@ -289,8 +289,14 @@ def as_typed(option: Option) -> str:
     "--bins 'age: 17, 40, 90'"
     """
     from fairmaxent.data.levels import value_text
+    from fairmaxent.fit.request import Request
 
-    flag, is_flag = _flag_of(option.name)
+    flag, is_flag = f"--{option.name.removesuffix('_text').replace('_', '-')}", False  # missing_text: of a reader
+    for source in typed_options(Request):
+        # One of a record in the request is typed for it, which says its value, too.
+        if option.name == (source.owner or source.field.name):
+            flag, is_flag = source.flags[0], source.owner is not None or source.info.text == "flag"
+            break
     if option.column is not None:
         return f"{flag} for {option.column!r}"
     if is_flag or option.value is ... or option.value is True:
@@ -300,16 +306,6 @@ def as_typed(option: Option) -> str:
         columns = option.value.items()
         text = "; ".join(f"{quoted(column)}: {', '.join(map(value_text, edges))}" for column, edges in columns)
     return f"{flag} {shlex.quote(text)}"
-
-
-def _flag_of(name: str) -> tuple[str, bool]:
-    """How an option is typed, and whether that says its value, too: one of a record in a request is typed for it."""
-    from fairmaxent.fit.request import Request
-
-    for source in typed_options(Request):
-        if name == source.owner or (name == source.field.name and source.owner is None):
-            return source.flags[0], source.owner is not None or source.info.text == "flag"
-    return f"--{name.removesuffix('_text').replace('_', '-')}", False  # missing_text: of a reader
 
 
 # ---------------------------------------------------------------- how values are written, by the name in records

@@ -36,8 +36,7 @@ Judgement = Literal["high", "low", "uncertain", "needs control"]
 LIMIT = 0.09
 """A risk above this is called high: it is what regulators accept when patients' data are published (the European
 Medicines Agency's policy 0070, Health Canada)."""
-MOST_COPIES = 0.01
-"""More copies than this share, beyond those expected by chance, are too many."""
+MOST_COPIES = 0.01  # a larger share of copies, beyond those expected by chance, is too large
 TOLERANCE = 0.05  # of a number that is guessed
 MOST_SECRETS = 40  # columns that are guessed if nobody says which
 RARE = 0.01  # of the people outside may be accused wrongly

@@ -21,8 +21,7 @@ from fairmaxent.errors import ConflictError, InfeasibleError, InputError, Option
 from fairmaxent.maxent.solvers import backtrack, conjugate_gradients
 from fairmaxent.raking.problem import RakingDual, RakingPoint, RakingProblem, Survey
 
-REACHED = 2e-9
-"""Sum of the misses, as shares of the total, below which margins are met: the program solves no more precisely."""
+REACHED = 2e-9  # sum of the misses, as shares, below which margins are met: the program solves no more precisely
 _TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -116,7 +115,15 @@ def find_conflict(problem: RakingProblem) -> tuple[RakingProblem, tuple[int, ...
     if smallest is None:
         return None
     smaller = problem.restricted(smallest)
-    return smaller, _contradicting_levels(smaller)
+    # Levels that cannot be met together although any of them could be left out.
+    levels = np.flatnonzero(np.abs(smallest_miss(smaller)[1]) > 1e-9)
+    if smallest_miss(smaller, levels)[0] <= REACHED:  # the prices were too imprecise to rely on
+        levels = np.arange(len(smaller.wanted))
+    for level in levels[::-1]:
+        rest = levels[levels != level]
+        if len(rest) and smallest_miss(smaller, rest)[0] > REACHED:
+            levels = rest
+    return smaller, tuple(levels.tolist())
 
 
 def _can_be_met(problem: RakingProblem, margins: Sequence[int]) -> bool:
@@ -141,19 +148,6 @@ def _smallest(problem: RakingProblem) -> tuple[int, ...] | None:
             irreducible = rest
     larger = (chosen for size in range(3, len(irreducible)) for chosen in combinations(every, size))
     return next((chosen for chosen in islice(larger, _MOST_SETS) if not _can_be_met(problem, chosen)), irreducible)
-
-
-def _contradicting_levels(problem: RakingProblem) -> tuple[int, ...]:
-    """Levels that cannot be met together although any of them could be left out."""
-    _, prices = smallest_miss(problem)
-    levels = np.flatnonzero(np.abs(prices) > 1e-9)
-    if smallest_miss(problem, levels)[0] <= REACHED:  # the prices were too imprecise to rely on
-        levels = np.arange(len(problem.wanted))
-    for level in levels[::-1]:
-        rest = levels[levels != level]
-        if len(rest) and smallest_miss(problem, rest)[0] > REACHED:
-            levels = rest
-    return tuple(levels.tolist())
 
 
 def conflict_error(problem: RakingProblem, levels: Sequence[int]) -> ConflictError:
@@ -197,12 +191,9 @@ def _together(problem: RakingProblem, levels: Sequence[int]) -> tuple[object, ..
     )
 
 
-TOLERANCE = 1e-14
-"""Residual, as a share of the total, at which nothing is left to gain."""
-ROUNDING = 1e-10
-"""Residual below which a search that makes no more progress has met the limits of float64, not a problem."""
-DENSE_LEVELS = 2_000
-"""Levels of all margins up to which the Hessian is formed."""
+TOLERANCE = 1e-14  # residual, as a share of the total, at which nothing is left to gain
+ROUNDING = 1e-10  # residual below which a search that makes no more progress has met the limits of float64
+DENSE_LEVELS = 2_000  # of all margins, up to which the Hessian is formed
 _MOST_PRODUCTS = 500
 _MOST_STEPS = 100
 _LEAST_DAMPING = 1e-13
