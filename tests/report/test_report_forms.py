@@ -121,6 +121,7 @@ def test_the_page_is_accessible(page):
     assert all(page.values("aria-label"))
     scopes = [value for tag, name, value in page.attributes if tag == "th" and name == "scope"]
     assert len(scopes) == page.tags["th"]
+    assert set(scopes) == {"col", "row"}
 
 
 def test_the_page_shows_the_numbers(page, report):
@@ -310,10 +311,9 @@ def test_headings_descend_one_level_at_a_time(report):
     assert max(levels) == 4
 
 
-def test_tables_have_labels_and_heads_have_scopes(report):
+def test_tables_have_labels_and_cells_their_heads(report):
     page = html_report(report)
     assert all('aria-label="' in tag for tag in re.findall(r"<table[^>]*>", page))
-    assert all(re.search('scope="(col|row)"', tag) for tag in re.findall(r"<th\b[^>]*>", page))
     cells = re.findall(r'<td role="cell"[^>]*>', page)  # on a phone, each number has its head beside it
     assert cells
     assert all(re.search('data-label="."', re.sub(r'="[^"]+"', '="."', cell)) for cell in cells)
