@@ -71,7 +71,7 @@ def test_what_is_scanned(folder):
     Path("empty").mkdir()
     with pytest.raises(StorageError, match="folder without Parquet"):
         scan_table("empty")
-    with pytest.raises(StorageError, match="cannot read none"):
+    with pytest.raises(StorageError, match=r"none-.* without Parquet files"):
         scan_table("none-*.parquet")
     Path("broken.parquet").write_bytes(b"PAR1 and then nothing")
     with pytest.raises(StorageError, match=r"broken\.parquet as parquet"):

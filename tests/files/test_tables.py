@@ -191,7 +191,7 @@ def test_an_empty_cell_is_missing_whatever_the_markers_and_the_reader(tmp_path, 
 def test_options_of_a_csv_are_refused_for_files_that_know_their_columns(options, tmp_path):
     path = tmp_path / "table.parquet"
     pl.DataFrame({"a": [1, 2]}).write_parquet(path)
-    with pytest.raises(InputError, match=rf"{next(iter(options))} is for CSV files.*, and .* is parquet; leave it out"):
+    with pytest.raises(InputError, match=rf"{next(iter(options))} is for other files, and .* is parquet; leave it out"):
         read_table(path, Reading(**options))
 
 

@@ -105,15 +105,15 @@ def test_titles_empty_columns_and_empty_rows_around_the_table(book):
     assert "is in row 4, and" in read.notes[0]
     said = read_table(book([["a", "b"], *rows[3:], [None, "x", "F", 1]]), Reading(skip_lines=1))
     assert said.frame.rows() == [("x", "F", 1)]
-    with pytest.raises(InputError, match="no table after 99 rows"):
+    with pytest.raises(InputError, match="no table beside the rows that are skipped"):
         read_table(book([["a", "b"], [1, 2]]), Reading(skip_lines=99))
 
 
 def test_rows_below_the_table_and_nothing_but_a_header(book):
     path = book([["sex", "pay"], ["F", 1], ["M", 2], ["Total", 3]])
-    assert "begins with 'Total'" in read_table(path).notes[-1]
+    assert "looks like a sum" in read_table(path).notes[-1]
     assert read_table(path, Reading(skip_last=1)).frame.rows() == [("F", 1), ("M", 2)]
-    for skipped, says in ((3, "no rows"), (4, "last 4 rows; set skip_last")):
+    for skipped, says in ((3, "no rows"), (4, "no table beside the rows that are skipped")):
         with pytest.raises(InputError, match=says):
             read_table(path, Reading(skip_last=skipped))
     with pytest.raises(InputError, match=r"'Sheet 1' .* is empty"):
@@ -256,7 +256,7 @@ def test_what_a_sheet_cannot_hold_is_written_as_text_with_a_note(tmp_path):
 @pytest.mark.parametrize(
     ("frame", "says"),
     [
-        (pl.DataFrame({"a": ["x" * 32_768]}), "at most 32,767 characters, and one in column 'a' has 32,768"),
+        (pl.DataFrame({"a": ["x" * 32_768]}), "at most 32,767 characters, and one in column 'a' has more"),
         (pl.DataFrame({"a": pl.int_range(1_048_576, eager=True)}), "at most 1,048,576 rows"),
         (pl.DataFrame({f"c{n}": [1] for n in range(16_385)}), "at most 16,384 columns"),
     ],

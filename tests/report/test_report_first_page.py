@@ -256,7 +256,7 @@ def test_a_table_on_stdout_has_no_digest_and_comes_last(folder, monkeypatch):
     def full(*_):
         raise StorageError("no space")
 
-    monkeypatch.setattr("fairmaxent.report.writer.save_report", full)
+    monkeypatch.setattr("fairmaxent.cli.result.save_report", full)
     failed = run("debias", "data.csv", *FAVOURED, "-o", "-", "--report", "other.json", code=5)
     assert failed.stdout == ""
 

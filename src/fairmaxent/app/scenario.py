@@ -240,9 +240,7 @@ class Scenario:
     def request(self) -> Request:
         """Make the request, which refuses what makes no sense; its domain is that which was declared, if one was."""
         if self.declaration is not None and self.columns_as.given:
-            raise InputError(
-                "“Public values of every column” say how columns are read; leave bins, kinds and orders out"
-            )
+            raise InputError("“Public values of every column” say how columns are read; leave out bins, kinds, orders")
         return self.asked.request(self.roles, self.declaration)
 
 
@@ -298,8 +296,3 @@ class Fitted:
     def fit(self) -> Fit:
         """The fit, with the estimate for what is taken, if there is one."""
         return self.estimates.get(self.output, self.bare)
-
-    @property
-    def estimated(self) -> OutputOption | None:
-        """What the estimate is about; None if there is none for what is taken."""
-        return self.output if self.output in self.estimates else None

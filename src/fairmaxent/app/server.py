@@ -148,13 +148,6 @@ def _options(values: Values) -> Values:
     return options
 
 
-def _demo(session: Session, values: Values) -> Values:
-    name = str(values.get("name"))
-    if name not in EXAMPLES:
-        raise InputError("there is no such example; reload the page")
-    return session.open_demo(name, EXAMPLES[name])
-
-
 def _start(session: Session, values: Values) -> Values:
     """Begin slow work."""
     works: dict[object, Callable[[Progress], Values]] = {
@@ -182,7 +175,7 @@ _GETS: dict[str, Act] = {
     "job/{number:int}": lambda session, values: vars(session.jobs.get(values["number"])),
 }
 _POSTS: dict[str, Act] = {
-    "demo": _demo,
+    "demo": lambda session, values: session.open_demo(str(values.get("name")), EXAMPLES),
     "fit": _fit,
     "read": lambda session, values: session.read_again(values.get("table"), _options(values)),
     "draft": lambda session, values: session.draft(values.get("table"), _options(values)),

@@ -12,9 +12,10 @@ from typing import Any
 from fairmaxent.app.jobs import Jobs, LatestOnly, explained
 from fairmaxent.app.page_options import as_labelled, forms
 from fairmaxent.app.scenario import Fitted, OpenedTable, Readings, Scenario
-from fairmaxent.app.shown import drafted, drawn_blocks, look_at, seen
+from fairmaxent.app.shown import drawn_blocks, look_at, looked_at, seen
 from fairmaxent.app.taking import command_text, python_text, take, weigh
 from fairmaxent.app.upload import cool_down
+from fairmaxent.cli.inspect import domain_draft
 from fairmaxent.errors import InputError, Option
 from fairmaxent.files.formats import COMPRESSED, SUFFIXES
 from fairmaxent.fit.pipeline import fit_rows, with_estimate
@@ -79,14 +80,16 @@ class Session:
         os.rename(uploaded, target)
         return self._show(OpenedTable(self._next(), target, typed=target.name, title=target.name, is_upload=True))
 
-    def open_demo(self, name: str, title: str) -> Values:
+    def open_demo(self, name: str, titles: Mapping[str, str]) -> Values:
         """Open a table that comes with the package."""
         from fairmaxent import datasets
         from fairmaxent.files.write import write_table
 
+        if name not in titles:
+            raise InputError("there is no such example; reload the page")
         target = self._new_folder() / f"{name}.csv"
         write_table(datasets.load(name, library="polars").frame, target)  # type: ignore[arg-type]
-        return self._show(OpenedTable(self._next(), target, typed=target.name, title=title, can_be_taken=True))
+        return self._show(OpenedTable(self._next(), target, typed=target.name, title=titles[name], can_be_taken=True))
 
     def read_again(self, number: object, values: Mapping[str, Any]) -> Values:
         """Read the same file in another way, e.g. with another separator."""
@@ -145,7 +148,7 @@ class Session:
 
     def draft(self, number: object, options: Mapping[str, Any]) -> Values:
         """Draft a declared domain from the table, to be read and edited."""
-        return {"text": drafted(self._current_table(number), options)}
+        return {"text": domain_draft(*looked_at(self._current_table(number), options))}
 
     def fit(self, number: object, options: Mapping[str, Any], progress: Progress, *, spend: bool = False) -> Values:
         """Fit the scenario, and return what See shows; a private one needs leave to spend its budget."""
@@ -218,10 +221,8 @@ class Session:
     def evaluate(self, progress: Progress) -> Values:
         """Judge the new rows before they are shared, as the report does if asked."""
         _, fitted = self._current()
-        scenario, frame = (
-            fitted.scenario,
-            fitted.scenario.table.file(fitted.scenario.options.drop, in_memory=True).frame,
-        )
+        scenario = fitted.scenario
+        frame = scenario.table.file(scenario.options.drop, in_memory=True).frame
         progress("judging the rows", 0.1)
         judged = evaluated(fitted.fit, frame, mode=scenario.wanted.mode, iid=scenario.wanted.iid, spell=as_labelled)
         self._check_current(fitted)

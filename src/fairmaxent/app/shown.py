@@ -7,7 +7,7 @@ import numpy as np
 
 from fairmaxent.app.page_options import KEPT, as_labelled, page_options
 from fairmaxent.app.scenario import COLUMN_NAMES, ROLE_NAMES, OpenedTable
-from fairmaxent.cli.inspect import domain_draft, inspect_command, inspected
+from fairmaxent.cli.inspect import inspect_command, inspected
 from fairmaxent.cli.reading import DomainOptions
 from fairmaxent.cli.request import RoleOptions
 from fairmaxent.data.domain import Domain
@@ -41,7 +41,7 @@ def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
 
     ``asked`` are the roles, and the ways to read columns, that the page chose.
     """
-    frame, roles, domain = _looked_at(opened, asked)
+    frame, roles, domain = looked_at(opened, asked)
     inspection = inspected(frame, roles, domain)
     kept = asked.get(KEPT) or ()
     notes = [*opened.file().notes_spelled(as_labelled), *inspection.notes]
@@ -73,12 +73,7 @@ def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
     return look
 
 
-def drafted(opened: OpenedTable, asked: Mapping[str, Any]) -> str:
-    """A draft of the values that every column can have, as 'fairmaxent inspect --write-domain' writes it."""
-    return domain_draft(*_looked_at(opened, asked))
-
-
-def _looked_at(opened: OpenedTable, asked: Mapping[str, Any]) -> tuple[Any, RoleOptions, Domain]:
+def looked_at(opened: OpenedTable, asked: Mapping[str, Any]) -> tuple[Any, RoleOptions, Domain]:
     """The rows that Look shows, the roles of the columns, and their levels."""
     names = (*ROLE_NAMES, *COLUMN_NAMES, "drop")
     given = {name: value for name, value in asked.items() if name in names}

@@ -1,7 +1,7 @@
 """What Take makes, by the same functions as the command line, and the command and the Python that repeat it."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ def named(fitted: Fitted) -> OutputOptions:
         scenario.wanted,
         output=_WHATS[scenario.wanted.mode][1].join(table.rsplit("-fair", 1)),
         like_input=like_input and not scenario.asked.has("epsilon"),
-        estimate=fitted.estimated,
+        estimate=fitted.output if fitted.output in fitted.estimates else None,
         model=model,
         report=report,
         pdf=f"{os.path.splitext(report)[0]}.pdf" if scenario.pdf else None,
@@ -64,11 +64,7 @@ def command_text(fitted: Fitted) -> str:
     files = {"--domain": _domain_file(fitted), "--estimate": wanted.estimate, "-o": wanted.output}
     files |= {"--model": wanted.model, "--report": wanted.report, "--pdf": wanted.pdf}
     words += [word for name, value in files.items() if value is not None for word in (name, value)]
-    return _typed([*words, *(["--like-input"] if wanted.like_input else [])])
-
-
-def _typed(words: Sequence[str | None]) -> str:
-    return command_line(words) or _UNTYPABLE
+    return command_line([*words, *(["--like-input"] if wanted.like_input else [])]) or _UNTYPABLE
 
 
 def python_text(fitted: Fitted) -> str:
@@ -199,12 +195,10 @@ def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress:
     progress("writing", 0.5)
     alike = ["--like-input"] if like_input else []
     words = ["fairmaxent", "rake", table.typed, "--margins", names["margins"], *options.typed, *table.options.typed]
-    command = _typed([*words, "-o", names["output"], *alike, "--report", names["report"]])
+    command = command_line([*words, "-o", names["output"], *alike, "--report", names["report"]]) or _UNTYPABLE
     with Staging(wanted.targets, force=True) as staging:
-        form = source.form if like_input else None
-        staging.write_table(raking.weigh(source.frame, name=wanted.weight_name), paths["output"], form=form)
-        origin = _origin(table, DomainOptions(), command)
-        make_raking_report(raking, wanted, staging, origin, source)
+        wanted.write(raking.weigh(source.frame, name=wanted.weight_name), source, staging)
+        make_raking_report(raking, wanted, staging, _origin(table, DomainOptions(), command), source)
     certificate = raking.certificate
     return {
         "levels": plain_json(

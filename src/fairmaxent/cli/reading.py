@@ -7,7 +7,6 @@ import contextlib
 import fnmatch
 import os
 import stat
-import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -49,8 +48,6 @@ class ReadingOptions(Reading):
 
     def read(self, path: str, *, texts: Collection[str] = ()) -> TableFile:
         """Read the table without the columns to drop; ``texts`` are columns that were declared as text."""
-        if path == STANDARD and sys.stdin is None:
-            raise StorageError("stdin is closed, so there is no table to read; name a file, or redirect one to stdin")
         return self.without_dropped(formats.read_table(path, self, texts=texts))
 
     def scan(self, path: str) -> TableFile | None:

@@ -13,6 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -217,27 +218,27 @@ def is_foreign(problem: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def library_errors(explain: Callable[[str], FairMaxEntError], *also: type[BaseException]) -> Iterator[None]:
-    """Turn the exceptions of those libraries, and ``also`` these, into what ``explain`` makes of their first line."""
+def library_errors(
+    what: str, remedy: str, *also: type[BaseException], error: Callable[[str], FairMaxEntError] = errors.StorageError
+) -> Iterator[None]:
+    """Turn the exceptions of those libraries, and ``also`` these, into an error that quotes their first line."""
     try:
         yield
     except FairMaxEntError:
         raise
     except BaseException as problem:
         if isinstance(problem, also) or is_foreign(problem):
-            raise explain(errors.first_line(problem)) from problem
+            raise error(f"{what} ({errors.first_line(problem)}); {remedy}") from problem
         raise
 
 
 @contextlib.contextmanager
 def column_errors(series: Any) -> Iterator[None]:
     """Name the column that its library cannot handle: some can be made, but not sorted, taken from or shown."""
-
-    def explain(why: str) -> InputError:
-        problem = f"column {series.name!r} ({series.dtype}) holds values that cannot be read ({why})"
-        return InputError(f"{problem}; convert it, e.g. to text, or make such values missing", column=str(series.name))
-
-    with library_errors(explain, ValueError, OverflowError, NotImplementedError):
+    what = f"column {series.name!r} ({series.dtype}) holds values that cannot be read"
+    remedy = "convert it, e.g. to text, or make such values missing"
+    error = partial(InputError, column=str(series.name))
+    with library_errors(what, remedy, ValueError, OverflowError, NotImplementedError, error=error):
         yield
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairmaxent.data.frames import library_errors
-from fairmaxent.errors import InputError, StorageError
+from fairmaxent.errors import InputError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -93,11 +93,8 @@ def results(client: Client, futures: Sequence[Future]) -> list[Any]:
 
 def cluster_errors() -> AbstractContextManager[None]:
     """Turn the errors of a cluster that is lost while it works into one of our own."""
-
-    def explain(why: str) -> StorageError:
-        return StorageError(f"the Dask cluster failed or stopped answering ({why}); look at its logs, and run it again")
-
-    return library_errors(explain, TimeoutError, asyncio.CancelledError, CancelledError)
+    what, remedy = "the Dask cluster failed or stopped answering", "look at its logs, and run it again"
+    return library_errors(what, remedy, TimeoutError, asyncio.CancelledError, CancelledError)
 
 
 def check_running(client: Client) -> None:

@@ -23,7 +23,7 @@ from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.limits import check_columns
 from fairmaxent.data.table import Reals
-from fairmaxent.errors import ColumnError, InputError, StorageError, did_you_mean
+from fairmaxent.errors import ColumnError, InputError, did_you_mean
 from fairmaxent.progress import Progress, silent
 
 # Row groups that polars reads ahead. Its default takes far more memory and saves no CPU time.
@@ -81,12 +81,8 @@ def collect(query: Lazy) -> nw.DataFrame[Any]:
 
 def engine_errors(lazy: Lazy, *also: type[Exception]) -> contextlib.AbstractContextManager[None]:
     """Turn what an engine raises into an error of our own."""
-
-    def explain(why: str) -> StorageError:
-        engine = lazy.implementation.value
-        return StorageError(f"{engine} could not read or compute the table ({why}); check its files and its query")
-
-    return library_errors(explain, *also)
+    what = f"{lazy.implementation.value} could not read or compute the table"
+    return library_errors(what, "check its files and its query", *also)
 
 
 def fresh_name(wanted: str, taken: Sequence[str]) -> str:

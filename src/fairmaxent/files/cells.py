@@ -11,6 +11,7 @@ from typing import Any
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
+from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut
 from fairmaxent.files.reading import DateOrder, Reading, Remark
 
@@ -63,8 +64,13 @@ def typed_table(
     marks = decimal or ("." if separator == "," else _BOTH)
     typed = _inferred(present, marks)
     if marks == _BOTH and typed.names_of(*_COMMA_NUMBERS):
-        # A comma is the decimal mark, and the point in 1.234 separates thousands, unless an amount says otherwise.
-        decimal = "." if _is_american(present, typed) else ","
+        # A comma is the decimal mark, and the point in 1.234 separates thousands, unless an amount says otherwise, such
+        # as 1,234.50, and no column contradicts it.
+        amounts = filter(None, (_amounts(present[name], _BOTH) for name in typed.names_of("")))
+        is_american = any(amount.is_decisive and amount.decimal == "." for amount in amounts) and all(
+            present[name].str.contains(_COMMA_GROUPS).all() for name in typed.names_of(*_COMMA_NUMBERS)
+        )
+        decimal = "." if is_american else ","
         typed = _inferred(present, "." if decimal == "." else ",.")
     markers = [marker for marker in missing if marker]
     marked = [column for column in stripped if column.is_in(markers).any()]
@@ -104,16 +110,9 @@ def _almost_numbers(present: Any, typed: Typed) -> Iterator[Remark]:
             continue
         if not Domain.infer(present.select(name)).identifiers:  # which are left out, and may name a person
             shown = ", ".join(repr(cut(text)) for text in others)
-            count = rest.null_count() - column.null_count()
-            cells = "1 cell" if count == 1 else f"{count:,} cells"
+            cells = counted(rest.null_count() - column.null_count(), "cell")
             what = f"{name} was read as text because of {shown} in {cells}; if this means missing, set "
             yield (what, Option("missing_text", others[0]))
-
-
-def _first_cell(column: Any) -> str:
-    """The first cell of a column of text that is not missing."""
-    first = column.is_not_null().arg_max()
-    return str(column[first] or "") if first is not None else ""
 
 
 # ---------------------------------------------------------------- plain values
@@ -169,14 +168,6 @@ def _parsed(column: Any, kind: str) -> Any:
     return text.cast(polars.Int64 if kind in ("whole", "thousands") else polars.Float64, strict=False)
 
 
-def _is_american(present: Any, typed: Typed) -> bool:
-    """Whether commas must separate thousands: one amount is written such as 1,234.50, and no column says otherwise."""
-    amounts = (_amounts(present[name], _BOTH) for name in typed.names_of(""))
-    if not any(amount is not None and amount.is_decisive and amount.decimal == "." for amount in amounts):
-        return False
-    return all(present[name].str.contains(_COMMA_GROUPS).all() for name in typed.names_of(*_COMMA_NUMBERS))
-
-
 # ---------------------------------------------------------------- amounts
 
 _CODES = "AUD|BGN|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|INR|ISK|JPY|KRW|MXN|NOK|NZD|PLN|RON|RUB|SEK|SGD|TRY|USD|ZAR"
@@ -224,7 +215,7 @@ def _amounts(column: Any, decimals: Sequence[str]) -> _Amounts | None:
 
     All cells must have the same sign of a currency, or none and a separator of thousands in one of them at least.
     """
-    polars, first = load_library("polars"), _FIRST_AMOUNT.fullmatch(_first_cell(column))
+    polars, first = load_library("polars"), _FIRST_AMOUNT.fullmatch(column.first(ignore_nulls=True) or "")
     if first is None:
         return None
     prefix, suffix = re.escape(first["prefix"].strip()), re.escape(first["suffix"].strip())
@@ -281,49 +272,38 @@ _ORDERS: dict[DateOrder, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class _Dates:
-    """How a column of text may be dates, and which orders of day and month all its cells allow."""
-
-    mark: str
-    time: str  # the pattern of the time of day; empty: none
-    orders: tuple[DateOrder, ...]
-    example: str
-
-
 def _read_dates(present: Any, typed: Typed, assumed: DateOrder | None) -> None:
     """Read the columns of text that hold dates; those that allow both orders follow the others."""
     polars = load_library("polars")
     candidates = {name: dates for name in typed.names_of("") if (dates := _dates(present[name])) is not None}
-    clear = {name: dates.orders[0] for name, dates in candidates.items() if len(dates.orders) == 1}
-    evidence = {order for name, order in clear.items() if candidates[name].mark != "."}
-    why = ""
-    if assumed is None and len(evidence) == 1:
-        assumed, why = evidence.pop(), ", like other dates in the file"
+    clear = {name: orders[0] for name, (_, _, orders) in candidates.items() if len(orders) == 1}
+    evidence = {order for name, order in clear.items() if candidates[name][0] != "."}
+    why = "" if assumed else ", like other dates or numbers in the file"
     if assumed is None and not evidence and (typed.decimal == "," or typed.names_of("european date")):
-        assumed, why = "dmy", ", like the European numbers or dates in the file"
-    for name, dates in candidates.items():
+        evidence = {"dmy"}
+    if assumed is None and len(evidence) == 1:
+        assumed = evidence.pop()
+    for name, (mark, time, orders) in candidates.items():
         order, column = clear.get(name, assumed), present[name]
-        if order is not None and order in dates.orders:
-            pattern, words = (text.format(dates.mark) for text in _ORDERS[order])
-            kind = polars.Datetime("us") if dates.time else polars.Date
-            read = column.str.strptime(kind, pattern + dates.time, strict=False)
+        if order is not None and order in orders:
+            pattern, words = (text.format(mark) for text in _ORDERS[order])
+            read = column.str.strptime(polars.Datetime("us") if time else polars.Date, pattern + time, strict=False)
             if read.null_count() == column.null_count():  # otherwise there is a day such as 31 February
                 typed.columns[name], typed.kinds[name] = read, "dates"
                 typed.remarks.append(f"dates were read as {words}{'' if name in clear else why} ({name})")
                 continue
-        if len(dates.orders) > 1:
-            both = " or ".join(words.format(dates.mark) for _, words in _ORDERS.values())
-            what = f"{name} was read as text, because {dates.example} can be {both}; set "
+        if len(orders) > 1:
+            both = " or ".join(words.format(mark) for _, words in _ORDERS.values())
+            what = f"{name} was read as text, because {column.first(ignore_nulls=True)} can be {both}; set "
             typed.remarks.append((what, Option("date_order", "dmy"), " or ", Option("date_order", "mdy")))
 
 
-def _dates(column: Any) -> _Dates | None:
-    """Return what a column of text can be as dates; None if a cell is none.
+def _dates(column: Any) -> tuple[str, str, tuple[DateOrder, ...]] | None:
+    """Return the mark, the pattern of the time of day (empty: none) and the orders that fit; None if a cell is no date.
 
     With points the day comes first; with slashes or hyphens the order must show in a day after the 12th.
     """
-    first = re.fullmatch(_WRITTEN, _first_cell(column))
+    first = re.fullmatch(_WRITTEN, column.first(ignore_nulls=True) or "")
     if first is None or first[2] != first[4]:
         return None
     cells, mark = column.drop_nulls(), re.escape(first[2])
@@ -333,4 +313,4 @@ def _dates(column: Any) -> _Dates | None:
     largest = [int(cells.str.extract(_WRITTEN, group).cast(load_library("polars").Int64).max()) for group in (1, 3)]
     allowed = {"dmy": largest[1] <= _MONTHS, "mdy": largest[0] <= _MONTHS and first[2] != "."}
     orders = tuple(order for order in _ORDERS if allowed[order])
-    return _Dates(first[2], time, orders, str(cells[0])) if orders else None
+    return (first[2], time, orders) if orders else None

@@ -15,10 +15,11 @@ from typing import IO, Any
 import numpy as np
 
 from fairmaxent.data.frames import is_foreign, load_library
-from fairmaxent.data.limits import LONGEST_CELL, need_memory
+from fairmaxent.data.limits import LONGEST_CELL
+from fairmaxent.document.words import counted
 from fairmaxent.errors import InputError, LimitError, Option, StorageError, cut
 from fairmaxent.files.cells import typed_table
-from fairmaxent.files.reading import Reading, Remark, TableForm, column_names, remarks_around, title_count
+from fairmaxent.files.reading import Reading, Remark, TableForm, column_names, need_room, remarks_around, title_count
 
 DELIMITERS = ",;\t|"
 
@@ -36,12 +37,9 @@ def read_csv(
 ) -> tuple[Any, list[Remark], TableForm]:
     """Read a table from the content of a file; ``texts`` are columns that stay text."""
     csv.field_size_limit(LONGEST_CELL)  # of the whole process, by default 128 KiB
-    _need_memory(len(content), 0, path)
+    need_room(_BYTE_MEMORY * len(content), path)
     whole, encoding = _decode(content, path, reading.encoding)
     text = _without_last_lines(whole, reading.skip_last or 0)
-    if not text.strip() and reading.skip_last:
-        above = f"{path} has no table above its last {reading.skip_last} rows; set "
-        raise InputError(above, Option("skip_last"), " to fewer")
     separator, separator_line, lines = _find_layout(text, reading, "\t" if format == "tsv" else None)
     remarks: list[Remark] = [] if encoding == "utf-8" else [f"{path} was read as {encoding}"]
     if separator_line and reading.skip_lines is None:
@@ -57,12 +55,6 @@ def read_csv(
     return frame, remarks, TableForm(format, separator, decimal, name)
 
 
-def _need_memory(size: int, more: float, path: str) -> None:
-    """Refuse a file of this size if reading it would take too much memory."""
-    remedy = "leave out columns, take a part of the rows, use Parquet"
-    need_memory(_BYTE_MEMORY * size + more, f"reading {path}", remedy)
-
-
 # ---------------------------------------------------------------- text
 
 
@@ -72,14 +64,11 @@ def _decode(content: bytes, path: str, encoding: str | None) -> tuple[str, str]:
     try:
         text = content.decode(used)
     except LookupError as problem:
-        raise InputError(
-            Option("encoding"), f" {encoding!r} is not known; try utf-8, utf-16, cp1252 or latin-1"
-        ) from problem
+        what = f" {encoding!r} is not known; try utf-8, utf-16, cp1252 or latin-1"
+        raise InputError(Option("encoding"), what) from problem
     except UnicodeDecodeError as problem:
-        raise StorageError(
-            f"{path} is not {used}: byte {problem.start + 1} cannot be read ({problem.reason}); set ",
-            Option("encoding"),
-        ) from problem
+        what = f"{path} is not {used}: byte {problem.start + 1} cannot be read ({problem.reason}); set "
+        raise StorageError(what, Option("encoding")) from problem
     if "\0" in text:
         raise StorageError(f"{path} is not text (byte {text.index(chr(0)) + 1} is zero); pass a table, e.g. a CSV file")
     if "\r" in text:
@@ -178,16 +167,16 @@ def _read_cells(
     text = whole[_line_start(whole, above) :]
     lines, header = next(_records(text, separator, path, above), (0, []))
     if not header:
-        what = f"{path} has no table after the {above} lines that were skipped; set "
-        raise InputError(what, Option("skip_lines"), " to fewer")
-    _need_memory(len(text), _CELL_MEMORY * text.count(separator), path)
+        what = f"{path} has no table beside the rows that are skipped; set "
+        raise InputError(what, Option("skip_lines"), " or ", Option("skip_last"), " to fewer")
+    need_room(_BYTE_MEMORY * len(text) + _CELL_MEMORY * text.count(separator), path)
     names = column_names(header, reading, path, remarks, titled)
     skipped = lines if reading.columns is None else 0
     cells = _fast(text, names, separator, skipped) if skipped <= 1 else None
     if cells is None:
-        _need_memory(len(text), _SLOW_CELL_MEMORY * text.count(separator), path)
+        need_room(_BYTE_MEMORY * len(text) + _SLOW_CELL_MEMORY * text.count(separator), path)
         cells = _slow(text, names, separator, skipped, path, above)
-    remarks += _joined_lines(text, separator, len(names), len(cells) + skipped, path, above)
+    _refuse_joined_lines(text, separator, len(names), len(cells) + skipped, path, above)
     return cells
 
 
@@ -199,14 +188,10 @@ def _records(text: str, separator: str, path: str, above: int) -> Iterator[tuple
             if record:
                 yield reader.line_num, record
     except csv.Error as problem:
-        line = above + reader.line_num
-        if "field limit" in str(problem):
-            raise LimitError(
-                f"{path}: up to line {line}, a cell has more than {LONGEST_CELL:,} characters, which is the "
-                "limit; a quote before it may never be closed: close it, or double a quote inside a cell"
-            ) from problem
-        raise StorageError(
-            f"{path}, line {line}: the quotes do not match ({problem}); close them, or double a quote inside a cell"
+        kind = LimitError if "field limit" in str(problem) else StorageError
+        raise kind(
+            f"{path}, line {above + reader.line_num}: the quotes do not match, or a cell has more than the limit of "
+            f"{LONGEST_CELL:,} characters ({problem}); close the quotes, or double a quote inside a cell"
         ) from problem
 
 
@@ -258,11 +243,9 @@ def _slow(text: str, names: Sequence[str], separator: str, skipped: int, path: s
         if line <= skipped:
             continue
         if len(record) != len(names):
-            cells = "1 cell" if len(record) == 1 else f"{len(record)} cells"
-            there = "there is 1 column" if len(names) == 1 else f"there are {len(names)} columns"
-            some = cut(", ".join(names))
+            cells, columns = counted(len(record), "cell"), f"{counted(len(names), 'column')} ({cut(', '.join(names))})"
             raise StorageError(
-                f"{path}, line {above + line}: {cells}, but {there} ({some}); repair the line, or set ",
+                f"{path}, line {above + line}: {cells}, but {columns}; repair the line, or set ",
                 Option("delimiter"),
                 ", or ",
                 Option("skip_last" if records else "skip_lines"),
@@ -272,25 +255,21 @@ def _slow(text: str, names: Sequence[str], separator: str, skipped: int, path: s
     return polars.DataFrame(records, schema=dict.fromkeys(names, polars.String), orient="row")
 
 
-def _joined_lines(text: str, separator: str, width: int, records: int, path: str, above: int) -> list[str]:
-    """Refuse, or note in a table of two columns, rows that may be several: those that stray quotes make one.
+def _refuse_joined_lines(text: str, separator: str, width: int, records: int, path: str, above: int) -> None:
+    """Refuse rows that may be several: those that stray quotes make one.
 
     A cell in quotes may have several lines. But if each line of the file has all cells by itself, the quotes probably
-    stand for inches. Two columns can be a name and an address, whose last line has a comma as well.
+    stand for inches.
     """
     if width == 1 or text.count("\n") < records:
-        return []
+        return
     lines = [(number, line) for number, line in enumerate(text.split("\n"), above + 1) if line.strip()]
-    if len(lines) <= records or not all(line.count(separator) == width - 1 for _, line in lines):
-        return []
-    first = next(number for number, line in lines if line.count('"') % 2)
-    what = (
-        f"{path}, line {first}: a quote opens a cell that goes on in the next line, although every line has {width} "
-        "cells; if the quote is part of a cell, double it, and put quotes around the cell"
-    )
-    if width > 2:
-        raise StorageError(what)
-    return [what]
+    if len(lines) > records and all(line.count(separator) == width - 1 for _, line in lines):
+        first = next(number for number, line in lines if line.count('"') % 2)
+        raise StorageError(
+            f"{path}, line {first}: a quote opens a cell that goes on in the next line, although every line has "
+            f"{width} cells; if the quote is part of a cell, double it, and put quotes around the cell"
+        )
 
 
 def _without_empty_end(frame: Any, path: str) -> tuple[Any, tuple[str, ...]]:
@@ -300,9 +279,7 @@ def _without_empty_end(frame: Any, path: str) -> tuple[Any, tuple[str, ...]]:
     polars = load_library("polars")
     filled = frame.select(~polars.all_horizontal(polars.all().is_null())).to_series().arg_true()
     rows = int(filled[-1]) + 1 if len(filled) else 0
-    empty = len(frame) - rows
-    what = "an empty row was" if empty == 1 else f"{empty:,} empty rows were"
-    return frame.head(rows), (f"{what} left out at the end of {path}",)
+    return frame.head(rows), (f"{path} ends with {counted(len(frame) - rows, 'empty row')}, left out",)
 
 
 # ---------------------------------------------------------------- writing

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.data.limits import need_memory
+from fairmaxent.document.words import counted
 from fairmaxent.errors import InputError, Option, StorageError, cut, did_you_mean
 from fairmaxent.files.cells import Typed, missing_remarks, typed_table
 from fairmaxent.files.reading import Reading, Remark, check_inflated, column_names, remarks_around, title_count
@@ -44,11 +45,8 @@ def read_xlsx(
 ) -> tuple[Any, list[Remark], None]:
     """Read a table from the content of a workbook; ``texts`` are columns that stay text."""
     remarks: list[Remark] = []
-
-    def explain(why: str) -> StorageError:
-        return StorageError(f"{path} is a damaged Excel workbook ({why}); save it again, or save the sheet as CSV")
-
-    with library_errors(explain, load_library("python_calamine").CalamineError, *_OF_DAMAGE):
+    also = (load_library("python_calamine").CalamineError, *_OF_DAMAGE)
+    with library_errors(f"{path} is a damaged Excel workbook", "save it again, or save the sheet as CSV", *also):
         cells = _choose(_open(content, path), reading.sheet, path, remarks)
     columns = _columns(cells, path, reading, remarks)
     typed = _typed(columns, reading, texts, remarks)
@@ -61,7 +59,6 @@ def read_xlsx(
 
 def _open(content: bytes, path: str) -> Any:
     """Open a workbook; its sheets are listed, but not read."""
-    calamine = load_library("python_calamine")
     archive = zipfile.ZipFile(io.BytesIO(content))
     sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
     if "[Content_Types].xml" not in sizes or "xl/workbook.xml" not in sizes:  # OpenDocument, .xlsb, or files in it
@@ -73,10 +70,7 @@ def _open(content: bytes, path: str) -> Any:
             width = _column_number(found[3]) - _column_number(found[1]) + 1
             size = float(_CELL_MEMORY * width * (int(found[4]) - int(found[2]) + 1))
             need_memory(size, f"reading {path}", "remove cells beside the table")
-    opened = calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
-    if not any(sheet.typ == calamine.SheetTypeEnum.WorkSheet for sheet in opened.sheets_metadata):
-        raise StorageError(f"{path} is not an Excel workbook with sheets; save the sheet as CSV")
-    return opened
+    return load_library("python_calamine").CalamineWorkbook.from_filelike(io.BytesIO(content))
 
 
 def _column_number(letters: bytes) -> int:
@@ -91,9 +85,16 @@ def _choose(workbook: Any, wanted: str | int | None, path: str, remarks: list[Re
     calamine = load_library("python_calamine")
     # By name: their numbers count sheets that only show a chart, too.
     sheets = [sheet for sheet in workbook.sheets_metadata if sheet.typ == calamine.SheetTypeEnum.WorkSheet]
+    if not sheets:
+        raise StorageError(f"{path} is not an Excel workbook with sheets; save the sheet as CSV")
     names = [sheet.name for sheet in sheets]
     visible_first = sorted(sheets, key=lambda sheet: sheet.visible != calamine.SheetVisibleEnum.Visible)
-    candidates = [sheet.name for sheet in visible_first] if wanted is None else [_sheet_called(wanted, names, path)]
+    candidates = [sheet.name for sheet in visible_first]
+    if wanted is not None:  # by its name, or else by its number
+        number = int(wanted) if str(wanted).isdecimal() and len(str(wanted)) < 9 else 0
+        candidates = [str(wanted)] if wanted in names else names[max(number - 1, 0) : number]
+    if not candidates:
+        raise InputError(Option("sheet"), f" is {wanted!r}, which {path} does not have; {did_you_mean(wanted, names)}")
     chosen, cells = candidates[0], _SheetCells({}, [])
     for name in candidates:
         read = _sheet_cells(workbook.get_sheet_by_name(name))
@@ -110,14 +111,6 @@ def _choose(workbook: Any, wanted: str | int | None, path: str, remarks: list[Re
     if not cells.rows:
         raise InputError(f"the sheet {cut(chosen)!r} of {path} is empty; choose another with ", Option("sheet"))
     return cells
-
-
-def _sheet_called(wanted: str | int, names: Sequence[str], path: str) -> str:
-    """The sheet of this name, or else of this number."""
-    number = int(wanted) if str(wanted).isdecimal() and len(str(wanted)) < 9 else 0
-    if wanted in names or 1 <= number <= len(names):
-        return str(wanted) if wanted in names else names[number - 1]
-    raise InputError(Option("sheet"), f" is {wanted!r}, which {path} does not have; {did_you_mean(wanted, names)}")
 
 
 def _sheet_cells(sheet: Any) -> _SheetCells:
@@ -148,11 +141,10 @@ def _columns(cells: _SheetCells, path: str, reading: Reading, remarks: list[Rema
     """Find the header, and return the columns below it."""
     skip_lines, skip_last, given = reading.skip_lines, reading.skip_last or 0, reading.columns
     rows = [row for row in cells.rows if row >= (skip_lines or 0)]
+    rows = rows[: max(len(rows) - skip_last, 0)]
     if not rows:
-        raise InputError(f"{path} has no table after {skip_lines} rows; set ", Option("skip_lines"), " to fewer")
-    if skip_last >= len(rows):
-        raise InputError(f"{path} has no table above its last {skip_last} rows; set ", Option("skip_last"), " to fewer")
-    rows = rows[: len(rows) - skip_last]
+        what = f"{path} has no table beside the rows that are skipped; set "
+        raise InputError(what, Option("skip_lines"), " or ", Option("skip_last"), " to fewer")
     titles = 0
     if skip_lines is None and given is None:
         looked_at = rows[:_LOOKED_AT]
@@ -191,8 +183,7 @@ def _fill_merged(cells: _SheetCells, rows: Sequence[int], used: Sequence[int], p
             for row in inside:
                 cells.rows[row].update(dict.fromkeys(columns, value))
     if count:
-        ranges = "1 merged range" if count == 1 else f"{count:,} merged ranges"
-        yield f"{path} has {ranges} of cells in its rows; each cell was read with the value of its range"
+        yield f"{path} has {counted(count, 'merged range')} of cells; each cell was read with the value of its range"
 
 
 # ---------------------------------------------------------------- values

@@ -15,6 +15,7 @@ from fairmaxent.data.frames import load_library
 from fairmaxent.errors import LimitError, cut
 
 _MOST_ROWS, _MOST_COLUMNS, _LONGEST_CELL = 1_048_576, 16_384, 32_767  # of a sheet
+_INSTEAD = "write the table as CSV or Parquet"
 _BATCH = 10_000  # rows
 _EPOCH = dt.date(1899, 12, 30)
 _DAY = 86_400_000_000  # microseconds
@@ -32,7 +33,7 @@ def write_xlsx(
     table = lazy.collect()
     check_sheet_rows(len(table))
     if table.width > _MOST_COLUMNS:
-        raise LimitError(f"a sheet has at most {_MOST_COLUMNS:,} columns; write the table as CSV or Parquet")
+        raise LimitError(f"a sheet has at most {_MOST_COLUMNS:,} columns; {_INSTEAD}")
     kinds = [_kind(column) for column in table]
     as_text = [not _fits(column, kind) for column, kind in zip(table, kinds, strict=True)]
     kinds = ["text" if changed else kind for kind, changed in zip(kinds, as_text, strict=True)]
@@ -51,10 +52,7 @@ def write_xlsx(
 def check_sheet_rows(rows: int) -> None:
     """Refuse more rows than fit in a sheet below a header."""
     if rows >= _MOST_ROWS:
-        raise LimitError(
-            f"a sheet has at most {_MOST_ROWS:,} rows, and {rows:,} below a header are too many; write the table "
-            "as CSV or Parquet"
-        )
+        raise LimitError(f"a sheet has at most {_MOST_ROWS:,} rows, and {rows:,} below a header are more; {_INSTEAD}")
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
@@ -114,10 +112,8 @@ def _numbers(column: Any, kind: str, polars: Any) -> Any:
 
 def _text(text: str, name: str) -> str:
     if len(text) > _LONGEST_CELL:
-        raise LimitError(
-            f"a cell of a sheet has at most {_LONGEST_CELL:,} characters, and one in column {cut(name)!r} has "
-            f"{len(text):,}; write the table as CSV or Parquet"
-        )
+        what = f"a cell of a sheet has at most {_LONGEST_CELL:,} characters, and one in column {cut(name)!r} has more"
+        raise LimitError(f"{what}; {_INSTEAD}")
     return escape(_ESCAPED.sub(lambda match: f"_x{ord(match[0]):04X}_", text))
 
 

@@ -5,7 +5,6 @@ Every file is written completely or not at all: see `files.write`.
 
 import codecs
 import io
-import os
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
@@ -14,7 +13,7 @@ from typing import Any
 
 from fairmaxent.data.frames import load_library
 from fairmaxent.errors import InputError, Option, StorageError, did_you_mean, first_line, shown
-from fairmaxent.files.reading import STANDARD, Reading, TableFile, TableForm, read_content
+from fairmaxent.files.reading import STANDARD, Name, Reading, TableFile, TableForm, read_content
 from fairmaxent.plain_text import visible
 
 FileFormat = str  # the name of a format: a key of FORMATS
@@ -28,7 +27,6 @@ _FOREIGN = {
     b"\x28\xb5\x2f\xfd": "compressed with zstd; decompress it first: zstd -d",
 }
 STREAM = b"\xff\xff\xff\xff"  # the beginning of an Arrow stream
-_MEANT_FOR = {"sheet": "Excel workbooks", "delimiter": "CSV files", "encoding": "CSV files"}
 _OF_CELLS = frozenset({"skip_lines", "skip_last", "decimal", "date_order", "missing", "columns"})
 
 
@@ -54,9 +52,7 @@ def _function(name: str) -> Callable[..., Any]:
 # ---------------------------------------------------------------- reading
 
 
-def read_table(
-    path: str | os.PathLike[str], reading: Reading | None = None, *, texts: Collection[str] = ()
-) -> TableFile:
+def read_table(path: Name, reading: Reading | None = None, *, texts: Collection[str] = ()) -> TableFile:
     """Read a table with polars; ``"-"`` is stdin.
 
     ``texts`` are columns of a CSV or a sheet that stay text, even if all of their cells look like numbers or dates.
@@ -79,12 +75,11 @@ def refuse_options(path: object, reading: Reading, format: str) -> None:
     """Refuse options that do not apply to a file of this format; None or empty was not given."""
     for name in (field.name for field in fields(Reading) if field.name != "input_format"):
         if getattr(reading, name) not in (None, (), []) and name not in FORMATS[format].options:
-            what = _MEANT_FOR.get(name, "CSV files and Excel workbooks")
             option = Option("missing_text" if name == "missing" else name)
-            raise InputError(option, f" is for {what}, and {path} is {format}; leave it out")
+            raise InputError(option, f" is for other files, and {path} is {format}; leave it out")
 
 
-def _format_of(content: bytes, path: str | os.PathLike[str]) -> str:
+def _format_of(content: bytes, path: Name) -> str:
     for magic, what in _FOREIGN.items():
         if content.startswith(magic):
             raise StorageError(f"{path} is {what}")
@@ -100,7 +95,7 @@ def _format_of(content: bytes, path: str | os.PathLike[str]) -> str:
     return SUFFIXES.get(suffix, "csv")
 
 
-def _suffixes_of(path: str | os.PathLike[str]) -> list[str]:
+def _suffixes_of(path: Name) -> list[str]:
     """Return the last two suffixes, the outermost first."""
     return [suffix.lower() for suffix in reversed(Path(path).suffixes[-2:])]
 
@@ -113,9 +108,7 @@ def _check_format(option: str, name: str) -> None:
 # ---------------------------------------------------------------- writing
 
 
-def output_format(
-    path: str | os.PathLike[str], format: str | None = None, form: TableForm | None = None
-) -> tuple[str, str]:
+def output_format(path: Name, format: str | None = None, form: TableForm | None = None) -> tuple[str, str]:
     """Return the format and compression for a file of this name, or refuse the name.
 
     ``form`` is that of the input, if the result is to be written like it.
@@ -133,28 +126,19 @@ def output_format(
     suffix = next((suffix for suffix in suffixes if suffix not in COMPRESSED), "")
     name = format or (SUFFIXES.get(suffix) if suffix else "csv")
     if name is None:
-        compressed = f"for a compressed text file, add {' or '.join(COMPRESSED)}"
-        raise InputError(
-            f"{path}: the format of {suffix!r} is not known; {did_you_mean(suffix, SUFFIXES)}; {compressed}"
-        )
+        what = f"{path}: the format of {suffix!r} is not known; {did_you_mean(suffix, SUFFIXES)}"
+        raise InputError(f"{what}; for a compressed text file, add {' or '.join(COMPRESSED)}")
     if compression != "uncompressed" and not FORMATS[name].is_text:
         raise InputError(f"{path}: {name} files are already compressed; leave out {suffixes[0]!r}")
     return name, compression
 
 
 def write_to_file(
-    frame: Any,
-    file: Any,
-    target: str | os.PathLike[str],
-    *,
-    format: str | None = None,
-    schema: Any = None,
-    form: TableForm | None = None,
+    frame: Any, file: Any, target: Name, *, format: str | None = None, schema: Any = None, form: TableForm | None = None
 ) -> tuple[str, ...]:
-    """Write a polars table or lazy frame to an open file, and return what could not be kept.
+    """Write a polars table or lazy frame to an open file, which the user calls ``target``; return what is not kept.
 
-    ``target`` is what the user calls the file; ``schema`` holds the types that a Parquet file declares, if the frame
-    has categories in place of texts; ``form`` is that of a file that was read, for a result in the same form.
+    ``schema`` holds the types that a Parquet file declares, if the frame has categories in place of texts.
     """
     polars, lazy = load_library("polars"), frame.lazy()
     name, compression = output_format(target, format, form)

@@ -17,9 +17,10 @@ import narwhals as nw
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import library_errors, load_library
-from fairmaxent.data.limits import check_file_columns, need_memory
-from fairmaxent.errors import ColumnError, StorageError, first_line, shown
+from fairmaxent.data.limits import check_file_columns
+from fairmaxent.errors import ColumnError, StorageError, shown
 from fairmaxent.files.formats import STREAM
+from fairmaxent.files.reading import need_room
 
 _CELL_MEMORY = 8  # bytes of a cell, at least
 _UNFINISHED = re.compile(r"(^|/)(\.|_[^=/]*(/|$))")  # or a record of another tool
@@ -29,20 +30,13 @@ _JSON_LINES = 17_000  # that are looked at before the others: polars takes long 
 
 def read_typed(content: bytes, path: str, reading: object, texts: object, format: str) -> tuple[Any, tuple[()], None]:
     """Read a table in one of these formats."""
+    remedy = "write the file again, or specify its format"
+    with library_errors(f"cannot read {path} as {format}", remedy, OSError, ValueError, RecursionError):
+        return _read(content, path, format), (), None
+
+
+def _read(content: bytes, path: str, format: str) -> Any:
     polars = load_library("polars")
-
-    def explain(why: str) -> StorageError:
-        return StorageError(f"cannot read {path} as {format} ({why}); write the file again, or specify its format")
-
-    with library_errors(explain, OSError, ValueError, RecursionError):
-        try:
-            return _read(content, path, format, polars), (), None
-        except polars.exceptions.DuplicateError as repeated:
-            what = f"{path} has two columns of the same name ({first_line(repeated)}); rename one"
-            raise ColumnError(what) from repeated
-
-
-def _read(content: bytes, path: str, format: str, polars: Any) -> Any:
     if format == "jsonl":
         text = content.removeprefix(codecs.BOM_UTF8)
         frame = polars.read_ndjson(text, schema=_json_schema(text, path, polars))
@@ -53,18 +47,18 @@ def _read(content: bytes, path: str, format: str, polars: Any) -> Any:
     is_arrow = format == "arrow"
     scanned = (polars.scan_ipc if is_arrow else polars.scan_parquet)(io.BytesIO(content))
     cells = len(scanned.collect_schema()) * int(scanned.select(polars.len()).collect().item())
-    _need_memory(len(content) + float(_CELL_MEMORY * cells), path)
+    need_room(len(content) + float(_CELL_MEMORY * cells), path)
     return (polars.read_ipc if is_arrow else polars.read_parquet)(content)
 
 
 def _json_schema(content: bytes, path: object, polars: Any) -> Any:
     """The columns of JSON lines; each line may have its own, and then a small file stands for a table of many cells."""
-    _need_memory(_JSON_MEMORY * len(content), path)
+    need_room(_JSON_MEMORY * len(content), path)
     lines = content.count(b"\n") + 1
     for looked_at in (_JSON_LINES, None) if lines > _JSON_LINES else (None,):
         schema = polars.scan_ndjson(io.BytesIO(content), infer_schema_length=looked_at).collect_schema()
         check_file_columns(len(schema), path)
-        _need_memory(float(_CELL_MEMORY * len(schema) * lines), path)
+        need_room(float(_CELL_MEMORY * len(schema) * lines), path)
     return schema
 
 
@@ -85,10 +79,6 @@ def _check_keys(content: bytes, path: str, polars: Any) -> None:
         for index in (keys.n_unique() < keys.len()).arg_true():
             line = before + index + 1
             json.loads(some[index], object_pairs_hook=unique)
-
-
-def _need_memory(needed: float, path: object) -> None:
-    need_memory(needed, f"reading {path}", "leave out columns, or take a part of the rows")
 
 
 def write_typed(
@@ -142,18 +132,13 @@ def scan_table(path: str | os.PathLike[str]) -> Any | None:
     parts = parts_of(path)
     if not (parts is not None or is_pattern(path) or _is_parquet(Path(path))):
         return None
-    if parts == [] and Path(path).is_dir():
-        raise StorageError(f"{path} is a folder without Parquet files; pass one of the files in it")
     if parts == []:
-        raise StorageError(f"cannot read {path} as parquet (no file matches it); check the path")
+        raise StorageError(f"{path} is a pattern or a folder without Parquet files; check it, or pass a file")
     empty = next((part for part in parts or () if not part.stat().st_size), None)
     if empty is not None:
         raise StorageError(f"{empty}, a part of the table, is an empty file; remove it, or write it again")
-
-    def explain(why: str) -> StorageError:
-        return StorageError(f"cannot read {path} as parquet ({why}); check the path, or write the file again")
-
-    with library_errors(explain, OSError, RecursionError):
+    remedy = "check the path, or write the file again"
+    with library_errors(f"cannot read {path} as parquet", remedy, OSError, RecursionError):
         lazy = load_library("polars").scan_parquet(path if parts is None else parts)
         lazy.collect_schema()
     return lazy

@@ -4,7 +4,6 @@ A pipe can be read only once, so nothing looks into a file before this does, unl
 a header are recognised only if nothing else can be meant. Sums and remarks below a table are read as rows, with a note.
 """
 
-import contextlib
 import gzip
 import io
 import os
@@ -14,7 +13,6 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 from fairmaxent import errors
@@ -27,6 +25,7 @@ MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """Cells of a CSV or a sheet that stand for a missing value, unless others are named."""
 
 STANDARD = "-"  # stdin or stdout
+Name = str | os.PathLike[str]
 Decimal = Literal[",", "."]
 DateOrder = Literal["dmy", "mdy"]
 Remark = str | tuple[object, ...]  # a sentence, or its parts, some of which are options
@@ -154,7 +153,7 @@ class TableFile:
 # ---------------------------------------------------------------- bytes
 
 
-def read_content(path: str | os.PathLike[str]) -> bytes:
+def read_content(path: Name) -> bytes:
     """Read a file, or stdin for ``"-"``, and decompress it if it is compressed with gzip."""
     content = _raw(path)
     if not content.startswith(_GZIP):
@@ -167,10 +166,9 @@ def read_content(path: str | os.PathLike[str]) -> bytes:
         raise StorageError(f"{path} is a damaged gzip file ({problem}); download or write it again") from problem
 
 
-def _raw(path: str | os.PathLike[str]) -> bytes:
+def _raw(path: Name) -> bytes:
     def check(size: int) -> None:
-        name = "stdin" if path == STANDARD else path
-        limits.need_memory(_LEAST_MEMORY * size, f"reading {name}", "take a part of the rows")
+        need_room(_LEAST_MEMORY * size, "stdin" if path == STANDARD else path)
 
     try:
         if path == STANDARD:
@@ -183,12 +181,10 @@ def _raw(path: str | os.PathLike[str]) -> bytes:
             if stat.S_ISCHR(kind.st_mode) and not file.isatty():
                 raise StorageError(f"{path} is a device, not a file; pass a table")
             return file.read() if stat.S_ISREG(kind.st_mode) else _read_all(file, check)
-    except IsADirectoryError as problem:
-        raise StorageError(f"{path} is a folder; pass one of the files in it") from problem
+    except (StorageError, LimitError):
+        raise
     except (OSError, ValueError) as problem:
-        if isinstance(problem, StorageError | LimitError):
-            raise
-        raise StorageError(f"cannot read {path}: {reason_of(problem)}; {_nearby(Path(path))}") from problem
+        raise StorageError(f"cannot read {path}: {reason_of(problem)}; check the path and its permissions") from problem
 
 
 def _read_all(stream: Any, check: Callable[[int], None]) -> bytes:
@@ -205,13 +201,9 @@ def reason_of(problem: OSError | ValueError) -> str:
     return str(getattr(problem, "strerror", None) or problem)
 
 
-def _nearby(path: Path) -> str:
-    """Suggest what a mistyped path may have meant."""
-    with contextlib.suppress(OSError, ValueError):
-        hint = errors.did_you_mean(path.name, [entry.name for entry in path.parent.iterdir() if entry.is_file()])
-        if not path.exists() and hint.startswith("did you mean"):
-            return hint
-    return "check the path and its permissions"
+def need_room(needed: float, path: object) -> None:
+    """Refuse a file that would take too much memory."""
+    limits.need_memory(needed, f"reading {path}", "leave out columns, take a part of the rows")
 
 
 def check_inflated(size: int, content: bytes, path: object, remedy: str) -> None:
@@ -320,10 +312,6 @@ def remarks_around(frame: Any, path: str, reading: Reading) -> Iterator[Remark]:
     last = frame.row(-1) if len(frame) > 1 and reading.skip_last is None else ()
     filled = [value for value in last if value is not None]
     text = filled[0].strip(" :.") if filled and isinstance(filled[0], str) else ""
-    what = ""
-    if text and _TOTAL.fullmatch(text):
-        what = f"begins with {text!r} and was read as data; if it is a sum"
-    elif text and len(filled) == 1 and len(last) > _PAIR:
-        what = "only has a text and was read as data; if it is a remark"
-    if what:
-        yield (f"the last row of {path} {what}, leave it out with ", Option("skip_last", 1))
+    if text and (_TOTAL.fullmatch(text) or (len(filled) == 1 and len(last) > _PAIR)):
+        what = f"the last row of {path} looks like a sum or a remark, and was read as data; if it is one, leave it out "
+        yield (f"{what}with ", Option("skip_last", 1))

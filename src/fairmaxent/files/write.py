@@ -15,9 +15,7 @@ from typing import IO, Any, NamedTuple, Self
 
 from fairmaxent.errors import InputError, LimitError, Option, StorageError
 from fairmaxent.files.formats import output_format, write_on_stdout, write_to_file
-from fairmaxent.files.reading import STANDARD, TableForm, reason_of
-
-Name = str | os.PathLike[str]
+from fairmaxent.files.reading import STANDARD, Name, TableForm, reason_of
 
 _BEGINNING = ".fairmaxent-"  # of the names of temporary files
 # What a file system answers that has no hard links, or no permissions.
@@ -227,10 +225,7 @@ class Staging:
         return self._staged[Path(target)].temporary
 
     def write_table(self, frame: Any, target: Name, **how: Any) -> tuple[str, ...]:
-        """Write a polars table to its temporary path, or to stdout; a lazy frame goes to a file in pieces.
-
-        The options, and what is returned, are those of `write_to_file`.
-        """
+        """Write a table to its temporary path, or to stdout; options and what is returned are as in `write_to_file`."""
         if target == STANDARD:
             return write_on_stdout(frame, **how)
         with write_errors(target), open_temporary(self.path_for(target)) as file:
@@ -263,10 +258,7 @@ class Staging:
 
 
 def write_whole(path: Path, content: bytes, *, readable: bool = False) -> None:
-    """Write a file completely or not at all, and replace an existing one.
-
-    ``readable``: other users may read it, if the umask allows.
-    """
+    """Write a file completely or not at all, and replace an existing one; ``readable``: also by other users."""
     staging = Staging([path], force=True, readable=[path] if readable else [])
     with staging, write_errors(path), open_temporary(staging.path_for(path)) as file:
         file.write(content)

@@ -37,6 +37,7 @@ class GroupChange:
     # The rest is no part of a summary.
     name: str = field(repr=False)  # of the group, with its columns
     about: str = field(repr=False)  # the outcome, with its column
+    having_rows: int = field(repr=False)  # rows of the data that are in the group and have the outcome
     having_before: float = field(repr=False)  # the share of all rows that are in the group and have the outcome
     having_after: float = field(repr=False)
 
@@ -52,7 +53,8 @@ def group_changes(fit: Solved, after: Reals | None = None, *, confidence: float 
     fair, changes = fit.distribution.root_table, []
     both = tables[0], fair if after is None else after
     for axes, name in zip(measure.groupings, measure.names, strict=True):
-        outcome, people = fit.roles.attributes[outcome_axis(axes)], group_table(tables[2], axes).sum(axis=0)
+        outcome, rows = fit.roles.attributes[outcome_axis(axes)], group_table(tables[2], axes)
+        people = rows.sum(axis=0)
         share, new_share = (group_shares(table, axes) for table in both)
         rates, new_rates = (outcome_rates(measure.with_outcome(table, axes), axes) for table in both)
         having, now_having = (group_table(table / table.sum(), axes) for table in both)
@@ -73,6 +75,7 @@ def group_changes(fit: Solved, after: Reals | None = None, *, confidence: float 
                 rate_after=float(new_rates[level][group]),
                 name=fit.roles.describe_group(axes, group),
                 about=f"{outcome.name} = {outcome.labels[level]}",
+                having_rows=int(rows[level][group]),
                 having_before=float(having[level][group]),
                 having_after=float(now_having[level][group]),
             )

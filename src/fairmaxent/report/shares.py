@@ -27,7 +27,7 @@ class Shift:
     label: str
     before: float | None
     after: float | None
-    rows: int | None = None  # of a group: how many rows of the data it has, whatever they weigh
+    rows: int | None = None  # of a group: how many rows of the data it is counted from, whatever they weigh
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def groupings(fit: Fit) -> tuple[Grouping, ...]:
         column = change.about.removesuffix(f" = {change.outcome}")
         sizes, rates = (shown.setdefault(key, []) for key in ((name, None, ""), (name, change.outcome, column)))
         before, after = unless_nan(change.rate_before), unless_nan(change.rate_after)
-        rates.append(Shift(change.group, before, after, change.rows))
+        rates.append(Shift(change.group, before, after, change.having_rows))
         if len(rates) > len(sizes):  # groups are the same for all outcomes
             sizes.append(Shift(change.group, change.share_before, change.share_after, change.rows))
     return tuple(Grouping(name, outcome, tuple(shifts), column) for (name, outcome, column), shifts in shown.items())
