@@ -196,10 +196,8 @@ def test_sensitive_features_join_the_fit_and_stay_out_of_the_rows(frame, parts):
 def test_sensitive_features_of_any_kind(parts, kind):
     X, y = parts
     groups = X[["z0", "z1"]]
-    given = {"list": X["z0"].tolist(), "array": X["z0"].to_numpy(), "two columns": groups.to_numpy(), "table": groups}[
-        kind
-    ]
-    fit = FairMaxEnt().fit(X.drop(columns=["z0", "z1"]), y, sensitive_features=given).fit_
+    kinds = {"list": X["z0"].tolist(), "array": X["z0"].to_numpy(), "two columns": groups.to_numpy(), "table": groups}
+    fit = FairMaxEnt().fit(X.drop(columns=["z0", "z1"]), y, sensitive_features=kinds[kind]).fit_
     names = {"two columns": ["sensitive_feature0", "sensitive_feature1"], "table": ["z0", "z1"]}
     protected = names.get(kind, ["sensitive_feature"])
     assert fit.roles.names == ("y", *protected)

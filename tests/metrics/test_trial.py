@@ -66,10 +66,7 @@ def test_scores_are_those_of_fairlearn_and_scikit_learn(seed, outcomes, favourab
         assert found["calibration_gap", name] == pytest.approx(np.ptp(surplus, axis=1).max(), abs=1e-12)
 
 
-ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=30)
-
-
-@given(ROWS)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=30))
 @settings(max_examples=times(200), deadline=None)
 def test_the_area_is_the_share_of_pairs_in_order(rows):
     positive, score, weight = (np.array(part) for part in zip(*rows, strict=True))
