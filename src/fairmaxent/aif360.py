@@ -3,8 +3,6 @@
 AIF360 itself is not imported: a data set brings everything that is needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, Literal
@@ -66,7 +64,7 @@ class FairMaxEntPreprocessing:
         self.privileged_groups = privileged_groups
         self.output = output
 
-    def fit(self, dataset: Any) -> FairMaxEntPreprocessing:
+    def fit(self, dataset: Any) -> "FairMaxEntPreprocessing":
         """Learn the fair distribution of a data set; `fit_` is the :class:`fairmaxent.fit.fit.Fit`."""
         if not hasattr(dataset, "favorable_label"):
             raise InputError(f"{type(dataset).__name__} has no favorable_label; pass a BinaryLabelDataset of AIF360")

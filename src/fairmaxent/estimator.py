@@ -1,7 +1,5 @@
 """FairMaxEnt: the front door as a scikit-learn estimator and an imbalanced-learn sampler."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -86,15 +84,15 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     # imbalanced-learn's pipeline asks for fit's wishes too, though it calls only fit_resample; one request should do.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
 
-    _x_form: _InputForm
-    _y_form: _InputForm
+    _x_form: "_InputForm"
+    _y_form: "_InputForm"
 
     @storing_options_of(Request, without=("progress", "keep_columns"))
     def __init__(self, protected: str | int | Sequence[str | int] | None = None, *, rows: int | None = None) -> None:
         self.protected = protected
         self.rows = rows
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> FairMaxEnt:
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> "FairMaxEnt":
         """Learn the fair distribution.
 
         `sensitive_features` are columns, not in X, that join X for the fit: a series, a table or an array. They are
@@ -167,7 +165,7 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         except InfeasibleError as problem:
             raise _NoWeightsError(str(problem)) from problem
 
-    def __sklearn_tags__(self) -> _SamplerTags:
+    def __sklearn_tags__(self) -> "_SamplerTags":
         """What scikit-learn and imbalanced-learn may pass to it."""
         tags = super().__sklearn_tags__()
         parts = {part.name: getattr(tags, part.name) for part in fields(Tags)}

@@ -1,7 +1,5 @@
 """A table that was opened, and a scenario: what the page asks of it, as records of the command line, and its fit."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -183,7 +181,7 @@ class Scenario:
     pdf: bool  # whether the report is printed, too
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any], table: OpenedTable) -> Scenario:
+    def from_json(cls, values: Mapping[str, Any], table: OpenedTable) -> "Scenario":
         """Read what the page sent; what is not given has its default."""
         if not values.get("outcome") or not values.get("protected"):
             raise InputError("Choose the outcome and at least one column of groups first.")
@@ -215,7 +213,7 @@ class Scenario:
             pdf=bool(pdf),
         )
 
-    def fits_like(self, other: Scenario) -> bool:
+    def fits_like(self, other: "Scenario") -> bool:
         """Whether both have the same fit: they differ at most in what is taken."""
         same = self.table is other.table and self.needs_rows_in_memory == other.needs_rows_in_memory
         asked = [{name: one.given[name] for name in one.given.keys() - {*_TAKEN_NAMES, _PDF}} for one in (self, other)]

@@ -4,8 +4,6 @@
 linear program, whose unknowns are numbers of rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
@@ -36,7 +34,7 @@ class Distortion:
     steps: tuple[Steps, ...]  # of each column: level × level
 
     @classmethod
-    def of(cls, roles: Roles) -> Distortion:
+    def of(cls, roles: Roles) -> "Distortion":
         """Derive the steps of each column from its kind."""
         attributes = roles.domain.attributes
         others = tuple(index for index in range(len(attributes)) if index not in roles.root)

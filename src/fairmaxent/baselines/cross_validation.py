@@ -1,7 +1,5 @@
 """fairmaxent and other methods on one table: rates of the data they make, and of a classifier trained on them."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import time

@@ -1,7 +1,5 @@
 """The data in codes, and the methods that weigh their rows or draw new ones: all but that of Calmon et al."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,7 +44,7 @@ class CodedData:
     @classmethod
     def read(
         cls, frame: Any, outcome: str, groups: Names, *, domain: Domain | None = None, random_state: int | None = None
-    ) -> CodedData:
+    ) -> "CodedData":
         """Encode the frame by the given domain, or by one learned from it."""
         check_seed(random_state)
         names = read_columns("protected", groups)
@@ -109,7 +107,7 @@ class WeightedRows:
         return f"<WeightedRows: {len(self.data.frame)} rows in {np.count_nonzero(self.data.empirical)} cells>"
 
     @classmethod
-    def of(cls, data: CodedData, wanted: Reals) -> WeightedRows:
+    def of(cls, data: CodedData, wanted: Reals) -> "WeightedRows":
         """Weigh the rows so that they have the table t(y, z), outcome × joint groups: w = t / P."""
         data.refuse_empty_cells(wanted)
         seen = data.empirical > 0

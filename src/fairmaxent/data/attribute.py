@@ -1,7 +1,5 @@
 """One column of the domain: its levels, the raw values that each of them stands for, and rows in their terms."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -69,7 +67,7 @@ class Attribute:
             raise LevelError(f"{shares}; {advice}", Option("bins"))
         return level
 
-    def narrowed(self, values: Sequence[object]) -> Attribute:
+    def narrowed(self, values: Sequence[object]) -> "Attribute":
         """Return the attribute with these raw values, or levels by their label, as the only ones that can be drawn.
 
         A slice of numbers or dates stands for all values from its start up to, but not including, its stop.
@@ -228,7 +226,7 @@ class Encoded:
     unknown: str = ""  # which value that is
 
     @classmethod
-    def stacked(cls, columns: Sequence[EncodedColumn]) -> Encoded:
+    def stacked(cls, columns: Sequence[EncodedColumn]) -> "Encoded":
         """Put columns side by side."""
         largest = max(column.attribute.size for column in columns) - 1
         codes = np.empty((len(columns[0].levels), len(columns)), np.min_scalar_type(largest), order="F")

@@ -4,8 +4,6 @@ What a table's own values say about people would be revealed by a domain that wa
 that somebody has it, the outermost edge is somebody's income. A declared domain says only what everybody may know.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -39,7 +37,7 @@ class Declaration:
     @classmethod
     def of(
         cls, levels: Mapping[str, Sequence[Any]], edges: Mapping[str, Sequence[Any]], missing: Sequence[str]
-    ) -> Declaration:
+    ) -> "Declaration":
         """Check what is declared, without a table."""
         for name, option in (("levels", levels), ("edges", edges)):
             if not isinstance(option, Mapping) or not all(map(_is_listed, option.values())):

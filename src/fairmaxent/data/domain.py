@@ -4,8 +4,6 @@ A *level* stands for one or more raw values: a category for itself, a bin for th
 rare categories. Decoding a level draws one of its raw values, each as often as it was seen.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -53,7 +51,7 @@ class Domain:
         features: Mapping[str, FeatureKind] | FeatureKind = "indicator",
         max_levels: int = MAX_LEVELS,
         weight: NDArray[np.floating] | None = None,
-    ) -> Domain:
+    ) -> "Domain":
         """Learn the domain of a table.
 
         Parameters
@@ -97,7 +95,7 @@ class Domain:
     @classmethod
     def learn_rows(
         cls, frame: Any, options: ColumnOptions, *, weights: Reals | None = None
-    ) -> tuple[Domain, list[EncodedColumn]]:
+    ) -> "tuple[Domain, list[EncodedColumn]]":
         """Learn the domain of a table and encode its columns; ``weights`` were checked, and their sum is in range."""
         table = frames.open_frame(frame)
         check_columns(len(table.columns))
@@ -115,12 +113,12 @@ class Domain:
         """
         return drafted(self.without(self.identifiers).attributes)
 
-    def with_attributes(self, changed: Mapping[int, Attribute]) -> Domain:
+    def with_attributes(self, changed: Mapping[int, Attribute]) -> "Domain":
         """Return the domain with some attributes, by position, replaced."""
         attributes = tuple(changed.get(index, attribute) for index, attribute in enumerate(self.attributes))
         return replace(self, attributes=attributes)
 
-    def without(self, names: Collection[str]) -> Domain:
+    def without(self, names: Collection[str]) -> "Domain":
         """Return the domain without some columns, and without the notes on them."""
         return Domain(
             tuple(attribute for attribute in self.attributes if attribute.name not in names),

@@ -22,8 +22,6 @@ B. D. Causey, L. H. Cox, L. R. Ernst, "Applications of transportation theory to 
 L. H. Cox, "A constructive procedure for unbiased controlled rounding", JASA 82 (1987).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -53,7 +51,7 @@ class Choice:
     guide: NDArray[np.intp]  # (groups, buckets): first item that ends beyond the bucket's beginning
 
     @classmethod
-    def grouped(cls, weights: Reals, starts: NDArray[np.intp]) -> Choice:
+    def grouped(cls, weights: Reals, starts: NDArray[np.intp]) -> "Choice":
         """Build from non-negative ``weights``, group g holding the items from ``starts[g]`` on."""
         lengths = np.diff(np.append(starts, len(weights)))
         group = np.repeat(np.arange(len(starts)), lengths)
@@ -69,7 +67,7 @@ class Choice:
         return cls(bounds + group, starts, _guide(bounds + group, len(starts)))
 
     @classmethod
-    def rows_of(cls, weights: Reals) -> Choice:
+    def rows_of(cls, weights: Reals) -> "Choice":
         """Build from a two-dimensional array, one group per row."""
         groups, size = weights.shape
         running = np.cumsum(weights, axis=1)

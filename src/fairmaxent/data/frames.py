@@ -3,8 +3,6 @@
 Only this file and columns know the libraries. Where narwhals has no fast way, the native library is used.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import importlib

@@ -1,7 +1,5 @@
 """Roles: which columns are the outcome, the protected ones, and those within whose strata groups are compared."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,7 +40,7 @@ class Roles:
         protected: Sequence[str],
         within: Sequence[str] = (),
         also: Sequence[str] = (),
-    ) -> Roles:
+    ) -> "Roles":
         """Look the columns up, and refuse roles that make no sense."""
         outcomes = (outcome, *also)
         if not protected:

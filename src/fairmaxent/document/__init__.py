@@ -5,8 +5,6 @@ Whoever has facts makes blocks of them: seven kinds, without layout; a block tha
 writes numbers and cuts names.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 
@@ -47,7 +45,7 @@ class Table:
     shares: tuple[tuple[float, float], ...] = ()
     about: str = ""  # what else there is to say about a table with bars
 
-    def titled(self) -> Table:
+    def titled(self) -> "Table":
         """The table as reports have them: heads begin with a capital letter, and no cell is empty."""
         rows = tuple(tuple(cell.strip() or "–" for cell in row) for row in self.rows)
         return replace(self, heads=tuple(head[:1].upper() + head[1:] for head in self.heads), rows=rows)

@@ -15,8 +15,6 @@ risk cannot be larger, as (a − c) / (1 − c) ≤ a.
 Linkability, inference and membership start from the new rows that are nearest to people: one search serves all three.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,7 +49,7 @@ class SuccessRate:
     observed: float
 
     @classmethod
-    def of(cls, successes: float, attempts: int, confidence: float) -> SuccessRate:
+    def of(cls, successes: float, attempts: int, confidence: float) -> "SuccessRate":
         """Wilson's score interval; ``successes`` may be a mean over ways to break ties."""
         z = NormalDist().inv_cdf((1 + confidence) / 2)
         total = attempts + z**2
@@ -72,13 +70,13 @@ class Risk(Score):
     """How often it succeeded against control rows; None: there are none, and `value` is at least the risk."""
 
     @classmethod
-    def of_hits(cls, hits: Sequence[Mask], confidence: float) -> Risk:
+    def of_hits(cls, hits: Sequence[Mask], confidence: float) -> "Risk":
         """Estimate a risk from who was hit: people of the real table and, if there are any, of the control."""
         attack, *control = (SuccessRate.of(int(part.sum()), len(part), confidence) for part in hits)
         return cls.beyond(attack, control[0] if control else None, len(hits[0]))
 
     @classmethod
-    def beyond(cls, attack: SuccessRate, control: SuccessRate | None, attempts: int) -> Risk:
+    def beyond(cls, attack: SuccessRate, control: SuccessRate | None, attempts: int) -> "Risk":
         """Estimate a risk from two rates with their errors."""
         value, error = attack.value, attack.error
         if control is not None:

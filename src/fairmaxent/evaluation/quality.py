@@ -15,8 +15,6 @@ in ten of the real rows, which the second model does not learn from; the new row
 the first has an unfair advantage if rows were copied.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -58,7 +56,7 @@ class Fidelity:
     total_variation: tuple[TotalVariation, ...]
     by_column: dict[str, float]
     """Total variation of each column."""
-    quality: Quality
+    quality: "Quality"
 
 
 def fidelity(pooled: Pooled, *, rng: np.random.Generator) -> Fidelity:
@@ -127,7 +125,7 @@ class _Side:
     binned: NDArray[np.intp]
 
     @classmethod
-    def of(cls, column: PooledColumn, part: slice) -> _Side:
+    def of(cls, column: PooledColumn, part: slice) -> "_Side":
         codes = column.codes[part]
         if column.numbers is None:
             return cls(codes, None, codes)
@@ -285,7 +283,7 @@ class _School:
     @classmethod
     def of(
         cls, pooled: Pooled, outcome: str, protected: str | Sequence[str] | None, favourable: object, confidence: float
-    ) -> _School:
+    ) -> "_School":
         domain, encoded = pooled.learned
         names = [] if protected is None else read_columns("protected", protected)
         pooled.positions([outcome, *names])

@@ -6,8 +6,6 @@ the same. Guesses that fit exactly one of the distinct new rows are tried on the
 exactly one of the distinct real rows. The control says how many would succeed in a table of other people.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -40,7 +38,7 @@ def singling_out(pooled: Pooled, guesses: int, *, confidence: float, rng: np.ran
 
 
 def _outside(
-    control: Ranges, tried: list[Guess], people: int, confidence: float, rng: np.random.Generator
+    control: "Ranges", tried: list[Guess], people: int, confidence: float, rng: np.random.Generator
 ) -> SuccessRate:
     """How often the guesses would fit exactly one of so many other people.
 
@@ -63,7 +61,7 @@ def _outside(
     return SuccessRate(rate.value, error, rate.value)
 
 
-def make_guesses(pooled: Pooled, new: Ranges, wanted: int, rng: np.random.Generator) -> list[Guess]:
+def make_guesses(pooled: Pooled, new: "Ranges", wanted: int, rng: np.random.Generator) -> list[Guess]:
     """Guesses that fit exactly one new row, drawn from all of them with equal chances."""
     # The least and the greatest code that a guess allows, for each row and column of the new rows.
     least, greatest = new.codes.copy(), new.codes.copy()
@@ -101,7 +99,7 @@ class Ranges:
     ascending: list[Codes]  # of each column: the codes in this order
 
     @classmethod
-    def of(cls, codes: Codes) -> Ranges:
+    def of(cls, codes: Codes) -> "Ranges":
         """Sort rows by each of their columns."""
         orders = [np.argsort(column, kind="stable") for column in codes.T]
         return cls(codes, orders, [column[order] for column, order in zip(codes.T, orders, strict=True)])

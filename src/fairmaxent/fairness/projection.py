@@ -34,8 +34,6 @@ References: I. Csiszár (1975), I-divergence geometry of probability distributio
 Probability 3; S. Boyd and L. Vandenberghe (2004), Convex Optimization, section 11.7.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,11 +68,11 @@ class Conditions:
     block: NDArray[np.intp]  # the block of each rate: rates of one block are compared with each other
     least: Reals  # σ of each rate
 
-    def on(self, cells: Mask) -> Conditions:
+    def on(self, cells: Mask) -> "Conditions":
         """Return the same conditions for a vector that is zero outside of `cells`."""
         return replace(self, rows=self.rows[:, cells], rates=self.rates[:, cells])
 
-    def settled(self) -> Conditions:
+    def settled(self) -> "Conditions":
         """Return the same conditions without blocks that have no cells left: all their rates are zero."""
         alive = np.bincount(self.block, np.abs(self.rates).sum(axis=1)) > 0
         kept = alive[self.block]
@@ -101,7 +99,7 @@ class _State:
     slacks: Reals  # (r − m, m − σr)
     slack_multipliers: Reals  # (u, v)
 
-    def moved(self, step: _State, length: float) -> _State:
+    def moved(self, step: "_State", length: float) -> "_State":
         pairs = zip(vars(self).values(), vars(step).values(), strict=True)
         return _State(*(value + length * change for value, change in pairs))
 

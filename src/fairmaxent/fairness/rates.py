@@ -6,8 +6,6 @@ several. Groups without mass are not compared. The last axes of a grouping may b
 with the others of their stratum only, and the worst stratum counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
@@ -30,7 +28,7 @@ class OutcomeGrouping(tuple[int, ...]):
 
     outcome: int
 
-    def __new__(cls, axes: Iterable[int], outcome: int = 0) -> OutcomeGrouping:
+    def __new__(cls, axes: Iterable[int], outcome: int = 0) -> "OutcomeGrouping":
         """Take the axes of the groups, and the axis of the outcome."""
         grouping = super().__new__(cls, axes)
         grouping.outcome = outcome
@@ -242,7 +240,7 @@ class Measure:
         favourable: object = None,
         missing: MissingOption = "compare",
         within: WithinOption = None,
-    ) -> Measure:
+    ) -> "Measure":
         """Compare the protected columns one by one or jointly, for the favourable outcomes (None: all)."""
         groupings = roles.groupings(groups)
         strata = _asked_strata(roles, within)

@@ -1,7 +1,5 @@
 """Wishes: what is asked of a fair table, the linear conditions that they are, and the cells that get mass."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -76,7 +74,7 @@ class Wishes:
     # both, so each outcome then keeps sums over the others, and groups that are left out keep their sizes alone.
     loose: bool = False
 
-    def about(self, other: OtherOutcome) -> Wishes:
+    def about(self, other: OtherOutcome) -> "Wishes":
         """Return the same wishes as wishes about another outcome, which changes places with the first."""
         axis = other.axis
         targets = {at or axis: share for at, share in self.targets.items() if at != axis}

@@ -4,8 +4,6 @@ The weight of an input row is 1 on average. In a relabelled fit a row is split b
 sum of its parts: one person stays one person.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 

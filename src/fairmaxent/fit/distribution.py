@@ -3,8 +3,6 @@
 Where a level stands for several raw values, such as the numbers in a bin, `Details` say which of them real rows have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -131,13 +129,13 @@ class Distribution:
         return f"<Distribution over {count_text(self.domain.size)} points: {', '.join(self.domain.names)}>"
 
     @classmethod
-    def of(cls, domain: Domain, optimum: Optimum) -> Distribution:
+    def of(cls, domain: Domain, optimum: Optimum) -> "Distribution":
         """The distribution that an optimum describes."""
         return cls(domain, optimum.dual.features.blocks, optimum.dual.prior, optimum.potentials)
 
     def detailed(
         self, positions: Positions | None, rows: Counted, design: Reals | None, problem: Problem | None = None
-    ) -> Distribution:
+    ) -> "Distribution":
         """Let drawn rows that copy a real row keep its raw values."""
         component, relabels = rows_of(self.prior), problem is not None and problem.relabels
         if component is None or not positions:
@@ -235,7 +233,7 @@ class Distribution:
         filled = (mass > 0) & ~np.isnan(beyond)
         return added + float(mass[filled] @ beyond[filled])
 
-    def condition(self, given: Evidence) -> Distribution:
+    def condition(self, given: Evidence) -> "Distribution":
         """Return the distribution given some columns, e.g. ``{"sex": "Female", "race": ["Black", "Other"]}``.
 
         A column of numbers or dates can be given as a range: ``{"age": slice(18, 65)}`` means from 18 up to, but not
@@ -284,7 +282,7 @@ class Distribution:
         known = None if self.details is None else self.details.draw(drawn.places, drawn.codes[:, 0], rng)
         return self.domain.decode(self.blocks.unpool(drawn.codes), rng=rng, known=known)
 
-    def _with_details_given(self, changed: Mapping[int, Attribute], share: Mapping[int, Reals]) -> Distribution:
+    def _with_details_given(self, changed: Mapping[int, Attribute], share: Mapping[int, Reals]) -> "Distribution":
         """Weigh each row of the rows component by how many of the real rows behind it agree with the evidence.
 
         ``share`` speaks of the levels of those columns in the base only, so it is taken off again here.

@@ -1,7 +1,5 @@
 """A fit: one fair distribution and its three outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -215,7 +213,7 @@ class Fit(Solved):
             delivery = Delivery(*form, size=most, evenly=not iid, readable=readable_by_others)
             write_on_workers(self.table, source.prior, source.potentials, cells, target, delivery, rng, progress)
 
-    def collect(self) -> Fit:
+    def collect(self) -> "Fit":
         """Bring the distinct rows of a fit on a Dask cluster into memory; a fit in memory is returned unchanged."""
         if isinstance(self.table, Table):
             return self

@@ -5,8 +5,6 @@ group. Reweighing keeps what is inside a cell as it is, so the mean of a group i
 Σ v(y, z)·t(y, z) / t(z).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -85,7 +83,7 @@ class Problem:
     may_fill: bool = True  # cells that no row has may get mass
 
     @classmethod
-    def of(cls, request: Request, data: Reading) -> Problem:
+    def of(cls, request: Request, data: Reading) -> "Problem":
         """Look up what a request means for these columns and rows."""
         roles, groups, relabels = data.roles, request.groups, request.relabelling is not None
         return cls(

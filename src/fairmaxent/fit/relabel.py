@@ -5,8 +5,6 @@ predicts the old outcome. Relabelling keeps p(x, z) and moves the outcome, so th
 `Decisions` are what it then decides about people it has not learned from.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 A new option is one field here, with its check, and the code that acts on it: front doors and reports read the fields.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -389,12 +387,12 @@ class Request:
             base = f"A share of {self.C:.3g} comes from the base {self.base!r}, {BASES[self.base].sentence}"
             yield f"{base}; it makes combinations possible that no row has."
 
-    def has_labels_of(self, other: Request) -> bool:
+    def has_labels_of(self, other: "Request") -> bool:
         """Whether relabelling gives the same labels, because only what comes after them is asked differently."""
         after = {name: getattr(other, name) for name in ("base", "base_share", "estimate", "detail", "random_state")}
         return replace(self, **after) == other
 
-    def kept(self) -> Request:
+    def kept(self) -> "Request":
         """Return what a fit keeps of its request: a copy, so that the caller's lists and mappings can change."""
         asked: dict[str, Any] = {name: value for name, value in vars(self).items() if isinstance(value, Collection)}
         return replace(self, **copy.deepcopy(asked), domain=None, progress=None)

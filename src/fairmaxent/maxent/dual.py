@@ -1,7 +1,5 @@
 """The dual h(λ) = log Σ q(α)e^{⟨λ, φ(α)⟩} − ⟨λ, θ⟩ of the maximum-entropy program."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -84,7 +82,7 @@ class Dual:
             features=self.features,
         )
 
-    def thinned(self, rows: int) -> Dual:
+    def thinned(self, rows: int) -> "Dual":
         """Return a cheaper dual of similar curvature; itself if its prior has no more rows than this."""
         prior = self.prior.thinned(rows)
         return self if prior is self.prior else Dual(prior, self.features, self.target)

@@ -5,8 +5,6 @@ alone, standardised (a *moment* feature). Features of a block depend on its leve
 over the levels of all blocks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -132,7 +130,7 @@ class _Entries:
     values: Reals
 
     @classmethod
-    def of(cls, matrix: Reals) -> _Entries:
+    def of(cls, matrix: Reals) -> "_Entries":
         """Keep what is not zero."""
         features, levels = np.nonzero(matrix.T)
         return cls((matrix.shape[0], matrix.shape[1]), features, levels, matrix.T[features, levels])

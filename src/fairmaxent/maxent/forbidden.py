@@ -1,7 +1,5 @@
 """Impossible combinations, in the form the bases can honour exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,7 +19,7 @@ class Rule:
     others: tuple[tuple[int, int], ...]  # (block, level) of the other blocks it names, by block
 
     @classmethod
-    def of(cls, blocks: Blocks, assignment: Mapping[int, int], text: str) -> Rule:
+    def of(cls, blocks: Blocks, assignment: Mapping[int, int], text: str) -> "Rule":
         """Build from levels of attributes.
 
         Refuses what no base can do exactly: besides the root a tree has only pairs of blocks to say no to.

@@ -6,8 +6,6 @@ they tell as much as k unweighted rows with the outcome and m without it, whose 
 weight ratio r = (W₁ / k) / (W₀ / m). What few rows do not show of their weights is borrowed from other rows.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +26,7 @@ class EffectiveCounts:
     weight_ratio: Reals
 
     @classmethod
-    def of_rates(cls, rates: Reals, sizes: Reals) -> EffectiveCounts:
+    def of_rates(cls, rates: Reals, sizes: Reals) -> "EffectiveCounts":
         """Counts behind rates that were each observed in so many unweighted rows."""
         return cls(rates * sizes, (1 - rates) * sizes, np.ones_like(rates * sizes))
 
@@ -53,7 +51,7 @@ class EffectiveCounts:
         """The sum of 1 / (count + 1) over rows with and without the outcome: near zero if there are many of both."""
         return np.asarray(1 / (self.positives + 1) + 1 / (self.negatives + 1))
 
-    def __getitem__(self, index: Any) -> EffectiveCounts:
+    def __getitem__(self, index: Any) -> "EffectiveCounts":
         """The counts of some outcomes and groups: an index of each array."""
         return EffectiveCounts(self.positives[index], self.negatives[index], self.weight_ratio[index])
 
@@ -87,7 +85,7 @@ class WeightSums:
     rows: Reals
 
     @classmethod
-    def of(cls, outcome: Codes, group: Codes, weights: Reals, shape: tuple[int, int]) -> WeightSums:
+    def of(cls, outcome: Codes, group: Codes, weights: Reals, shape: tuple[int, int]) -> "WeightSums":
         """Add up the rows of each outcome and group."""
         cells, size = outcome * shape[1] + group, shape[0] * shape[1]
         rows = tally(cells, (weights > 0).astype(float), size).reshape(shape)

@@ -4,8 +4,6 @@ Definitions 2.1 and 2.2 are in `fairness.rates`, intervals in `intervals`. Calib
 rates: P(Y = y | g) minus the mean probability that was predicted for the group.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -133,7 +131,7 @@ class GroupedTable:
     is_two_sided: bool = False  # the rates of the second of two outcomes follow from those of the first
 
     @classmethod
-    def of_shares(cls, rows: GroupedRows) -> GroupedTable:
+    def of_shares(cls, rows: GroupedRows) -> "GroupedTable":
         """Add up the weights of each group."""
         sums = WeightSums.of(np.zeros_like(rows.group), rows.group, rows.weights, (1, len(rows.labels)))
         shares = sums.weight / np.maximum(sums.weight.sum(), _TINY)
@@ -141,7 +139,7 @@ class GroupedTable:
         return cls(rows, [None], rates, sums.against_others(axis=-1), are_shares=True)
 
     @classmethod
-    def of_outcomes(cls, rows: GroupedRows, favourable: object) -> GroupedTable:
+    def of_outcomes(cls, rows: GroupedRows, favourable: object) -> "GroupedTable":
         """Add up the weights of each outcome in each group."""
         codes, outcomes = rows.levels
         sums = WeightSums.of(codes, rows.group, rows.weights, (len(outcomes), len(rows.labels)))
@@ -153,13 +151,13 @@ class GroupedTable:
         return cls(rows, names, rates[chosen], effective[chosen, :], is_two_sided=len(outcomes) == 2)
 
     @classmethod
-    def of_positives(cls, rows: GroupedRows, positive: Mask, outcome: object) -> GroupedTable:
+    def of_positives(cls, rows: GroupedRows, positive: Mask, outcome: object) -> "GroupedTable":
         """Add up the weights of the rows that have an outcome, and of those that have not, in each group."""
         sums = WeightSums.of(1 - positive, rows.group, rows.weights, (2, len(rows.labels)))
         return cls(rows, [outcome], outcome_rates(sums.weight, (1,))[:1], sums.against_others()[[0], :])
 
     @classmethod
-    def of_means(cls, rows: GroupedRows, chance: Reals, outcome: object) -> GroupedTable:
+    def of_means(cls, rows: GroupedRows, chance: Reals, outcome: object) -> "GroupedTable":
         """Average the probabilities of an outcome in each group: they vary less than labels, so are worth more rows.
 
         The variance of the mean is linearised (Taylor), and widened like Student's t because it is estimated.

@@ -1,7 +1,5 @@
 """What every metric compares: rows with weights, their groups and strata, and the levels of their outcome."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -67,12 +65,12 @@ class GroupedRows(MeasuredRows):
     stratum: StratumLevels = ()
     rows: Any = ...  # which of all rows they are
 
-    def only(self, rows: Any) -> GroupedRows:
+    def only(self, rows: Any) -> "GroupedRows":
         """Some of the rows, in the same groups."""
         levels = self.levels[0][rows], self.levels[1]
         return replace(self, group=self.group[rows], weights=self.weights[rows], levels=levels, rows=rows)
 
-    def parts(self) -> Iterator[GroupedRows]:
+    def parts(self) -> "Iterator[GroupedRows]":
         """The rows of each stratum; groups that no row of it has are no groups there."""
         for levels, rows in self.strata:
             part = replace(self.only(rows), stratum=levels)

@@ -1,7 +1,5 @@
 """A scorer for model selection: how good a model is, less what it falls short of a wanted fairness."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -105,7 +103,7 @@ class FairScorer:
         score = float(get_scorer(self.base)(estimator, X, y, **weighted))
         return score - self.penalty * max(0.0, self.rate - fairness)
 
-    def set_score_request(self, *, sample_weight: Any = None, sensitive_features: Any = True) -> FairScorer:
+    def set_score_request(self, *, sample_weight: Any = None, sensitive_features: Any = True) -> "FairScorer":
         """Say what metadata routing should pass on: ``sample_weight=True``, or the name under which it comes."""
         return replace(self, requests=(sample_weight, sensitive_features))
 

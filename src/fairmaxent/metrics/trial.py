@@ -6,8 +6,6 @@ fold holds: the table's people are a sample (each counts Poisson(1) times in a r
 on (Poisson(share) times), and what folds differ by beyond that is the model's, which is added as normal noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -92,7 +90,7 @@ class Trial:
         drawn = (times[rng.integers(0, len(times), shape, dtype=np.uint16)] for shape in shapes)
         return np.concatenate([self._total(self._mean_features, part) for part in drawn])
 
-    def advantage(self, other: Trial, quantity: str, name: str, *, replicates: int = REPLICATES) -> Reals:
+    def advantage(self, other: "Trial", quantity: str, name: str, *, replicates: int = REPLICATES) -> Reals:
         """How much larger a score of another trial of the same people is, in replicates of people and models."""
         rng = np.random.default_rng([_STREAM, 2])
         result = np.zeros(replicates)

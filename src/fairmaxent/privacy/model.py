@@ -8,8 +8,6 @@ A fit measures, relabels, estimates and reports by looking at rows. Once these a
 of being anybody's, all of that is arithmetic on what was paid for, and reveals nothing more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

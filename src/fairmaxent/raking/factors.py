@@ -4,8 +4,6 @@ Linear programs tell whether weights that meet the margins exist, and which cell
 Newton's method fails, because they take far longer.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ The dual is h(λ) = Σ d_c Φ(u_c) − ⟨λ, t⟩, where u_c is the sum of the 
 Särndal, "Calibration estimators in survey sampling", 1992).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -223,7 +221,7 @@ class RakingDual:
         with np.errstate(divide="ignore"):
             return Rows(self.blocks, self.codes, np.log(self.masses))
 
-    def at(self, multipliers: Reals) -> RakingPoint:
+    def at(self, multipliers: Reals) -> "RakingPoint":
         """Evaluate value and gradient."""
         scores = self.rows.scores(multipliers)
         factors = self.bounds.factors(scores)
@@ -305,7 +303,7 @@ class RakingProblem:
         """The dual over the cells that may get weight."""
         return RakingDual(self.blocks, self.codes[self.used], self.masses[self.used], self.wanted, self.bounds)
 
-    def restricted(self, margins: Sequence[int]) -> RakingProblem:
+    def restricted(self, margins: Sequence[int]) -> "RakingProblem":
         """Ask for some of the margins only; cells that these do not tell apart are merged."""
         chosen = [self.margins[number] for number in margins]
         _, first, cell = np.unique(

@@ -18,8 +18,6 @@ are those of its labels, in each group, and leave it no freedom. If its decision
 only the mean of all groups together (`soft_labels.shift`), and the better of the two is taken.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

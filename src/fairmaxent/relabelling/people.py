@@ -14,8 +14,6 @@ prior with mean m (what the model predicts) and strength κ, and the profile's c
 given the outcomes of the others in the profile (empirical Bayes by leave-one-out likelihood).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -43,7 +41,7 @@ class Profiles:
     outcomes: NDArray[np.intp]  # (distinct rows,): its outcome
 
     @classmethod
-    def of(cls, table: Table, blocks: Blocks, counts: Reals) -> Profiles:
+    def of(cls, table: Table, blocks: Blocks, counts: Reals) -> "Profiles":
         """Take the outcome out of the rows of a table; ``counts`` is how much each row counts."""
         outcomes, groups = root_shape(blocks)
         codes = table.codes.copy(order="F")
@@ -100,7 +98,7 @@ class Inputs:
     numbers: Mapping[int, Reals]  # raw numbers of ordered columns, by attribute; NaN if missing
 
     @classmethod
-    def of(cls, roles: Roles, codes: Codes, positions: Positions | None) -> Inputs:
+    def of(cls, roles: Roles, codes: Codes, positions: Positions | None) -> "Inputs":
         """Look the numbers up: by their positions among the raw values, or else by level."""
         levels = roles.blocks.unpool(codes)
         numbers = {}
@@ -116,7 +114,7 @@ class Inputs:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def take(self, records: NDArray[np.intp] | slice) -> Inputs:
+    def take(self, records: NDArray[np.intp] | slice) -> "Inputs":
         """Some of the records, in this order; they may repeat."""
         numbers = {index: column[records] for index, column in self.numbers.items()}
         return Inputs(self.roles, self.codes[records], numbers)
@@ -184,7 +182,7 @@ class People:
     @classmethod
     def of(
         cls, roles: Roles, table: Table, counts: Reals, *, positions: Positions | None, design: Reals | None
-    ) -> People:
+    ) -> "People":
         """Take the people of a table apart; ``counts`` is how much each of its distinct rows counts.
 
         ``positions`` and ``design`` (weights) are those of the input rows, if they were kept.
@@ -222,7 +220,7 @@ class People:
         """The group z of each record, as one code for all protected attributes."""
         return self.profiles.groups[self.profile]
 
-    def only(self, members: Counts) -> People:
+    def only(self, members: Counts) -> "People":
         """So many people of each record; profiles keep their numbers, and count those people only."""
         kept = np.flatnonzero(members > 0)
         part = members / np.maximum(self.size, 1)
@@ -253,7 +251,7 @@ class People:
         rounds, rest = np.divmod(self.size, folds)
         return np.asarray(rounds[:, None] + ((np.arange(folds) - first[:, None]) % folds < rest[:, None]))
 
-    def lesson(self, members: Counts, labels: Reals | None = None, *, most: int = LARGEST_LESSON) -> Lesson:
+    def lesson(self, members: Counts, labels: Reals | None = None, *, most: int = LARGEST_LESSON) -> "Lesson":
         """What a model learns from: ``members`` people of each record, one by one, but at most ``most`` of them.
 
         ``labels`` are soft labels of the profiles (profiles × outcomes); None: everybody has their outcome.

@@ -1,7 +1,5 @@
 """Bases of full support: uniform, product and tree; a new one is a class of its own and an entry in `BASES`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -28,7 +26,7 @@ class Product(Tabular):
     log_levels: Reals  # log u_b of each level, each block normalised
 
     @classmethod
-    def of(cls, blocks: Blocks, levels: Reals) -> Product:
+    def of(cls, blocks: Blocks, levels: Reals) -> "Product":
         """Build from non-negative weights of the levels, normalised block by block."""
         with np.errstate(divide="ignore"):
             parts = [np.log(part / part.sum()) for part in blocks.split(levels)]
@@ -39,11 +37,11 @@ class Product(Tabular):
         return {"log_levels": self.log_levels}
 
     @classmethod
-    def unpack(cls, blocks: Blocks, arrays: Arrays) -> Product:
+    def unpack(cls, blocks: Blocks, arrays: Arrays) -> "Product":
         """Restore what `pack` gave, after checking it."""
         return cls(blocks, logarithms(arrays["log_levels"], blocks.width))
 
-    def tilt(self, potentials: Reals) -> TiltedProduct:
+    def tilt(self, potentials: Reals) -> "TiltedProduct":
         """Tilt by one potential per level."""
         tilted = [softmax(part) for part in self.blocks.split(self.log_levels + potentials)]
         return TiltedProduct(self.blocks, sum(total for total, _ in tilted), [part for _, part in tilted])

@@ -1,7 +1,5 @@
 """A mixture of priors: q = C·base + (1 − C)·rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,7 +34,7 @@ class Mixture:
         """The blocks it is defined on."""
         return self.parts[0].blocks
 
-    def tilt(self, potentials: Reals) -> TiltedMixture:
+    def tilt(self, potentials: Reals) -> "TiltedMixture":
         """Tilt by one potential per level."""
         tilted = tuple(part.tilt(potentials) for part in self.parts)
         log_partition, shares = softmax(self.log_shares + [part.log_partition for part in tilted])
@@ -47,7 +45,7 @@ class Mixture:
         logs = [part.log_probability(codes) + share for part, share in zip(self.parts, self.log_shares, strict=True)]
         return log_sum_exp(np.stack(logs), axis=0)
 
-    def thinned(self, rows: int) -> Mixture:
+    def thinned(self, rows: int) -> "Mixture":
         """Thin every part."""
         parts = tuple(part.thinned(rows) for part in self.parts)
         return self if parts == self.parts else Mixture(parts, self.log_shares)

@@ -5,8 +5,6 @@ one *potential* per level, evidence is a potential of −∞ on the levels it ex
 multipliers or evidence: only potentials.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
@@ -59,7 +57,7 @@ class Prior(Protocol):
     def log_probability(self, codes: Codes) -> Reals:
         """log q(α) for rows of block codes."""
 
-    def thinned(self, rows: int) -> Prior:
+    def thinned(self, rows: int) -> "Prior":
         """Return a prior of similar curvature with at most this many rows; itself if it has no more."""
 
     @property

@@ -1,7 +1,5 @@
 """The rows themselves as a prior: weights w on the distinct rows, neighbouring blocks packed into one number."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +26,7 @@ class Pack:
     codes: Codes  # the cell of each row
 
     @classmethod
-    def of(cls, blocks: Blocks, codes: Codes, first: int, last: int) -> Pack:
+    def of(cls, blocks: Blocks, codes: Codes, first: int, last: int) -> "Pack":
         """Pack some blocks."""
         shape = blocks.levels[first:last]
         levels = slice(blocks.slices[first].start, blocks.slices[last - 1].stop)
@@ -117,7 +115,7 @@ class Rows:
     full_support = False  # rows rarely are all there could be, and no bound relies on it
 
     @classmethod
-    def weighted(cls, blocks: Blocks, codes: Codes, weights: Reals) -> Rows:
+    def weighted(cls, blocks: Blocks, codes: Codes, weights: Reals) -> "Rows":
         """Keep the rows of positive weight and normalise."""
         kept = weights > 0
         if not kept.all():
@@ -125,15 +123,15 @@ class Rows:
         return cls(blocks, np.asfortranarray(codes), np.log(weights / weights.sum()))
 
     @classmethod
-    def of(cls, blocks: Blocks, table: Table) -> Rows:
+    def of(cls, blocks: Blocks, table: Table) -> "Rows":
         """Take the counts of distinct rows as their weights."""
         return cls.weighted(blocks, table.codes, table.counts)
 
-    def only(self, used: NDArray[np.bool_]) -> Rows:
+    def only(self, used: NDArray[np.bool_]) -> "Rows":
         """Keep some of the rows."""
         return Rows.weighted(self.blocks, self.codes[used], np.exp(self.log_weights[used]))
 
-    def tilt(self, potentials: Reals) -> TiltedRows:
+    def tilt(self, potentials: Reals) -> "TiltedRows":
         """Tilt by one potential per level."""
         log_partition, weights = softmax(self.log_weights + self.scores(potentials))
         return TiltedRows(self, log_partition, weights)
@@ -143,7 +141,7 @@ class Rows:
         position = match_rows(self.codes, codes, self.blocks.levels)
         return np.append(self.log_weights, -np.inf)[position]  # -1: absent
 
-    def thinned(self, rows: int) -> Rows:
+    def thinned(self, rows: int) -> "Rows":
         """Take rows at equal steps of the running weight; as rows are sorted, neighbours represent each other."""
         if len(self.codes) <= rows:
             return self

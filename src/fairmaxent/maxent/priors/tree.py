@@ -13,8 +13,6 @@ T_m / E_m and normalised. So a cell without rows has what its outcome, its group
 large one has what was seen in it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +45,7 @@ class Tree(Tabular):
     log_tables: tuple[Reals, ...]  # of blocks 1, 2, …: (root levels, parent levels or 1, levels)
 
     @classmethod
-    def of(cls, blocks: Blocks, parents: Sequence[int], root: Reals, tables: Sequence[Reals]) -> Tree:
+    def of(cls, blocks: Blocks, parents: Sequence[int], root: Reals, tables: Sequence[Reals]) -> "Tree":
         """Build from non-negative tables; zeros are honoured and the result is normalised."""
         with np.errstate(divide="ignore"):
             log_root, logs = np.log(root), tuple(np.log(table) for table in tables)
@@ -61,7 +59,7 @@ class Tree(Tabular):
         return {"parents": np.array(self.parents, dtype=np.int64), "root": self.log_root, **tables}
 
     @classmethod
-    def unpack(cls, blocks: Blocks, arrays: Arrays) -> Tree:
+    def unpack(cls, blocks: Blocks, arrays: Arrays) -> "Tree":
         """Restore what `pack` gave, after checking it."""
         root, *sizes = blocks.levels
         parents = sound(arrays["parents"], "i", (len(sizes),), low=0, high=len(sizes)).tolist()
@@ -74,7 +72,7 @@ class Tree(Tabular):
             raise ValueError("the tree has a cycle")
         return tree
 
-    def tilt(self, potentials: Reals) -> TiltedTree:
+    def tilt(self, potentials: Reals) -> "TiltedTree":
         """Tilt by one potential per level: sum-product towards the root, in log space, for all its levels at once."""
         parts = self.blocks.split(potentials)
         beliefs = [part[None, :] for part in parts[1:]]
