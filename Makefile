@@ -57,6 +57,7 @@ lint: $(VENV)/contributors
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/size.py
 
 test: lint
 	$(BIN)/pytest -n 2 -m "not slow and not process"

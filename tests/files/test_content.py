@@ -152,13 +152,14 @@ def test_stray_quotes_do_not_join_rows(put):
     with pytest.raises(StorageError, match="line 3: a quote opens a cell"):
         read_table(put('part,size,unit\npipe,5,cm\n"wide,6,cm\npipe,7,cm\n",8,cm\n'))
     assert read_table(put('part,size\npipe,5"\npipe,6"\n')).frame.rows() == [("pipe", '5"'), ("pipe", '6"')]
-    with pytest.raises(StorageError, match="line 2: a quote opens a cell"):
-        read_table(put('name,address\nBob,"1 Main St\nBoston, MA"\n'))
+    address = read_table(put('name,address\nBob,"1 Main St\nBoston, MA"\n'))
+    assert address.frame.rows() == [("Bob", "1 Main St\nBoston, MA")]
+    assert "line 2: a quote opens a cell" in address.notes[0]
     assert read_table(put('note\n"two\nlines"\n')).notes == ()
 
 
 @pytest.mark.parametrize("width", [2, 3, 4])
-def test_rows_with_inch_marks_are_counted_by_line_or_refused(width, put):
+def test_rows_with_inch_marks_are_counted_by_line_or_refused_or_noted(width, put):
     pieces = ["a", '5"', '5" pipe', 'pipe 6"', "x y", '"wide', "7", '"', "b", "c", "a", "b"]
     for seed in range(times(150)):
         rng = random.Random(seed)
@@ -168,4 +169,4 @@ def test_rows_with_inch_marks_are_counted_by_line_or_refused(width, put):
             table = read_table(path, Reading(delimiter=","))
         except StorageError:
             continue
-        assert len(table.frame) == len(rows)
+        assert len(table.frame) == len(rows) or "a quote opens a cell" in table.notes[0]

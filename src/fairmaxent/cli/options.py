@@ -209,7 +209,9 @@ def given_options(ctx: click.Context, names: Collection[str]) -> Iterator[str | 
 def outputs(data: str, form: TableForm) -> list[str]:
     """The options that write a fair table of the same form, which the reader saw in the file, and a report."""
     suffix = ".pq" if is_pattern(data) else f".{form.format}"  # not the usual suffix, which a pattern may end in
-    alike = ["--like-input"] if form.is_office else []
+    # An office would miss its form in a result that is written as programs do.
+    plain = form.separator in ",\t" and form.decimal == "." and form.encoding == "utf-8" and form.format != "xlsx"
+    alike = [] if plain else ["--like-input"]
     return ["-o", name_for(data, f"fair{suffix}"), *alike, "--report", name_for(data, "report.html")]
 
 

@@ -29,33 +29,6 @@ _SOMETIMES = 0.1  # and so many if the name of the column says what it is
 _SEEN = 1000  # values that are looked at
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|(?:(?![a-zA-Z_])[^\W\d])+|\d+")
-_DATE = re.compile(r"(\d{4}|\d{1,2})[-/. ]\d{1,2}[-/. ](\d{4}|\d{1,2})([ T]\d{1,2}[:.h].*)?|\d{1,2}:\d{2}(:\d{2})?")
-_EMAIL = re.compile(r"[^\s@]@[^\s@]+\.\w")  # also inside a text, such as Ann <ann@example.org>
-_CONTACT = re.compile(
-    r"\+\d[\d ()./-]{6,18}\d"  # a phone number with its country
-    r"|\(?\d{2,5}[) ./-]{1,2}\d{2,4}([ ./-]\d{2,5}){1,3}"  # one without, or a national number in groups
-    r"|\d{1,2}([ .-]\d{2,3}){4,6}"  # one in groups of two or three digits
-    r"|(?=(?:\D*\d){9})\(?0\d{1,4}\)?[ /-]{1,3}\d{4,9}"  # one in two groups
-    r"|\{?[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}\}?"  # a UUID
-    r"|(?=.*\d)([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})"  # a hash
-    r"|[A-Z]{2}\d{2}( ?[A-Z0-9]{4}){3,7}( ?[A-Z0-9]{1,3})?"  # an IBAN
-    r"|[A-Z]{2} ?\d{2} ?\d{2} ?\d{2} ?[A-D]|\d{8}-?[A-Z]"  # national numbers of the United Kingdom and Spain
-    r"|[A-Z]{6}\d{2}[A-Z]\d{2}[A-Z]\d{3}[A-Z]|\d{6}(\d{2})?[-+]\d{4}"  # of Italy and Sweden
-    r"|(\d{1,3}\.){3}\d{1,3}|([0-9a-f]{2}[:-]){5}[0-9a-f]{2}|([0-9a-f]{1,4}:){7}[0-9a-f]{1,4}"  # of machines
-    r"|[-+]?\d{1,3}\.\d{3,}°?[ ,;/]+[-+]?\d{1,3}\.\d{3,}°?",  # a latitude and a longitude
-    re.IGNORECASE,
-)
-_PERSON = re.compile(
-    r"([^\W\d_]['’.-]?[\w'’.-]*,? ){1,3}[^\W\d_][\w'’.-]*|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,5}"
-)
-_LONG_NUMBER = re.compile(
-    r"(?=(?:\D*\d){7})[A-Z]{0,3}[\d ()+./-]{7,30}[A-Z]{0,3}|[A-Z]{2} ?\d{6} ?[A-Z]", re.IGNORECASE
-)
-_KEY = re.compile(
-    r"(?=(?:\D*\d){5})[A-Z0-9][A-Z0-9 ./_-]{4,39}|https?://\S+|www\.\S+|@\w+"
-    r"|(?=.*[._\d])[A-Z]{2,}([._-][A-Z]{2,})*[._-]?\d{0,6}[A-Z]?",  # a user name
-    re.IGNORECASE,
-)
 
 
 @cache
@@ -64,6 +37,12 @@ def vocabulary() -> dict[str, Any]:
     import tomllib  # read when the first word is looked up
 
     return tomllib.loads(resources.files("fairmaxent.data").joinpath("vocabulary.toml").read_text("utf-8"))
+
+
+@cache
+def _pattern(kind: str) -> re.Pattern[str]:
+    """How texts of a kind are written: any of the patterns of the vocabulary."""
+    return re.compile("|".join(vocabulary()["patterns"][kind]), re.IGNORECASE)
 
 
 @cache
@@ -113,7 +92,7 @@ def looks_like_identifier(attribute: Attribute, rows: int, *, distinct: int | No
     step = max(1, values // _SEEN)
     looked_at = attribute.values if step == 1 else frames.take(attribute.values, np.arange(0, values, step))
     seen = [str(value) for value in looked_at.to_list()[:values]]  # missing comes last
-    long = (_LONG_NUMBER.fullmatch(text.strip()) and not _DATE.fullmatch(text) for text in seen)
+    long = (_pattern("long_number").fullmatch(text.strip()) and not _pattern("date").fullmatch(text) for text in seen)
     if numbered and 2 * sum(map(bool, long)) > len(seen):  # most, maybe in groups or with a few letters
         return True
     of_people = personal or (words and words <= words_for("names"))
@@ -126,19 +105,21 @@ def looks_like_identifier(attribute: Attribute, rows: int, *, distinct: int | No
 def _is_person(text: str) -> bool:
     """Whether a text could be the name of a person: a few words, of which the first and last have capital letters."""
     words = text.split()
-    return _PERSON.fullmatch(text) is not None and not any(word[0].islower() for word in (words[0], words[-1]))
+    if _pattern("person").fullmatch(text) is None:
+        return False
+    return not (words[0][0].islower() or words[-1][0].islower())
 
 
 def _name_people(texts: Sequence[str], *, often: bool, mostly: bool) -> bool:
     """Whether most texts are contacts; if there are many, also names, keys and notes, and if most, anything undated."""
-    undated = [text for text in texts if not _DATE.fullmatch(text)]
-    contacts = (_CONTACT.fullmatch(text.strip()) or _EMAIL.search(text) for text in undated)
+    undated = [text for text in texts if not _pattern("date").fullmatch(text)]
+    contacts = (_pattern("contact").fullmatch(text.strip()) or _pattern("email").search(text) for text in undated)
     if 2 * sum(contact is not None for contact in contacts) > len(texts):
         return True
     if not often or (mostly and 2 * len(undated) > len(texts)):
         return often
     persons = sum(map(_is_person, undated))
-    keys = sum(_KEY.fullmatch(text) is not None for text in undated)
+    keys = sum(_pattern("key").fullmatch(text) is not None for text in undated)
     are_notes = np.median([len(text) for text in texts]) >= 30 and np.median([len(text.split()) for text in texts]) >= 5
     return bool(are_notes) or 1.4 * max(persons, keys) > len(texts)
 

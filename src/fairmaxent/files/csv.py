@@ -176,7 +176,7 @@ def _read_cells(
     if cells is None:
         need_room(_BYTE_MEMORY * len(text) + _SLOW_CELL_MEMORY * text.count(separator), path)
         cells = _slow(text, names, separator, skipped, path, above)
-    _refuse_joined_lines(text, separator, len(names), len(cells) + skipped, path, above)
+    remarks += _joined_lines(text, separator, len(names), len(cells) + skipped, path, above)
     return cells
 
 
@@ -255,21 +255,22 @@ def _slow(text: str, names: Sequence[str], separator: str, skipped: int, path: s
     return polars.DataFrame(records, schema=dict.fromkeys(names, polars.String), orient="row")
 
 
-def _refuse_joined_lines(text: str, separator: str, width: int, records: int, path: str, above: int) -> None:
-    """Refuse rows that may be several: those that stray quotes make one.
+def _joined_lines(text: str, separator: str, width: int, records: int, path: str, above: int) -> list[Remark]:
+    """Refuse, or note in a table of two columns, rows that may be several: those that stray quotes make one.
 
-    A cell in quotes may have several lines. But if each line of the file has all cells by itself, the quotes probably
-    stand for inches.
+    If each line has all cells, the quotes probably stand for inches. Two columns can be a name and an address.
     """
     if width == 1 or text.count("\n") < records:
-        return
+        return []
     lines = [(number, line) for number, line in enumerate(text.split("\n"), above + 1) if line.strip()]
-    if len(lines) > records and all(line.count(separator) == width - 1 for _, line in lines):
-        first = next(number for number, line in lines if line.count('"') % 2)
-        raise StorageError(
-            f"{path}, line {first}: a quote opens a cell that goes on in the next line, although every line has "
-            f"{width} cells; if the quote is part of a cell, double it, and put quotes around the cell"
-        )
+    if len(lines) <= records or not all(line.count(separator) == width - 1 for _, line in lines):
+        return []
+    first = next(number for number, line in lines if line.count('"') % 2)
+    what = f"{path}, line {first}: a quote opens a cell that goes on in the next line, although every line has {width} "
+    what += "cells; if the quote is part of a cell, double it, and put quotes around the cell"
+    if width > 2:
+        raise StorageError(what)
+    return [what]
 
 
 def _without_empty_end(frame: Any, path: str) -> tuple[Any, tuple[str, ...]]:

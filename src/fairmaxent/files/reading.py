@@ -123,12 +123,6 @@ class TableForm:
     decimal: str = "."
     encoding: str = "utf-8"  # utf-8-sig and utf-16 begin with a mark (BOM)
 
-    @property
-    def is_office(self) -> bool:
-        """Whether an office would miss it in a result written as programs do; no program writes a workbook unasked."""
-        plain = self.separator in ",\t" and self.decimal == "." and self.encoding == "utf-8"
-        return self.format == "xlsx" or not plain
-
 
 @dataclass(frozen=True, eq=False)
 class TableFile:

@@ -90,8 +90,11 @@ def unpack(value: Any, hint: Any, arrays: Mapping[str, NDArray[Any]] | None = No
                 problems.append(problem)
         raise problems[0]
     within = f"{path}." if path else ""
-    if is_dataclass(hint):
-        return _unpack_record(value, hint, arrays, within)
+    if is_dataclass(hint) and isinstance(hint, type):
+        hints = _hints(hint)
+        if not isinstance(value, dict) or value.keys() != hints.keys():
+            raise ValueError(f"the fields of {hint.__name__} are not those that it should have")
+        return hint(**{name: unpack(value[name], kind, arrays, within + name) for name, kind in hints.items()})
     if hint in (Any, object):  # a value of a user, such as a level or several
         if not isinstance(value, dict | list):
             return value
@@ -119,13 +122,6 @@ def unpack(value: Any, hint: Any, arrays: Mapping[str, NDArray[Any]] | None = No
     if not fits:
         raise ValueError(f"expected {wanted}, found {type(value).__name__}")
     return value
-
-
-def _unpack_record(value: Any, kind: Any, arrays: Mapping[str, NDArray[Any]], within: str) -> Any:
-    hints = _hints(kind)
-    if not isinstance(value, dict) or value.keys() != hints.keys():
-        raise ValueError(f"the fields of {kind.__name__} are not those that it should have")
-    return kind(**{name: unpack(value[name], hint, arrays, within + name) for name, hint in hints.items()})
 
 
 def _unpack_container(
