@@ -1,7 +1,10 @@
 """Golden cases: tables in memory and out of it, every way to use a fit, relabelling, and saved models."""
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
+import pytest
 
 import fairmaxent
 from fairmaxent import Estimate, Relabel, debias
@@ -28,6 +31,15 @@ def quota_pyarrow():
     return outputs(fit, table, 300) | weighed | {"weights": array(fit.weights())}
 
 
+def iid_rows():
+    fit = debias(people_in_pandas(), "income", "sex")
+    return {
+        "seed": csv(fit.sample(300, iid=True, random_state=1)),
+        "generator": csv(fit.sample(300, iid=True, random_state=np.random.default_rng(2))),
+        "few": csv(fit.sample(3, random_state=4)),
+    }
+
+
 def given_columns():
     fit = debias(people_in_pandas(), "income", ["sex", "race"], random_state=0)
     evidence = {
@@ -38,6 +50,14 @@ def given_columns():
     }
     rows = {name: csv(fit.sample(100, given=given, random_state=7)) for name, given in evidence.items()}
     return rows | {"iid": csv(fit.sample(100, given=evidence["several"], random_state=7, iid=True))}
+
+
+def written_parts():
+    fit = debias(people(), "income", "sex", weight="weight", random_state=2)
+    with temporary_folder():
+        fit.write_sample(250, "parts", size=100)
+        parts = [pl.read_parquet(path) for path in sorted(Path("parts").iterdir())]
+    return {"files": [len(part) for part in parts]} | {f"part {i}": csv(part) for i, part in enumerate(parts)}
 
 
 def rows_to_add():
@@ -93,6 +113,12 @@ def _lazy_outputs(lazy, collect, **options):
 
 def lazy_polars_design_weights():
     return _lazy_outputs(_numbered_people().lazy(), lambda lazy: lazy.collect(), weight="weight")
+
+
+def lazy_duckdb():
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.from_arrow(_numbered_people().drop("weight").to_arrow())
+    return _lazy_outputs(relation, lambda lazy: lazy.pl())
 
 
 def _relabelled(table, protected, *, relabel, **options):

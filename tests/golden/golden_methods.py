@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import fairmaxent
-from fairmaxent import baselines, debias, paper
+from fairmaxent import Domain, baselines, debias, paper
 from golden_results import (
     array,
     csv,
     discrete,
+    every_kind_of_column,
     outputs,
     people,
     people_in_pandas,
@@ -26,6 +27,14 @@ def paper_fits():
         fit = paper.fit(table, outcome="y", protected="z0", prior=prior, theta=theta, favourable="o1")
         divergence = {"divergence": paper.divergence_from_raw(fit)}
         results |= prefixed(f"{prior} {theta}", outputs(fit, table, 80, random_state=1) | divergence)
+    return results
+
+
+def paper_options():
+    table, results = discrete(rows=500), {}
+    for solver in ("newton-cg", "box-newton"):
+        fit = paper.fit(table, outcome="y", protected="z0", C=0.3, tau=0.8, solver=solver)
+        results |= prefixed(solver, outputs(fit, table, 50, random_state=2))
     return results
 
 
@@ -65,6 +74,18 @@ def _scores(table):
     noise = np.random.default_rng(9).normal(0, 0.15, len(table))
     scores = 0.3 + 0.25 * (table["income"] == ">50K") + 0.1 * (table["sex"] == "Male") + noise
     return np.clip(scores.to_numpy(), 0.01, 0.99)
+
+
+def metric_representation_rate():
+    table = people().to_pandas()
+    fit = debias(table.drop(columns="weight"), "income", ["sex", "race"], representation_rate=0.9)
+    rates = {
+        "weight": fairmaxent.metrics.representation_rate(table, "sex", weight="weight"),
+        "bins": fairmaxent.metrics.representation_rate(table, "age", domain=Domain.infer(table, bins=4)),
+        "fit": fairmaxent.metrics.representation_rate(fit, ["sex", "race"]),
+        "missing": fairmaxent.metrics.representation_rate(every_kind_of_column(), "sex"),
+    }
+    return {name: rate_numbers(rate) for name, rate in rates.items()}
 
 
 def metric_statistical_rate():

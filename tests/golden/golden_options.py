@@ -22,6 +22,12 @@ def many_groups_and_outcomes():
     return outputs(fit, table) | {"weights": array(fit.weights())}
 
 
+def two_favourable_levels():
+    table = discrete((2,), outcomes=4, rows=600, seed=1)
+    fit = debias(table, "y", "z0", favourable=["o1", "o3"], statistical_rate=0.95, random_state=0)
+    return outputs(fit, table, 100)
+
+
 def target_joint_groups():
     target = {"race": {"Black": 0.3, "Other": 0.2, "White": 0.5}, "income": None}
     return _fitted(protected=["sex", "race"], groups="joint", target=target)
@@ -31,6 +37,18 @@ def bases():
     results = {}
     for base in ("product", "uniform"):
         results |= prefixed(base, _fitted(100, base=base, base_share=0.5))
+    return results
+
+
+def details():
+    results = {}
+    for detail in ("rows", "bins"):
+        fit = debias(people_in_pandas(), "income", "sex", detail=detail, random_state=3)
+        results |= {
+            detail: csv(fit.sample(150)),
+            f"{detail}, given": csv(fit.sample(50, given={"age": 40})),
+            f"{detail}, iid": csv(fit.sample(50, iid=True)),
+        }
     return results
 
 
@@ -47,6 +65,14 @@ def domain_options():
         "codes": array(domain.encode(table)),
         "weights": array(fit.weights()),
     }
+
+
+def moment_features():
+    table = people_in_pandas()
+    domain = Domain.infer(table, features={"age": "moment", "hours": "moment"})
+    fit = debias(table, "income", "sex", domain=domain, target={"age": None, "hours": None}, random_state=0)
+    means = {name: fit.distribution.expectation(name) for name in ("age", "hours")}
+    return outputs(fit, table) | {"means": means, "weights": array(fit.weights())}
 
 
 def missing_values():
