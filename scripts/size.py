@@ -1,4 +1,4 @@
-"""How large the house is, and whether it keeps its rules: `python scripts/size.py`; in `make lint` once all are kept.
+"""How large the house is, and whether it keeps its rules: `python scripts/size.py`, a part of `make lint`.
 
 A rule that is broken is printed with every place that breaks it, and ends the run with status 1.
 """
