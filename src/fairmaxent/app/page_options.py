@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from fairmaxent.cli.config import option_values
 from fairmaxent.cli.debias import debias_command as debias
 from fairmaxent.cli.group import group
-from fairmaxent.cli.options import RecordOption, options_from
+from fairmaxent.cli.options import RecordOption, goes_with, options_from
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.rake import RakeOptions
 from fairmaxent.cli.rake import rake_command as rake
@@ -153,15 +153,12 @@ def _default(option: click.Parameter) -> str | int | float | None:
 def meaningful(command: click.Command, values: Mapping[str, Any]) -> dict[str, Any]:
     """What the page sent, without options that mean nothing beside the others: their controls keep what was chosen."""
     options = _controls(command)
-
-    def means_something(name: str) -> bool:
-        for other, allowed in options[name].info.only_if.items() if name in options else ():
-            value = None if values.get(other) in (False, NOTHING) else values.get(other)
-            if value not in allowed and (value is None or "given" not in allowed):
-                return False
-        return True
-
-    return {name: value for name, value in values.items() if means_something(name)}
+    return {
+        name: value
+        for name, value in values.items()
+        if name not in options
+        or all(goes_with(options[name].info, other, values.get(other)) for other in options[name].info.only_if)
+    }
 
 
 # ---------------------------------------------------------------- what the page draws

@@ -102,6 +102,12 @@ def taking(
     return decorate
 
 
+def goes_with(info: OptionInfo, other: str, value: object) -> bool:
+    """Whether an option means something beside another one that has this value."""
+    allowed, is_given = info.only_if[other], value is not None and value is not False and value != values.NOTHING
+    return "given" in allowed or value in allowed if is_given else None in allowed
+
+
 def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
     """Refuse an option that means nothing beside the others, as its record says."""
     context = click.get_current_context()
@@ -110,8 +116,7 @@ def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
         value, flag = context.params[source.param], source.flags[0]
         for other, allowed in source.info.only_if.items() if value != source.default else ():
             beside = context.params.get(other)
-            beside = None if beside is False or beside == values.NOTHING else beside
-            if other not in flags or beside in allowed or (beside is not None and "given" in allowed):
+            if other not in flags or goes_with(source.info, other, beside):
                 continue
             reason = f": {source.info.reasons[other]}" if other in source.info.reasons else ""
             choices = [choice for choice in allowed if choice is not None]
