@@ -1,5 +1,6 @@
 """The command in a process of its own, for tests of what happens to it from outside."""
 
+import signal
 import subprocess
 import sys
 
@@ -21,6 +22,12 @@ main()
 
 
 def start(*args, folder, **options):
-    """Start the command in a folder, with its streams piped unless options say otherwise."""
-    piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([*COMMAND, *args], cwd=folder, **(piped | options))
+    """Start the command in a folder, its streams piped and no signal ignored unless options say otherwise."""
+    usual = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | {"preexec_fn": heed_signals}
+    return subprocess.Popen([*COMMAND, *args], cwd=folder, **(usual | options))
+
+
+def heed_signals():
+    """Tests may run under nohup, or in the background of a script, where signals are ignored, also by children."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)

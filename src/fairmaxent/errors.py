@@ -206,6 +206,16 @@ def check_flag(name: str, value: object) -> None:
         raise InputError(Option(name), f" is {shown(value)}; it must be True or False")
 
 
+# How libraries say that there is no memory, beside MemoryError.
+_NO_MEMORY = ("failed to map segment", "memory allocation", "Cannot allocate", "start new thread", "out of memory")
+
+
+def is_out_of_memory(problem: BaseException | None) -> bool:
+    """Whether a failure, or one behind it, is for want of memory."""
+    said = isinstance(problem, MemoryError) or any(words in str(problem) for words in _NO_MEMORY)
+    return said or (problem is not None and is_out_of_memory(problem.__cause__ or problem.__context__))
+
+
 def first_line(problem: BaseException) -> str:
     """Return what an engine says, in one line."""
     return (str(problem).splitlines() or [type(problem).__name__])[0]

@@ -5,6 +5,19 @@ from collections.abc import Callable
 Progress = Callable[[str, float], None]
 """Called with a stage and how much of it is done, from 0 to 1; if it raises, the work stops."""
 
+# What is going on at each stage, for people; a stage that is not here says it itself.
+STEPS = {
+    "read": "reading the rows",
+    "count": "counting the rows",
+    "measure": "adding noise to the counts",
+    "label": "learning labels",
+    "base": "fitting the base",
+    "solve": "fitting",
+    "estimate": "trying out a model, to estimate what it will do",
+    "rows": "drawing rows",
+    "trade-off": "fitting other wishes",
+}
+
 
 def silent(stage: str, share: float) -> None:
     """Ignore the progress of stages."""

@@ -78,9 +78,10 @@ def test_rows_are_fair_and_as_many_as_asked_for(folder):
     assert "income = >50K" in result.stdout
 
 
-def test_stdin_to_stdout_keeps_the_data_apart_from_the_words(folder):
+@pytest.mark.parametrize("name", ["-", "/dev/stdout"])
+def test_stdin_to_stdout_keeps_the_data_apart_from_the_words(folder, name):
     content = (folder / "data.csv").read_bytes()
-    result = run("debias", "-", *FAVOURED, "-o", "-", "--seed", 7, input=content)
+    result = run("debias", "-", *FAVOURED, "-o", name, "--seed", 7, input=content)
     fair = pl.read_csv(io.BytesIO(result.stdout_bytes))
     assert fair.equals(debias(biased_table(), "income", "sex", favourable=">50K").sample(ROWS, random_state=7))
     assert "statistical rate of sex" in result.stderr

@@ -3,8 +3,10 @@
 One table of cases drives one test: what is typed, the exit code, and what the line says.
 """
 
+import errno
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -143,7 +145,7 @@ CASES = [
     Case(f"debias good.csv {R} -o no/where/new.csv", 5, ("does not exist; create it first",)),
     Case(f"debias good.csv {OUT} --report report.docx", 5, (".html",)),
     Case(f"debias good.csv {R} -o /proc/new.csv", 5, ("cannot write in /proc",)),
-    Case(f"debias good.csv {R} -o /dev/full", 5, ("/dev/full is a device or a pipe",)),
+    Case(f"debias good.csv {R} -o /dev/full", 5, ("/dev/full is a device; name a file",)),
     Case(f"debias good.csv {OUT} --config gone.toml", 5, ("gone.toml", "No such file")),
     Case("sample gone.fme -n 5", 5, ("gone.fme", "No such file")),
     Case("sample good.csv -n 5", 5, ("good.csv is damaged or was not written by fairmaxent",)),
@@ -187,19 +189,47 @@ class PanicException(BaseException):
     __module__ = "pyo3_runtime"
 
 
-@pytest.mark.parametrize("problem", [KeyError("lost"), PanicException("called `Result::unwrap()` on an `Err` value")])
-def test_an_unexpected_error_is_called_a_bug_in_one_line_and_debug_shows_it(problem, folder, monkeypatch):
-    def broken(*_, **__):
+def broken(problem):
+    def fail(*_, **__):
         raise problem
 
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("problem", "whose"),
+    [(KeyError("lost"), "fairmaxent"), (PanicException("called `Result::unwrap()` on an `Err` value"), "polars")],
+)
+def test_an_unexpected_error_is_called_a_bug_in_one_line_and_debug_shows_it(problem, whose, folder, monkeypatch):
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("fairmaxent.files.formats.read_table", broken)
+    monkeypatch.setattr("fairmaxent.files.formats.read_table", broken(problem))
     result = CliRunner().invoke(group, ["debias", "good.csv", *ROLES])
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
-    assert "a bug in fairmaxent" in result.stderr
+    assert f"a bug in {whose}" in result.stderr
     assert "--debug" in result.stderr
     assert str(problem) in result.stderr
     shown = CliRunner().invoke(group, ["--debug", "debias", "good.csv", *ROLES])
     assert shown.exit_code == 1
     assert type(problem).__name__ in shown.stderr.split("Error: this is a bug")[0]
     assert "Traceback" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "problem", "code", "says"),
+    [
+        ("files.formats.read_table", MemoryError(), 3, "memory ran out (MemoryError); ask for fewer rows"),
+        ("files.formats.read_table", np.zeros, 3, "memory ran out (Unable to allocate"),
+        ("files.formats.read_table", OSError(errno.ENOMEM, "Cannot allocate memory"), 3, "memory ran out"),
+        ("files.formats.read_table", ImportError("x.so: failed to map segment from file"), 3, "memory ran out"),
+        ("files.csv.write_csv", PanicException("index out of bounds"), 5, "cannot write x.csv as csv (index out of"),
+    ],
+)
+def test_want_of_memory_and_panics_while_writing_are_no_bugs(where, problem, code, says, folder, monkeypatch):
+    def allocate(*_, **__):
+        np.zeros(2**50)
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(f"fairmaxent.{where}", allocate if problem is np.zeros else broken(problem))
+    result = CliRunner().invoke(group, ["debias", "good.csv", *ROLES, "-o", "x.csv"])
+    assert (result.exit_code, result.stderr.count("\n")) == (code, 1)
+    assert says in result.stderr

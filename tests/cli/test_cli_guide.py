@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 
 import numpy as np
 import polars as pl
@@ -169,11 +170,16 @@ def test_names_that_cannot_be_typed_are_not_printed():
     assert "\n" not in shown
 
 
-@pytest.mark.parametrize("named", [True, False], ids=["on the path", "elsewhere"])
-def test_the_program_is_named_so_that_a_shell_finds_it(tmp_path, monkeypatch, named):
-    python, program = tmp_path / "my bin" / "python", tmp_path / "my bin" / "fairmaxent"
-    monkeypatch.setattr("sys.argv", [str(program)])
-    monkeypatch.setattr("sys.executable", str(python))
-    monkeypatch.setattr("shutil.which", lambda _: str(program) if named else None)
-    words = ["fairmaxent"] if named else [str(python), "-m", "fairmaxent"]
+@pytest.mark.parametrize("found", ["my env", "other env", None])
+def test_the_program_is_named_so_that_a_shell_finds_it(tmp_path, monkeypatch, found):
+    """Both environments are made from the same interpreter, and call it python3, as the system does."""
+    for name in ("my env", "other env"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "python3").symlink_to(sys.executable)
+        (tmp_path / name / "fairmaxent").touch(0o755)
+    python = str(tmp_path / "my env" / "python3")
+    monkeypatch.setattr("sys.argv", [str(tmp_path / "my env" / "fairmaxent")])
+    monkeypatch.setattr("sys.executable", python)
+    monkeypatch.setenv("PATH", "" if found is None else str(tmp_path / found))
+    words = ["fairmaxent"] if found == "my env" else [python, "-m", "fairmaxent"]
     assert shlex.split(next_step("go on", ["inspect", "a.csv"]).splitlines()[-1]) == [*words, "inspect", "a.csv"]

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import fairmaxent
 from clifiles import QUIET, ROLES, ROWS, biased_table, listing
-from cliprocesses import start
+from cliprocesses import heed_signals, start
 from fairmaxent.cli.group import group
 
 
@@ -109,6 +109,18 @@ def test_what_happens_while_python_closes_down_does_not_change_the_code_of_a_fai
     ended = subprocess.run([sys.executable, "-c", script, *arguments], cwd=tmp_path, capture_output=True, text=True)
     assert ended.returncode == 5
     assert ended.stderr.startswith("Error: ")
+
+
+@pytest.mark.process
+def test_ctrl_c_before_there_is_anything_to_interrupt_ends_it_quietly(folder):
+    """While click is imported."""
+    script = (
+        "import os, signal, sys\nclass Interrupting:\n    def find_spec(self, name, *_):\n"
+        "        name != 'click' or os.kill(os.getpid(), signal.SIGINT)\nsys.meta_path.insert(0, Interrupting())\n"
+        "from fairmaxent.cli import main\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, cwd=folder, preexec_fn=heed_signals)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
 @pytest.mark.process

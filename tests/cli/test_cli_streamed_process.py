@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from clifiles import QUIET, ROLES, ROWS, biased_table, listing
-from cliprocesses import WATCHED
+from cliprocesses import WATCHED, heed_signals
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -35,7 +35,7 @@ def start(*args, folder, **options):
     environment = os.environ | {"POLARS_MAX_THREADS": str(THREADS), "OPENBLAS_NUM_THREADS": "1"}
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
     command = [sys.executable, "-c", WATCHED, "debias", "data.parquet", *ROLES, *QUIET, *args]
-    return subprocess.Popen(command, cwd=folder, **piped, **options)
+    return subprocess.Popen(command, cwd=folder, **piped, **({"preexec_fn": heed_signals} | options))
 
 
 @pytest.mark.parametrize(
@@ -76,6 +76,7 @@ def test_the_documented_address_space_is_enough(folder):
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits addresses as a shell's ulimit -v says")
 def test_too_little_memory_leaves_no_table(folder):
     process = start("-o", "fair.parquet", folder=folder, preexec_fn=_limited(400))
-    process.communicate(timeout=120)
-    assert process.returncode != 0
+    _, said = process.communicate(timeout=120)
+    assert (process.returncode, said.count("\n")) == (3, 1)
+    assert "0.4 GB of addresses (ulimit -v)" in said
     assert not (folder / "fair.parquet").exists()

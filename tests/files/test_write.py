@@ -48,13 +48,27 @@ def folders(tmp_path):
 
 
 def test_a_file_alone(folders, tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(StorageError, match=r"pipe is a device or a pipe; name a file, or use - for stdout"):
-        write_whole(tmp_path / "pipe", b"new")
     assert all_or_nothing(folders, lambda folder: write_whole(folder / "fair.csv", b"new" * 1000), seen) > 5
     assert all_or_nothing(folders, lambda folder: write_whole(folder / "new.csv", b"new" * 1000), seen) > 5
     fit = debias(biased_table(), "income", "sex")
     assert all_or_nothing(folders, lambda folder: fit.save(folder / "model.fme"), seen) > 5
+
+
+def test_a_pipe_gets_what_is_complete_before_any_file_appears(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    other = subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE)
+    names = [tmp_path / "fair.csv", tmp_path / "pipe"]
+    with Staging(names) as staging:
+        staging.write_table(TABLE, names[1])
+        write_whole(staging.path_for(names[0]), b"table")
+        assert len(list(tmp_path.iterdir())) == 2  # nothing temporary stands beside a pipe
+    assert other.communicate(timeout=60)[0].decode() == TABLE.write_csv()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fair.csv", "pipe"]
+    other = subprocess.Popen(["head", "-c", "1", tmp_path / "pipe"], stdout=subprocess.DEVNULL)
+    with pytest.raises(StorageError, match="Broken pipe"), Staging([tmp_path / "new", names[1]]) as staging:
+        staging.write_table(pl.concat([TABLE] * 20_000), names[1])
+    other.wait(timeout=60)
+    assert not (tmp_path / "new").exists()
 
 
 THREE = ("fair.csv", "model.fme", "report.html")

@@ -12,9 +12,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-from fairmaxent.errors import FairMaxEntError, InputError
+from fairmaxent.errors import FairMaxEntError, InputError, is_out_of_memory
 from fairmaxent.plain_text import visible
-from fairmaxent.progress import Progress
+from fairmaxent.progress import STEPS, Progress
 
 _REMEMBERED = 20  # jobs that can still be asked about
 Result = TypeVar("Result")
@@ -38,7 +38,7 @@ def explained(problem: BaseException, *, hide: str) -> tuple[str, int]:
         text = labelled(problem.spelled(as_labelled))
     elif isinstance(problem, ClickException):
         text = labelled(problem.format_message())
-    elif isinstance(problem, MemoryError):
+    elif is_out_of_memory(problem):
         text = "There is not enough memory for this; leave out columns, or take a part of the rows."
     elif isinstance(problem, OSError):
         why = problem.strerror or str(problem)
@@ -137,7 +137,7 @@ class Jobs:
         def progress(stage: str, share: float) -> None:
             if job.state != "running":
                 raise SupersededError
-            job.stage, job.share = stage, share
+            job.stage, job.share = STEPS.get(stage, stage), share
 
         try:
             result, state, error = work(progress), "done", None

@@ -4,11 +4,16 @@
 """
 
 import os
+import signal
 import sys
 
 
 def main() -> None:
     """Run the command line, or say what to install for it."""
+    # Ctrl-C ends it quietly until there are streams to say so: what is being imported would show a traceback.
+    can_be_interrupted = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # in the background it cannot
+    if can_be_interrupted:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     # The matrices of a fit are small: threads of the linear algebra would only wait for each other, at full speed.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
@@ -21,6 +26,8 @@ def main() -> None:
 
     prepare_streams(UNREADABLE)
     clean_up_on_signals()
+    if can_be_interrupted:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         group.main(prog_name="fairmaxent")
     except SystemExit as ending:

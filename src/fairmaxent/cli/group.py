@@ -9,8 +9,16 @@ from typing import Any, NoReturn
 
 import click
 
-from fairmaxent.cli.terminal import echo, forget_stdout, was_interrupted
-from fairmaxent.errors import EvidenceError, FairMaxEntError, InfeasibleError, SolverError, StorageError
+from fairmaxent.cli.terminal import check_addresses, echo, forget_stdout, was_interrupted
+from fairmaxent.errors import (
+    EvidenceError,
+    FairMaxEntError,
+    InfeasibleError,
+    SolverError,
+    StorageError,
+    first_line,
+    is_out_of_memory,
+)
 from fairmaxent.plain_text import visible
 
 # One line each, so that --help needs to import none of them.
@@ -88,6 +96,7 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a closed pipe ends it quietly, as other unix tools do."""
+        check_addresses()
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -171,12 +180,15 @@ def _one_line(*, debug: bool) -> Iterator[None]:
 
 def _explain(problem: BaseException) -> tuple[str, int]:
     code = next((code for kinds, code in _CODES if isinstance(problem, kinds)), UNEXPECTED)
-    if isinstance(problem, MemoryError):
-        return f"not enough memory ({problem}); ask for fewer rows, or drop columns", UNUSABLE
+    if is_out_of_memory(problem):
+        remedy = "ask for fewer rows, drop columns, or raise the limit of this process if it has one (ulimit -v)"
+        return f"memory ran out ({first_line(problem)}); {remedy}", UNUSABLE
     if code == UNEXPECTED:
         what = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+        # That is how polars panics.
+        whose = "polars, which fairmaxent uses" if type(problem).__module__ == "pyo3_runtime" else "fairmaxent"
         return (
-            f"this is a bug in fairmaxent, not in your data ({what}). "
+            f"this is a bug in {whose}, not in your data ({what}). "
             "Run it again as 'fairmaxent --debug …' to see the traceback, and report it.",
             code,
         )

@@ -19,9 +19,9 @@ from typing import Any, NoReturn
 
 import click
 
-from fairmaxent.errors import StorageError
+from fairmaxent.errors import LimitError, Option, StorageError
 from fairmaxent.plain_text import json_text, visible
-from fairmaxent.progress import Progress, silent
+from fairmaxent.progress import STEPS, Progress, silent
 
 _CLOSED_STDOUT = "Error: stdout is closed, so no result could be shown; redirect it to a file, or to /dev/null\n"
 
@@ -43,6 +43,21 @@ def prepare_streams(unwritable: int) -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     warnings.showwarning = _show_warning
+
+
+_LEAST_ADDRESSES = 1.5e9  # bytes that the libraries reserve, though they use little of it
+
+
+def check_addresses() -> None:
+    """Refuse a limit of the address space (``ulimit -v``) under which libraries end the process without a word."""
+    with contextlib.suppress(ImportError):  # Windows has no such limits
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if 0 <= limit < _LEAST_ADDRESSES:
+            what = f"this process may have {limit / 1e9:.1f} GB of addresses (ulimit -v), and the libraries that read"
+            what += f" tables reserve {_LEAST_ADDRESSES / 1e9:.1f} GB; raise that limit, and limit memory with "
+            raise LimitError(what, Option("max_memory"))
 
 
 def echo(text: str, *, err: bool = False) -> None:
@@ -151,6 +166,7 @@ def bar(text: str) -> Iterator[Progress]:
 
         def report(stage: str, share: float) -> None:
             # A share of zero may last: the bar then moves without end.
-            shown.update(task, description=f"{text}: {stage}", completed=share, total=1.0 if share else None)
+            step = STEPS.get(stage, f"{text}: {stage}")
+            shown.update(task, description=step, completed=share, total=1.0 if share else None)
 
         yield report

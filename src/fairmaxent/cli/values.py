@@ -16,9 +16,22 @@ import click
 from fairmaxent.errors import Option
 from fairmaxent.options import typed_options
 
-# That a file cannot be read is said when it is read, with the exit code for that; one to be replaced need not be.
-FILE = click.Path(readable=False)
-FILE.name = "file"
+
+class _File(click.Path):
+    """A path; that a file cannot be read is said when it is read, with that exit code, and one to be replaced need not.
+
+    The streams of the process have one name, whatever the system calls them.
+    """
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path as it was typed, or - for a stream."""
+        return "-" if value in _STREAMS else super().convert(value, param, ctx)
+
+
+_STREAMS = ("/dev/stdin", "/dev/fd/0", "/dev/stdout", "/dev/fd/1")
+FILE = _File(readable=False)
 NOTHING = "none"
 KEEP = "keep"
 FREE = "free"

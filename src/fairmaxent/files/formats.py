@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from fairmaxent.data.frames import load_library
-from fairmaxent.errors import InputError, Option, StorageError, did_you_mean, first_line, shown
+from fairmaxent.data.frames import library_errors, load_library
+from fairmaxent.errors import InputError, Option, StorageError, did_you_mean, shown
 from fairmaxent.files.reading import STANDARD, Name, Reading, TableFile, TableForm, read_content
 from fairmaxent.plain_text import visible
 
@@ -140,7 +140,7 @@ def write_to_file(
 
     ``schema`` holds the types that a Parquet file declares, if the frame has categories in place of texts.
     """
-    polars, lazy = load_library("polars"), frame.lazy()
+    lazy = frame.lazy()
     name, compression = output_format(target, format, form)
     called = "stdout" if target == STANDARD else target
     for column, kind in lazy.collect_schema().items():
@@ -149,15 +149,10 @@ def write_to_file(
                 f"cannot write {called}: {name} files cannot hold column {shown(column)} ({kind}); write a .parquet or "
                 ".arrow file, or convert the column to text"
             )
-    try:
+    remedy = "free some space, or choose another location or format"
+    with library_errors(f"cannot write {called} as {name}", remedy, OSError):
         kept: tuple[str, ...] = _function(FORMATS[name].write)(lazy, file, compression, form, schema, name)
         return kept
-    except (polars.exceptions.PolarsError, OSError) as problem:
-        if isinstance(problem, BrokenPipeError):
-            raise
-        raise StorageError(
-            f"cannot write {called} as {name} ({first_line(problem)}); free some space, or choose another location"
-        ) from problem
 
 
 def write_on_stdout(frame: Any, **how: Any) -> tuple[str, ...]:

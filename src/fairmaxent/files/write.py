@@ -8,6 +8,8 @@ import atexit
 import contextlib
 import errno
 import os
+import stat
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -122,6 +124,12 @@ class _Staged(NamedTuple):
 
     def publish(self, *, force: bool) -> None:
         """Put what is complete in its place; without ``force``, only if nothing else has the name."""
+        if _is_pipe(self.target):
+            import shutil  # slow to import
+
+            with self.temporary.open("rb") as source, self.target.open("wb") as pipe:
+                shutil.copyfileobj(source, pipe)
+            return
         if self.is_folder:
             os.rename(self.temporary, self.target)  # fails if the folder is there and not empty
         elif force:
@@ -156,16 +164,23 @@ def _give_new_name(temporary: Path, target: Path) -> None:
         raise StorageError(what, Option("force"), " to replace it, or name another file") from problem
 
 
+def _is_pipe(target: Name) -> bool:
+    """Whether it leads to another program, as ``>(gzip > x.gz)`` of a shell does."""
+    return os.path.exists(target) and stat.S_ISFIFO(os.stat(target).st_mode)
+
+
 def _checked_file(target: Name, *, force: bool) -> Path:
     """Refuse a target that cannot be written, before any work; links are followed, so that the file is replaced."""
     with write_errors(target):
+        if _is_pipe(target):
+            return Path(target)  # whose link leads to a name that no folder has
         path = Path(os.path.realpath(target))
         if path.is_dir() or os.fspath(target).endswith("/"):
             raise StorageError(f"{path} is a folder; name a file in it")
         if not path.parent.is_dir():
             raise StorageError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
         if path.exists() and not path.is_file():
-            raise StorageError(f"{target} is a device or a pipe; name a file, or use - for stdout, and redirect it")
+            raise StorageError(f"{target} is a device; name a file, or use - for stdout, and redirect it")
         if path.exists() and not force:
             raise StorageError(f"{path} exists; use ", Option("force"), " to replace it, or name another file")
         return path
@@ -214,7 +229,8 @@ class Staging:
                 is_folder, is_shared = number >= len(named), name in shared
                 mode = (0o777 if is_shared else 0o700) if is_folder else None  # workers of a cluster may be other users
                 with write_errors(path.parent, "cannot write in {}: {}; choose another location"):
-                    temporary = new_temporary(path.parent, path.suffix, folder_mode=mode)
+                    beside = Path(tempfile.gettempdir()) if _is_pipe(path) else path.parent
+                    temporary = new_temporary(beside, path.suffix, folder_mode=mode)
                 self._staged[name] = _Staged(path, temporary, is_shared, is_folder)
         except BaseException:
             self._remove()
@@ -240,8 +256,8 @@ class Staging:
                 for each in self._staged.values():
                     with write_errors(each.target):
                         each.complete()
-                for each in self._staged.values():
-                    with write_errors(each.target):
+                for each in sorted(self._staged.values(), key=lambda each: not _is_pipe(each.target)):
+                    with write_errors(each.target):  # pipes first: they may be closed, and then no file appears
                         each.publish(force=self._force)
             elif isinstance(problem, StorageError):  # it must not name a temporary file, which is gone when it is read
                 parts = list(problem.parts)

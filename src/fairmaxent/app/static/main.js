@@ -50,7 +50,6 @@ async function attempt(act) {
 }
 
 const room = (id) => Math.max(240, byId(id).clientWidth - 32);
-const STAGES = { estimate: "trying out a model" };
 const NOT_READY = "Choose the outcome and the groups above first.";
 const isReady = () => Boolean(options.outcome) && options.protected.length > 0;
 
@@ -219,8 +218,7 @@ async function watched(kind, target, values, job) {
     const watch = (running) => {
       number = running.number;
       bar.value = running.share;
-      const words = STAGES[running.stage] ?? running.stage;
-      if (words && stage.textContent !== words) stage.textContent = words;
+      if (running.stage && stage.textContent !== running.stage) stage.textContent = running.stage;
     };
     const result = await (job ? follow(job, watch) : work(kind, watch, values));
     target.replaceChildren(...(result === null ? [h("p", { role: "status" }, "Stopped.")] : []));
