@@ -10,10 +10,9 @@ TIGHT = {"tol_gap_abs": 1e-13, "tol_gap_rel": 1e-13, "tol_feas": 1e-13}
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 
 
-def closest(table, data, largest, kept):
+def closest(table, data, limit, kept):
     """KL(t'‖t) is least under the limit and with the data's marginals."""
     t = cp.Variable(table.shape)
-    limit = np.where(data > 0, largest * data, 1.0)
     conditions = [t <= limit]
     for axes in kept:
         others = tuple(axis for axis in range(table.ndim) if axis not in axes)
@@ -32,16 +31,16 @@ def closest(table, data, largest, kept):
 def test_the_closest_table_under_a_limit(seed, largest, kept):
     rng = np.random.default_rng(seed)
     data, table = (rng.dirichlet(np.full(12, 0.7)).reshape(3, 4) for _ in range(2))
-    result = capped(table, data, largest, kept)
+    result = capped(table, data, largest * data, kept)
     assert (result <= largest * data * (1 + 1e-12)).all()
-    np.testing.assert_allclose(result, closest(table, data, largest, kept), atol=2e-6)
+    np.testing.assert_allclose(result, closest(table, data, largest * data, kept), atol=2e-6)
 
 
 def test_a_table_within_the_limit_stays_and_filled_cells_have_none():
     data = np.array([[0.5, 0.3], [0.2, 0.0]])
     fair = np.array([[0.4, 0.3], [0.2, 0.1]])
-    assert capped(fair, data, 1.01, [()]) is fair
-    limited = capped(np.array([[0.1, 0.1], [0.7, 0.1]]), data, 1.5, [()])
+    assert capped(fair, data, np.where(data > 0, 1.01 * data, np.inf), [()]) is fair
+    limited = capped(np.array([[0.1, 0.1], [0.7, 0.1]]), data, np.where(data > 0, 1.5 * data, np.inf), [()])
     assert limited[1, 0] == pytest.approx(0.3)
     assert limited.sum() == pytest.approx(1.0)
     assert limited[1, 1] > 0.1

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import fairmaxent
-from fairmaxent.errors import InputError, LevelError, TargetError
+from fairmaxent.errors import InfeasibleError, InputError, LevelError, TargetError
 
 
 def people(rows=600, seed=0, missing=0.0):
@@ -106,6 +106,30 @@ def test_no_row_counts_more_than_the_limit_and_the_shortfall_is_certified():
     assert limited.certificate.achieved["representation_rate"]["race"] < 0.2
     assert share(frame, "hired", "yes", limited.weights()) == pytest.approx((frame["hired"] == "yes").mean(), abs=1e-9)
     assert "no row may count more than 5 times" in " ".join(limited.certificate.warnings)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"weight": "w"},
+        {"within": "s", "also": "t"},
+        {"missing": "compare", "representation_rate": 1.0},
+        {"relabel": fairmaxent.Relabel(labeller="tree"), "target": {"race": {"a": 0.5, "b": 0.2, "c": 0.3}}},
+    ],
+)
+def test_forbidden_rows_count_in_the_limit_and_strata_keep_their_sizes(asked):
+    frame, rng = people(missing=0.05 * ("missing" in asked)), np.random.default_rng(1)
+    frame = frame.assign(s=rng.choice(["s", "t"], 600), t=rng.choice(["s", "t"], 600), w=rng.lognormal(0, 0.5, 600))
+    design = frame["w"] / frame["w"].mean() if "weight" in asked else np.ones(600)
+    asked = {"forbid": [{"race": "a", "skill": 0}, {"race": "a", "skill": 1, "sex": "M"}], **asked}
+    fit = fairmaxent.debias(frame, "hired", ["sex", "race"], largest_weight=1.6, base_share=0, **asked)
+    weights = fit.weights().reshape(600, -1).sum(axis=1)
+    assert weights.mean() == pytest.approx(1)
+    assert (weights / design).max() == pytest.approx(1.6)
+    if "within" in asked:
+        np.testing.assert_allclose(np.bincount(frame["s"] == "s", weights), np.bincount(frame["s"] == "s"))
+    with pytest.raises(InfeasibleError, match=r"largest_weight=1.2 is too low: .* have to count 1.\d+ times"):
+        fairmaxent.debias(frame, "hired", ["sex", "race"], largest_weight=1.2, base_share=0, **asked)
 
 
 @pytest.mark.parametrize("largest", [1, "5", float("inf")])

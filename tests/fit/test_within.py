@@ -199,14 +199,6 @@ def test_targets_are_about_the_whole_table_while_strata_keep_their_sizes():
     assert sized.certificate.achieved["statistical_rate"]["group within label"] == pytest.approx(1, abs=1e-9)
 
 
-def test_the_largest_weight_is_kept_and_strata_keep_their_sizes():
-    frame = decisions()
-    fit = fairmaxent.debias(frame, "decision", "group", within="label", largest_weight=1.2, estimate=None)
-    assert fit.weights().max() <= 1.2 + 1e-9
-    assert fit.weights()[frame.label == "yes"].sum() == pytest.approx((frame.label == "yes").sum(), abs=1e-6)
-    assert fit.certificate.achieved["statistical_rate"]["group within label"] < 1
-
-
 # ---------------------------------------------------------------- refusals
 
 

@@ -135,15 +135,14 @@ _TOLERANCE = 1e-13
 _MOST_ROUNDS = 10_000
 
 
-def capped(table: Reals, data: Reals, largest: float, kept: Sequence[tuple[int, ...]]) -> Reals:
-    """Return t' of smallest KL(t'‖t) with t'(c) <= L·e(c) in all cells with rows, and the data's marginals of ``kept``.
+def capped(table: Reals, data: Reals, limit: Reals, kept: Sequence[tuple[int, ...]]) -> Reals:
+    """Return t' of smallest KL(t'‖t) with t'(c) <= limit(c) in all cells, and the data's marginals of ``kept``.
 
-    Cells that nobody is in have no limit. Marginals are named by their axes; () is the total.
+    The data must be within the limit. Marginals are named by their axes; () is the total.
 
-    >>> capped(np.array([0.5, 0.5]), np.array([0.9, 0.1]), 2.0, [()])
+    >>> capped(np.array([0.5, 0.5]), np.array([0.9, 0.1]), np.array([1.8, 0.2]), [()])
     array([0.8, 0.2])
     """
-    limit = np.where(data > 0, largest * data, np.inf)
     if (table <= limit).all():
         return table
     factors = np.ones_like(table)

@@ -14,7 +14,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.roles import Reading, Roles
 from fairmaxent.data.table import Blocks, Counted, Mask, Reals, Summed, tally
-from fairmaxent.errors import BASE_SHARE, ForbiddenError, InputError, LevelError, Option, TargetError
+from fairmaxent.errors import BASE_SHARE, ForbiddenError, InfeasibleError, InputError, LevelError, Option, TargetError
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.rates import Grouping, Measure, group_table
 from fairmaxent.fairness.strata import Stratified
@@ -63,6 +63,10 @@ def _cell_values(request: Request, data: Reading) -> Reals:
         for value in (1.0, numbers)
     )
     return np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), levels)  # its level's if no row counts
+
+
+def _marginal(table: Reals, axes: tuple[int, ...], *, keepdims: bool = False) -> Reals:
+    return np.asarray(table.sum(axis=tuple(axis for axis in range(table.ndim) if axis not in axes), keepdims=keepdims))
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,32 +194,31 @@ class Problem:
                 statistical=(*wanted.statistical, None),
             )
         fair = self.closest_to(empirical, wanted, outcome_shares=self.outcome_shares, targets=self.root_targets)
-        if self.weight_limit is None:
-            return fair
-        kept = self._kept_marginals()
-        if not self.relabels:
-            return replace(fair, table=capped(fair.table, empirical, self.weight_limit, kept))
-        # A row counts t(z) / e(z) times, over all the outcomes that it is split between.
-        groups = fair.table.sum(axis=0)
-        without_outcome = [tuple(axis - 1 for axis in axes) for axes in kept if 0 not in axes]
-        limited = capped(groups, empirical.sum(axis=0), self.weight_limit, without_outcome or [()])
-        return replace(fair, table=fair.table * np.divide(limited, groups, where=groups > 0, out=groups))
+        return fair if self.weight_limit is None else replace(fair, table=self._limited(fair.table, self.weight_limit))
 
-    def _kept_marginals(self) -> list[tuple[int, ...]]:
+    def _limited(self, fair: Reals, largest: float) -> Reals:
+        """The closest table in which no row counts more than ``largest`` times, with the sizes of strata that it has.
+
+        Limits are shares of all rows, as weights are: those that a rule forbids leave the others more to carry. A row
+        that is split between outcomes counts t(z) / e(z) times, over all of them.
+        """
+        whole, data = (table.sum(axis=0, keepdims=True) if self.relabels else table for table in (fair, self.empirical))
+        rows = data * self.counted.total / self.table.total
+        sizes, old = (_marginal(table, self.roles.strata_axes, keepdims=True) for table in (whole, data))
+        data = data * np.divide(sizes, old, out=np.zeros_like(sizes), where=old > 0)
+        least = float(np.divide(data, rows, out=np.zeros_like(rows), where=rows > 0).max())
+        if least >= largest:
+            why = f"forbidden rows, or the sizes of strata, leave rows that have to count {least:.3g} times on average"
+            raise InfeasibleError(Option("largest_weight", largest), f" is too low: {why}; allow more than that")
+        limited = capped(whole, data, np.where(rows > 0, largest * rows, np.inf), self._kept_marginals(whole, data))
+        return np.asarray(fair * np.divide(limited, whole, out=np.zeros_like(whole), where=whole > 0))
+
+    def _kept_marginals(self, fair: Reals, data: Reals) -> list[tuple[int, ...]]:
         """Marginals that the fair table has from the data, so that a limit on weights keeps them too."""
         strata = self.roles.strata_axes
-        if any(axis in self.root_targets for axis in strata):
-            return [()]
-        marginals: list[tuple[int, ...]] = []
-        outcomes = self.outcome_shares
-        if outcomes is not None and np.allclose(outcomes, group_table(self.empirical, ()), rtol=0, atol=1e-12):
-            marginals.append((0, *strata))
-        kept = [axis for axis in self.roles.other_axes if self.roles.names[axis] not in self.free_outcomes]
-        marginals += [(axis, *strata) for axis in kept if axis not in self.root_targets]
-        for (_, grouping), rate in zip(self.measure.of_first_outcome, self.representation, strict=False):
-            if rate is None and not any(axis in self.root_targets for axis in grouping):
-                marginals.append(grouping)
-        return marginals or [strata]
+        outcomes = [(axis, *strata) for axis in (0, *self.roles.other_axes)]
+        marginals = [*outcomes, *(grouping for _, grouping in self.measure.of_first_outcome)]
+        return [axes for axes in marginals if np.abs(_marginal(fair - data, axes)).max() <= 1e-9] or [strata]
 
     def wanted(self) -> Wanted:
         """The rates of each grouping, and what is asked of each outcome but the first."""
