@@ -57,6 +57,8 @@ def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
     with others_warn() if page.startswith("coming-from/") else contextlib.nullcontext():
         complaints = pages.run_page(text, page)
+    if plots := sys.modules.get("matplotlib.pyplot"):
+        plots.close("all")  # what the page drew
     assert not complaints, complaints
 
 
