@@ -41,9 +41,6 @@ def test_the_roles_of_well_known_tables_are_proposed(name):
     ("name", "levels", "good"),
     [
         ("hired", ("no", "yes"), ["yes"]),
-        ("bewilligt", ("ja", "nein"), ["ja"]),
-        ("embauché", ("oui", "non"), ["oui"]),
-        ("aprobado", ("sí", "no"), ["sí"]),
         ("income", ("<=50K", ">50K"), [">50K"]),
         ("exam", ("fail", "pass"), ["pass"]),
         ("Ergebnis", ("bestanden", "nicht bestanden"), ["bestanden"]),
@@ -58,6 +55,10 @@ def test_the_roles_of_well_known_tables_are_proposed(name):
         ("Kreditausfall", ("ja", "nein"), ["nein"]),
         ("risk", ("high", "low"), ["low"]),
         ("approved", (-1, 1), [1]),
+        ("Bescheid", ("Zusage", "Absage"), ["Zusage"]),
+        ("avis", ("admise", "ajournée", "liste"), ["admise"]),
+        ("wynik", ("przyjęta", "nie przyjęta"), ["przyjęta"]),
+        ("Einkommen", ("unter 30.000 €", "über 30.000 €"), ["über 30.000 €"]),
     ],
 )
 def test_the_good_outcome_follows_from_the_names(name, levels, good):
@@ -104,13 +105,26 @@ def test_numbers_are_candidates_with_edges_that_cut_them_in_two():
     assert min(counts) > 0.45 * ROWS
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["sex", "Gender", "GESCHLECHT", "sexe", "sesso", "race", "applicant_race", "ethnicity", "Behinderung", "religion"],
-)
-def test_protected_columns_are_known_by_name(name):
-    frame = table(column(name, "a", "b"), column("x", "u", "v", "w"), column("hired", "no", "yes"))
-    assert inspect(frame).protected == (name,)
+LANGUAGES = """
+Gender, applicant_race, hired, churn, yes, no
+religion, ethnicity, admitted, defaulted, Y, N
+Geschlecht, Altersgruppe, Eingestellt, Kündigung, ja, nein
+GESCHLECHT, Schwerbehinderung, BEFOERDERT, Rueckfall, Ja, Nein
+sexe, tranche d'âge, embauché, licencié, oui, non
+Sexo, Grupo de edad, Contratado, Despedido, Sí, No
+Sesso, Fascia d'età, Assunto, licenziato, sì, no
+Geslacht, Leeftijdscategorie, Aangenomen, ONTSLAGEN, ja, nee
+Płeć, Grupa wiekowa, Zatrudniony, Zwolniony, tak, nie
+Gênero, Faixa etária, Contratada, inadimplência, sim, não"""
+
+
+@pytest.mark.parametrize("words", LANGUAGES.strip().splitlines())
+def test_roles_are_known_in_eight_languages(words):
+    sex, group, good, bad, yes, no = words.split(", ")
+    groups = column("x", "u", "v", "w"), column(sex, "a", "b"), column(group, "a", "b")
+    for outcome, wanted in ((good, yes), (bad, no)):
+        look = inspect(table(*groups, column(outcome, no, yes)))
+        assert (look.protected, look.outcome, look.favourable) == ((sex, group), outcome, (wanted,))
 
 
 @pytest.mark.parametrize("name", ["essex", "bracelet", "storage", "average", "terrace", "sextant"])

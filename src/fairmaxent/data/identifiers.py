@@ -30,6 +30,9 @@ _SEEN = 1000  # values that are looked at
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|(?:(?![a-zA-Z_])[^\W\d])+|\d+")
 
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+_LETTERS = str.maketrans({"ß": "ss", "ł": "l", "Ł": "L", "œ": "oe", "æ": "ae", "ø": "o"})
+
 
 @cache
 def vocabulary() -> dict[str, Any]:
@@ -47,8 +50,14 @@ def _pattern(kind: str) -> re.Pattern[str]:
 
 @cache
 def words_for(key: str) -> frozenset[str]:
-    """The words of a part of the vocabulary, or those with a meaning."""
-    return frozenset((vocabulary()["meanings"] | vocabulary())[key].split())
+    """The words of a part of the vocabulary in all languages, or those with a meaning."""
+    words = (vocabulary()["meanings"] | vocabulary())[key]
+    return spellings(words if isinstance(words, str) else " ".join(words.values()))
+
+
+def spellings(words: str) -> frozenset[str]:
+    """Words as names are compared with them: without accents, and with umlauts as two letters."""
+    return frozenset(without_accents(text) for text in (*words.split(), *words.translate(_UMLAUTS).split()))
 
 
 def words_in(name: str) -> list[str]:
@@ -60,9 +69,15 @@ def words_in(name: str) -> list[str]:
     return [unicodedata.normalize("NFC", word).casefold() for word in _WORD.findall(without_accents(name))]
 
 
+def is_total(text: str) -> bool:
+    """Whether a text marks a sum, such as "Grand total:"."""
+    words = words_in(text)
+    return len(words) <= 2 and not words_for("totals").isdisjoint(words)
+
+
 def without_accents(text: str) -> str:
     """Decompose a text, and leave out marks such as accents."""
-    folded = unicodedata.normalize("NFKD", text.replace("ß", "ss"))
+    folded = unicodedata.normalize("NFKD", text.translate(_LETTERS))
     return "".join(mark for mark in folded if not unicodedata.combining(mark))
 
 

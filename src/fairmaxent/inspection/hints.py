@@ -10,7 +10,7 @@ import numpy as np
 
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.identifiers import words_for, words_in
+from fairmaxent.data.identifiers import is_total, words_for, words_in
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Codes, Reals, effective_rows, tally
 from fairmaxent.document.words import counted
@@ -211,8 +211,7 @@ def _totals(frame: nw.DataFrame[Any], domain: Domain) -> Iterator[Hint]:
         levels = known_levels(attribute) if attribute.name not in domain.identifiers else []
         end = last[names.index(attribute.name)] if attribute.name in names else None
         texts = [*levels, *([end] if isinstance(end, str) else [])]
-        words = ((text, plain(text).rstrip(":").split()) for text in texts)
-        total = next((text for text, parts in words if len(parts) <= 2 and words_for("totals") & {*parts}), None)
+        total = next(filter(is_total, texts), None)
         if total is not None:
             what = f"{attribute.name!r} has the value {shown(total)}; if that marks sums, remove those rows first"
             yield _hint("total", attribute.name, what)

@@ -15,7 +15,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.identifiers import vocabulary, without_accents, words_for, words_in
+from fairmaxent.data.identifiers import spellings, vocabulary, without_accents, words_for, words_in
 from fairmaxent.data.levels import DEFAULT_BINS
 
 Role = Literal["outcome", "favourable", "protected"]
@@ -46,38 +46,20 @@ class Proposal:
     """For a column of numbers: where to cut it into groups."""
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    name: str
-    points: float
-    reasons: tuple[str, ...]
-    edges: tuple[float, ...] | None = None
-
-    def proposed(self, confidence: Confidence) -> Proposal:
-        return Proposal("outcome", self.name, ", ".join(self.reasons), confidence, self.edges)
-
-
 def propose_outcome(domain: Domain, others: Collection[str]) -> tuple[Proposal, ...]:
     """Propose one column, or if none stands out, several candidates; ``others`` have another role already."""
     last = domain.names[-1]
-    scored = [
-        candidate
-        for attribute in domain.attributes
-        if attribute.name not in (*others, *domain.identifiers)
-        and (candidate := _scored(attribute, is_last=attribute.name == last)) is not None
-    ]
-    ranked = sorted(scored, key=lambda candidate: -candidate.points)
-    best = ranked[0] if ranked else None
-    leads = len(ranked) == 1 or (best is not None and best.points - ranked[1].points >= _LEAD)
-    if best is not None and leads and best.points >= _GUESS and best.edges is None:
-        return (best.proposed("likely" if best.points >= _LIKELY else "guess"),)
-    return tuple(
-        candidate.proposed("candidate") for candidate in ranked[:_CANDIDATES] if candidate.points >= _CANDIDATE
-    )
+    columns = [column for column in domain.attributes if column.name not in (*others, *domain.identifiers)]
+    scored = filter(None, (_scored(column, is_last=column.name == last) for column in columns))
+    ranked = sorted(scored, key=lambda candidate: -candidate[0])
+    for most, best in ranked[:1]:
+        if most >= max([_GUESS, *(points + _LEAD for points, _ in ranked[1:2])]) and best.edges is None:
+            return (replace(best, confidence="likely" if most >= _LIKELY else "guess"),)
+    return tuple(candidate for points, candidate in ranked[:_CANDIDATES] if points >= _CANDIDATE)
 
 
-def _scored(attribute: Attribute, *, is_last: bool) -> _Candidate | None:
-    """Points of a column as the outcome; None if it cannot be one."""
+def _scored(attribute: Attribute, *, is_last: bool) -> tuple[float, Proposal] | None:
+    """A column as the outcome, with its points; None if it cannot be one."""
     levels = known_levels(attribute)
     named = next((word for key in _OUTCOMES if (word := named_in(attribute.name, key))), None)
     # A column that people are grouped by is no outcome: not even "marital_status", for its "status".
@@ -89,7 +71,8 @@ def _scored(attribute: Attribute, *, is_last: bool) -> _Candidate | None:
         if edges is None or not (named or is_last):
             return None
         reason = f"its name ({named!r})" if named else "the last column"
-        return _Candidate(attribute.name, _CANDIDATE, (reason, "but numbers have to be cut in two"), edges)
+        reason += ", but numbers have to be cut in two"
+        return _CANDIDATE, Proposal("outcome", attribute.name, reason, "candidate", edges)
     points, reasons = 0.0, []
     if named:
         points, reasons = 3.0, [f"its name ({named!r})"]
@@ -105,7 +88,7 @@ def _scored(attribute: Attribute, *, is_last: bool) -> _Candidate | None:
     if is_last:
         points += 1.5
         reasons.append("the last column")
-    return _Candidate(attribute.name, points, tuple(reasons))
+    return points, Proposal("outcome", attribute.name, ", ".join(reasons), "candidate")
 
 
 def known_levels(attribute: Attribute) -> list[str]:
@@ -222,7 +205,7 @@ def _readings(name: str) -> list[tuple[Meaning, Confidence, str]]:
 @cache
 def groups_of_words(key: str) -> tuple[frozenset[str], ...]:
     """The words of a part of the vocabulary that lists them in groups."""
-    return tuple(frozenset(group.split()) for group in vocabulary()[key])
+    return tuple(map(spellings, vocabulary()[key]))
 
 
 def plain(text: str) -> str:
@@ -255,10 +238,10 @@ def meaning_of(level: str) -> Meaning | None:
     ['good', 'bad', 'high', 'good', None]
     """
     text = plain(level)
-    if text.startswith(("<", "≤", "under ", "below ", "up to ")):
-        return "low"
-    if text.startswith((">", "≥", "over ", "above ", "more than ")):
-        return "high"
+    amounts: tuple[Meaning, Meaning] = ("low", "high")
+    for amount in amounts:
+        if text.startswith(tuple(map(without_accents, vocabulary()["beginnings"][amount]))):
+            return amount
     words = re.findall(r"-?\w+", text.replace("_", " "))
     whole = _meaning_of_word("".join(words)) if len(words) <= 2 else None
     if whole is not None:
