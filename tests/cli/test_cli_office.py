@@ -56,13 +56,15 @@ def american_rows():
 
 
 def write_workbook(path):
-    """An Excel workbook with a title line, formats and a second sheet."""
+    """An Excel workbook with titles, bands, a row of sums, formats and a second sheet."""
     book = openpyxl.Workbook()
     sheet = book.active
     sheet.title = "Bewerbungen"
-    for row in (["Bewerbungen 2025"], ["Stand:", dt.date(2025, 12, 31)], [], people().columns, *people().rows()):
+    above = ["Bewerbungen 2025"], ["Stand:", dt.date(2025, 12, 31)], [], ["Person", None, None, "Bewerbung"]
+    for row in (*above, people().columns, *people().rows(), ["Summe", people()["Gehalt"].sum()]):
         sheet.append(row)
-    for row in range(5, 5 + ROWS):
+    sheet.merge_cells("A4:C4")
+    for row in range(6, 6 + ROWS):
         sheet[f"B{row}"].number_format = '#,##0.00 "€"'
         sheet[f"D{row}"].number_format = "dd/mm/yyyy"
     book.create_sheet("Notizen")["A1"] = "vertraulich"
@@ -123,7 +125,7 @@ def test_a_workbook_comes_back_as_a_workbook(folder):
     result = run(f"debias book.xlsx {DEBIAS} --like-input -o fair.xlsx")
     assert "Note: book.xlsx has 2 sheets, and 'Bewerbungen' was read; to read 'Notizen', set --sheet" in result.stdout
     assert (
-        "is in row 4, and what stands above it is taken for a title; if it is not, set --skip-lines 0" in result.stdout
+        "is in row 5, and what stands above it is taken for a title; if it is not, set --skip-lines 0" in result.stdout
     )
     assert "only the table was written; titles, number formats, formulas and other sheets" in result.stdout
     book = openpyxl.load_workbook("fair.xlsx")
@@ -172,9 +174,9 @@ def test_refusals_are_one_line_and_leave_nothing(line, code, says, folder):
 
 
 def test_a_config_file_keeps_how_a_file_is_read(folder):
-    run(f"inspect book.xlsx {ROLES} --sheet 1 --skip-lines 3 --write-config fair.toml")
+    run(f"inspect book.xlsx {ROLES} --sheet 1 --skip-lines 4 --write-config fair.toml")
     text = (folder / "fair.toml").read_text()
     assert 'sheet = "1"' in text
-    assert "skip_lines = 3" in text
+    assert "skip_lines = 4" in text
     run("debias book.xlsx --config fair.toml --like-input -o fair.xlsx --estimate none")
     assert openpyxl.load_workbook("fair.xlsx").active["A1"].value == "Geschlecht"

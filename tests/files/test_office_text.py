@@ -48,6 +48,8 @@ PLAIN = "a,b,c,d\n1,2.50,x,2020-01-02 10:00:00\n2,0.25,y,2020-01-03 11:30:00\n3,
         "Staff list 2025;;\n;;\n",
         '"Staff list; 2025"\n',
         "Staff, sex, pay and more\n",
+        "Person;;Work\n",
+        "Staff list 2025\n;Person;\n",
     ],
 )
 def test_titles_are_skipped_with_a_note(above, put):
@@ -69,11 +71,15 @@ def test_titles_are_skipped_with_a_note(above, put):
         (";a;b\n0;x;1\n1;y;2\n2;z;3\n3;x;4\n", ["column_1", "a", "b"]),
         ("name;\nAnn;F\nBob;M\nCem;F\n", ["name", "column_2"]),
         ("title;;\n1;2;3\n4;5;6\n7;8;9\n", ["title", "column_2", "column_3"]),
+        ("2023;;2024;\nm;w;m;w\n1;2;3;4\n5;6;7;8\n9;8;7;6\n", ["2023", "column_2", "2024", "column_4"]),
         ("word\none\ntwo\nthree\nfour\n", ["word"]),
     ],
 )
 def test_what_may_be_a_header_is_no_title(text, header, put):
-    assert read_table(put(text)).frame.columns == header
+    table = read_table(put(text))
+    assert table.frame.columns == header
+    unnamed = sum(name.startswith("column_") for name in header)  # one may be a column of row numbers
+    assert any("further down, set --skip-lines 1" in note for note in table.notes_spelled(as_typed)) == (unnamed > 1)
 
 
 def test_lines_to_skip_can_be_said(put):
@@ -113,20 +119,24 @@ def test_what_stands_below_the_table_can_be_left_out(last, put):
 
 
 @pytest.mark.parametrize(
-    ("last", "noted"),
+    ("last", "rows", "noted"),
     [
-        ("Total;;100\n", True),
-        ("Summe:;;100\n", True),
-        (";Grand total;100\n", True),
-        ("Source: HR;;\n", True),
-        ("Totally;F;1\n", False),
-        ("Ann;;100\n", False),
+        ("Total;;100\n", 4, "left out; to keep it, set --skip-last 0"),
+        ("Summe:;;100\n\n", 4, "left out; to keep it"),
+        (";Grand total;100\n;;\n", 4, "left out; to keep it"),
+        ("Łącznie;;100\n", 4, "left out; to keep it"),
+        ("Total;;99\n", 5, "looks like a sum or a remark"),
+        ("Source: HR;;\n", 5, "looks like a sum or a remark"),
+        ("Totally;F;100\n", 5, None),
+        ("Ann;;100\n", 5, None),
     ],
 )
-def test_sums_and_remarks_below_are_read_with_a_note(last, noted, put):
+def test_sums_are_left_out_only_if_they_are_and_other_remarks_below_are_noted(last, rows, noted, put):
     table = read_table(put(BODY + last))
-    assert len(table.frame) == 5
-    assert ["a sum or a remark" in note for note in table.notes] == [True] * noted
+    assert (table.frame.rows()[:4], len(table.frame)) == (ROWS, rows)
+    assert [noted in note for note in table.notes_spelled(as_typed)] == [True] * (noted is not None)
+    assert len(read_table(put(BODY + last), Reading(skip_last=0)).frame) == 5
+    assert len(read_table(put(BODY + last), texts=["sex"]).frame) == 5
 
 
 def test_empty_rows_at_the_end_are_left_out_with_a_note(put):
@@ -183,6 +193,10 @@ def column_in(put, separator, cells):
         (",", ["1", "-2", "+3"], pl.Int64),
         (",", ["1", "2.5", "1e3"], pl.Float64),
         (",", ["007", "010", "123"], pl.String),
+        *((",", codes.split(), pl.String) for codes in ("1E3 10E2 1000", "5E2 7E1 3", "1e3 1000 5", "1.10 1.1 2")),
+        *((",", codes.split(), pl.String) for codes in ("+491701234567 +33612345678 112", "+3 3 -1")),
+        *((",", prices.split(), pl.Float64) for prices in ("1.10 2.50 3", "-0.0 0.0 1.5")),
+        (",", ["+33 612 345 678", "+33 612 345 679", "+33 612 345 670"], pl.String),
         (",", ["0", "10", "0.5"], pl.Float64),
         (",", ["12345678901234567890", "1", "2"], pl.String),
         (",", ["1", "2", "x"], pl.String),
@@ -211,11 +225,38 @@ def test_a_column_is_of_a_kind_only_if_all_of_it_is(separator, cells, kind, put)
         assert (column.dtype, column.null_count()) == (kind, 1)
 
 
+def test_texts_that_would_become_one_number_are_noted_with_the_option_that_makes_them_numbers(put):
+    path = put("a;b;c\n1,1;+49301;1,5\n1,10;+49302;2,5\n")
+    table = read_table(path)
+    assert table.frame["a"].to_list() == ["1,1", "1,10"]
+    assert table.notes_spelled(as_typed)[1].endswith("(a, b); if they are numbers, set --decimal")
+    assert read_table(path, Reading(decimal=",")).frame["a"].to_list() == [1.1, 1.1]
+    assert read_table(path, texts=["d"]).frame["a"].to_list() == [1.1, 1.1]  # declared: no other row decides it
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "other"),
+    [
+        ("a;b\n;x\n2.100;x\n950;x\n", "'2.100' were read as 2100 (a)", "."),
+        ("a|b\n|x\n2.100|x\n950|x\n", "'2.100' were read as 2.1 (a)", ","),
+        ("a;b\n1,234;x\n2,500;x\n", "'1,234' were read as 1.234 (a)", "."),
+    ],
+)
+def test_a_mark_that_may_separate_thousands_is_noted_with_the_option_that_decides(text, read, other, put):
+    (note,) = read_table(put(text)).notes_spelled(as_typed)
+    assert note == f"numbers such as {read}; if that is wrong, set --decimal {other}"
+    otherwise = read_table(put(text), Reading(decimal=other))
+    assert otherwise.frame["a"].drop_nulls().to_list() in ([2.1, 950.0], [2100, 950], [1234, 2500])
+    assert f"were read as {otherwise.frame['a'].drop_nulls()[0]} " not in note
+
+
 @pytest.mark.parametrize(
     ("text", "rows"),
     [  # one column shows what a comma means, or the order of dates, in another
         ("a;b;c\n1,234;$1,234.50;1.5\n2,500;$2.00;2.5\n", [(1234, 1234.5, 1.5), (2500, 2.0, 2.5)]),
         ("a;b\n1,234;x\n2,500;y\n", [(1.234, "x"), (2.5, "y")]),
+        ("a;b\n2.100;1.5\n950;0.5\n", [(2.1, 1.5), (950.0, 0.5)]),
+        ("a;b;c\n1,5;1.234;0.5\n2,5;2.500;0.25\n", [(1.5, 1234, 0.5), (2.5, 2500, 0.25)]),
         ("a;b\n01/02/2020;1,5\n03/04/2020;2,5\n", [(dt.date(2020, 2, 1), 1.5), (dt.date(2020, 4, 3), 2.5)]),
         ("a,b\n01/02/2020,12/31/2020\n", [(dt.date(2020, 1, 2), dt.date(2020, 12, 31))]),
         ("a,b,c\n1/2/2020,12/31/2020,31/12/2020\n", [("1/2/2020", dt.date(2020, 12, 31), dt.date(2020, 12, 31))]),

@@ -110,7 +110,7 @@ def test_titles_empty_columns_and_empty_rows_around_the_table(book):
 
 
 def test_rows_below_the_table_and_nothing_but_a_header(book):
-    path = book([["sex", "pay"], ["F", 1], ["M", 2], ["Total", 3]])
+    path = book([["sex", "pay"], ["F", 1], ["M", 2], ["Total", 4]])
     assert "looks like a sum" in read_table(path).notes[-1]
     assert read_table(path, Reading(skip_last=1)).frame.rows() == [("F", 1), ("M", 2)]
     for skipped, says in ((3, "no rows"), (4, "no table beside the rows that are skipped")):
@@ -118,6 +118,18 @@ def test_rows_below_the_table_and_nothing_but_a_header(book):
             read_table(path, Reading(skip_last=skipped))
     with pytest.raises(InputError, match=r"'Sheet 1' .* is empty"):
         read_table(book([]))
+
+
+def test_bands_above_the_header_and_names_as_high_as_both_rows(book):
+    bands = [["No.", "Person", None, "Application", None], [None, "sex", "age", "day", "hired"]]
+    rows = [(number, sex, 30 + number, dt.date(2024, 1, 2), "yes") for number, sex in enumerate("FMFM")]
+    merged = ("A2:A3", "B2:C2", "D2:E2")
+    path = book([["Applications"], *bands, *rows], change=lambda made: [*map(made.active.merge_cells, merged)])
+    read = read_table(path)
+    assert read.frame.columns == ["No.", "sex", "age", "day", "hired"]
+    assert read.frame.rows() == rows
+    assert ["is in row 3, and what stands above it is taken for a title" in note for note in read.notes] == [True]
+    assert read_table(path, Reading(skip_lines=2)).frame.equals(read.frame)
 
 
 def test_merged_cells_each_have_the_value_that_people_see(book):

@@ -27,7 +27,7 @@ class Typed:
     """Columns with their types, as what each was read, and what to say about them."""
 
     columns: dict[str, Any]
-    kinds: dict[str, str]  # "" is text
+    kinds: dict[str, str]  # "" is text, and "code" is text that looks like numbers
     marks: set[str] = field(default_factory=set)  # of amounts with decimals
     remarks: list[Remark] = field(default_factory=list)
 
@@ -53,8 +53,8 @@ def typed_table(
 ) -> Typed:
     """Strip spaces, read markers as missing, and give each column the type that all its cells have.
 
-    ``texts`` are columns that stay text, whatever their cells look like. A comma that separates cells is no decimal
-    mark unless asked for.
+    ``texts`` are columns that were declared as text; the others were declared then, too, so none is taken for codes.
+    A comma that separates cells is no decimal mark unless asked for.
     """
     polars = load_library("polars")
     stripped = cells.select(polars.all().str.strip_chars())
@@ -62,25 +62,28 @@ def typed_table(
     present = everything.drop([name for name in everything.columns if name in texts])
     decimal: str | None = reading.decimal
     marks = decimal or ("." if separator == "," else _BOTH)
-    typed = _inferred(present, marks)
-    if marks == _BOTH and typed.names_of(*_COMMA_NUMBERS):
-        # A comma is the decimal mark, and the point in 1.234 separates thousands, unless an amount says otherwise, such
-        # as 1,234.50, and no column contradicts it.
-        amounts = filter(None, (_amounts(present[name], _BOTH) for name in typed.names_of("")))
-        is_american = any(amount.is_decisive and amount.decimal == "." for amount in amounts) and all(
-            present[name].str.contains(_COMMA_GROUPS).all() for name in typed.names_of(*_COMMA_NUMBERS)
-        )
-        decimal = "." if is_american else ","
-        typed = _inferred(present, "." if decimal == "." else ",.")
+    are_numbers, other = bool(decimal or texts), ""
+    typed = _inferred(present, marks, are_numbers=are_numbers)
+    if marks == _BOTH and (numbers := typed.names_of(*_COMMA_NUMBERS) or typed.names_of("number")):
+        decimal, other = _decimal_mark(present, typed, "" if texts else separator)
+        if decimal is not None:
+            typed = _inferred(present, "." if decimal == "." else ",.", are_numbers=are_numbers)
     markers = [marker for marker in missing if marker]
     marked = [column for column in stripped if column.is_in(markers).any()]
     counts = {marker: {column.name: int((column == marker).sum()) for column in marked} for marker in markers}
     typed.remarks += missing_remarks(counts)
-    if numbers := typed.names_of(*_COMMA_NUMBERS):
+    if other:
+        example = int(present[numbers[0]].str.contains("[.,]").arg_max())
+        text, value = present[numbers[0]][example], typed.columns[numbers[0]][example]
+        what = f"numbers such as {text!r} were read as {value} ({', '.join(numbers)}); if that is wrong, set "
+        typed.remarks.append((what, Option("decimal", other)))
+    elif numbers := typed.names_of(*_COMMA_NUMBERS):
         what = "a comma was read as the decimal mark, and a point as the thousands separator"
         typed.remarks.append(f"{what} ({', '.join(numbers)})")
-    if dates := typed.names_of("european date"):
-        typed.remarks.append(f"dates were read as day.month.year ({', '.join(dates)})")
+    if codes := typed.names_of("code"):
+        what = "as numbers, different texts would become one, such as 1.1 and 1.10, or lose a plus or an E, so these "
+        what += f"columns were read as text ({', '.join(codes)}); if they are numbers, set "
+        typed.remarks.append((what, Option("decimal")))
     _read_amounts(present, typed, decimal or (",." if typed.decimal == "," else _BOTH))
     _read_dates(present, typed, reading.date_order)
     typed.remarks += _almost_numbers(present, typed)
@@ -125,26 +128,56 @@ _KINDS = {
     "comma number": r"^[+-]?(0|[1-9]\d{0,14}|[1-9]\d{0,2}(\.\d{3})+)(,\d+([eE][+-]?\d+)?)?$",  # such as 1.234,5
     "truth": "^(true|false)$",
     "date": r"^\d{4}-\d\d-\d\d$",
-    "european date": r"^\d{1,2}\.\d{1,2}\.\d{4}$",
     "time": r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d",
 }
 _COMMA_NUMBERS = ("thousands", "comma number")
 _CODE = r"^[+-]?(0\d|\d{16,}$)"  # leading zeros, or more digits than a number can hold
+_PLUS, _EXPONENT = r"^\+?\d[\d ]*$", r"^\d+E\d+$"  # of numbers with a country, and of codes such as 1E3
 _COMMA_GROUPS = r"^[+-]?(0|[1-9]\d{0,2}(,\d{3})*)$"
 
 
-def _inferred(present: Any, marks: str) -> Typed:
-    pairs = {column.name: _infer(column, marks) for column in present}
-    return Typed(
-        {name: column for name, (column, _) in pairs.items()}, {name: kind for name, (_, kind) in pairs.items()}
-    )
+def _inferred(present: Any, marks: str, *, are_numbers: bool) -> Typed:
+    typed = Typed({}, {})
+    for column in present:
+        read, kind = _infer(column, marks)
+        if not are_numbers and _are_codes(column.drop_nulls(), read, kind):
+            read, kind = column, "code"
+        typed.columns[column.name], typed.kinds[column.name] = read, kind
+    return typed
+
+
+def _are_codes(cells: Any, numbers: Any, kind: str) -> bool:
+    """Whether numbers would make different texts one, such as 1.1 and 1.10, or lose what codes have: +4912345, 1E3."""
+    has_plus = cells.str.starts_with("+").any()
+    if has_plus and cells.str.contains(_PLUS).all():
+        return True
+    if kind not in ("number", *_COMMA_NUMBERS) and not (has_plus and kind == "whole"):
+        return False
+    written = cells.str.replace(r"^-(0[.,0]*)$", "${1}")
+    return bool(cells.str.contains(_EXPONENT).any() or numbers.drop_nulls().n_unique() < written.n_unique())
+
+
+def _decimal_mark(present: Any, typed: Typed, separator: str) -> tuple[str | None, str]:
+    """The decimal mark of the file, None if it is the point as it was read, and the other one, if that may be it.
+
+    A comma is the decimal mark unless an amount, such as 1,234.50, says otherwise, and no column contradicts it. If
+    nothing but 2.100 shows what a point means, it separates thousands where the comma is free, beside semicolons.
+    """
+    commas = typed.names_of(*_COMMA_NUMBERS)
+    amounts = filter(None, (_amounts(present[name], _BOTH) for name in typed.names_of("")))
+    has_points = any(amount.is_decisive and amount.decimal == "." for amount in amounts)
+    groups = _COMMA_GROUPS if commas else _KINDS["thousands"]
+    are_groups = all(present[name].str.contains(groups).all() for name in commas or typed.names_of("number"))
+    if not are_groups or has_points:
+        return ("." if are_groups else ",") if commas else None, ""
+    return ("," if commas or separator == ";" else None), ("." if commas or separator == ";" else ",")
 
 
 def _infer(column: Any, marks: str) -> tuple[Any, str]:
     """The column as integers, numbers, Booleans, dates or times if every cell is one, else as text; and which."""
     cells = column.drop_nulls()
     numbers = [kind for mark in marks for kind in (_COMMA_NUMBERS if mark == "," else ("number",))]
-    for kind in ("whole", *numbers, "truth", "date", "european date", "time") if len(cells) else ():
+    for kind in ("whole", *numbers, "truth", "date", "time") if len(cells) else ():
         if _parsed(cells[:1], kind).null_count() == 0:
             parsed = _parsed(column, kind)
             if parsed.null_count() == column.null_count():
@@ -159,8 +192,8 @@ def _parsed(column: Any, kind: str) -> Any:
     text = column.set(others, None)
     if kind == "truth":
         return text == "true"
-    if kind in ("date", "european date"):
-        return text.str.to_date("%Y-%m-%d" if kind == "date" else "%d.%m.%Y", strict=False)
+    if kind == "date":
+        return text.str.to_date("%Y-%m-%d", strict=False)
     if kind == "time":
         return text.str.replace(" ", "T").str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", strict=False, time_unit="us")
     if kind in _COMMA_NUMBERS:
@@ -279,7 +312,7 @@ def _read_dates(present: Any, typed: Typed, assumed: DateOrder | None) -> None:
     clear = {name: orders[0] for name, (_, _, orders) in candidates.items() if len(orders) == 1}
     evidence = {order for name, order in clear.items() if candidates[name][0] != "."}
     why = "" if assumed else ", like other dates or numbers in the file"
-    if assumed is None and not evidence and (typed.decimal == "," or typed.names_of("european date")):
+    if not evidence and (typed.decimal == "," or clear):  # by points
         evidence = {"dmy"}
     if assumed is None and len(evidence) == 1:
         assumed = evidence.pop()

@@ -145,6 +145,10 @@ def _columns(cells: _SheetCells, path: str, reading: Reading, remarks: list[Rema
     if not rows:
         what = f"{path} has no table beside the rows that are skipped; set "
         raise InputError(what, Option("skip_lines"), " or ", Option("skip_last"), " to fewer")
+    for (top, column), (bottom, last) in cells.merged:  # a name as high as the band beside it is a name of both rows
+        for row in rows[:_LOOKED_AT] if column == last and column in cells.rows.get(top, {}) else ():
+            if top < row <= bottom:
+                cells.rows[row].setdefault(column, cells.rows[top][column])
     titles = 0
     if skip_lines is None and given is None:
         looked_at = rows[:_LOOKED_AT]
@@ -152,8 +156,8 @@ def _columns(cells: _SheetCells, path: str, reading: Reading, remarks: list[Rema
         titles = title_count([_texts(cells.rows[row], range(min(filled), max(filled) + 1)) for row in looked_at])
     header, below = rows[titles], rows[titles + (given is None) :]
     used = sorted({column for row in (header, *below) for column in cells.rows[row]})
-    row = f"row {header + 1}" if titles else ""
-    names = column_names(_texts(cells.rows[header], used), reading, path, remarks, row)
+    where = f"row {header + 1}" if titles else ""
+    names = column_names(_texts(cells.rows[header], used), reading, path, remarks, where)
     gap = next((row for row, following in itertools.pairwise(below) if following != row + 1), None)
     if gap is not None:
         what = f"row {gap + 2} of the sheet in {path} is empty"

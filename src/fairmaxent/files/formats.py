@@ -7,13 +7,13 @@ import codecs
 import io
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.errors import InputError, Option, StorageError, did_you_mean, shown
-from fairmaxent.files.reading import STANDARD, Name, Reading, TableFile, TableForm, read_content
+from fairmaxent.files.reading import STANDARD, Name, Reading, TableFile, TableForm, ends_with_sums, read_content
 from fairmaxent.plain_text import visible
 
 FileFormat = str  # the name of a format: a key of FORMATS
@@ -65,9 +65,15 @@ def read_table(path: Name, reading: Reading | None = None, *, texts: Collection[
     refuse_options(path, reading, format)
     if not content.strip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"):  # beside marks of an encoding
         raise InputError(f"{path} is empty; pass a table with column names and at least one row")
-    frame, remarks, form = _function(FORMATS[format].read)(content, str(path), reading, texts, format)
+    read = _function(FORMATS[format].read)
+    frame, remarks, form = read(content, str(path), reading, texts, format)
     if not len(frame):
         raise InputError(f"{path} has column names but no rows; pass a table with at least one row")
+    may_skip = reading.skip_last is None and "skip_last" in FORMATS[format].options
+    if may_skip and not texts and ends_with_sums(frame):
+        frame, remarks, form = read(content, str(path), replace(reading, skip_last=1), texts, format)
+        what = f"the last row of {path} is called a total and holds sums, so it was left out; to keep it, set "
+        remarks.append((what, Option("skip_last", 0)))
     return TableFile(frame, tuple(remarks), form=form or TableForm(format))
 
 

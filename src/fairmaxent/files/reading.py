@@ -1,11 +1,13 @@
 """Reading a file: what may be said about how it is read, its bytes, the table that it becomes, and what is around it.
 
 A pipe can be read only once, so nothing looks into a file before this does, unless it is a regular file. Titles above
-a header are recognised only if nothing else can be meant. Sums and remarks below a table are read as rows, with a note.
+a header are recognised only if nothing else can be meant. A last row is left out only if it is called a total and holds
+sums; other sums, and remarks, are read as rows, with a note.
 """
 
 import gzip
 import io
+import math
 import os
 import re
 import stat
@@ -18,6 +20,7 @@ from typing import Any, Literal, get_args
 from fairmaxent import errors
 from fairmaxent.data import limits
 from fairmaxent.data.frames import load_library
+from fairmaxent.data.identifiers import is_total
 from fairmaxent.errors import InputError, LimitError, Option, StorageError
 from fairmaxent.options import documented, option
 
@@ -218,11 +221,6 @@ _VALUE = re.compile(r"[-+(]?[^\w\s]{0,2}\s?\d[\d.,:/'’\s%-]*\)?[^\w\s]?")  # a
 _PAIR = 2  # columns, too few to tell a remark from a row
 _ENOUGH = 3  # rows that can show that a line is one of them
 _MOSTLY = 0.7  # of the rows are as wide as the header; for the others there is an error, which names the line
-_TOTAL = re.compile(
-    r"(?:(?:grand|sub|overall|all)[ -]?)?totals?|totaux|totale|totaal|sums?|somme|suma|summen?|(?:zwischen|gesamt)summe"
-    r"|gesamt|insgesamt",
-    re.IGNORECASE,
-)
 
 Cells = Sequence[str]
 
@@ -230,9 +228,9 @@ Cells = Sequence[str]
 def title_count(records: Sequence[Cells]) -> int:
     """Return how many of the first records stand above the header: 0 unless that is unambiguous.
 
-    A title has at most half of the table's cells, all at the left. The header comes directly after the titles; each
-    of its cells is filled, none is a number or a date, no two are equal, and none occurs again below. Most
-    records after it, and the first of them, have as many cells.
+    A title, or a band such as "Person" over several columns, has at most half of the table's cells. The header comes
+    directly after it; each of its cells is filled, none is a number or a date, no two are equal, and none occurs again
+    below. Most records after it, and the first of them, have as many cells.
 
     >>> title_count([["Staff 2025"], ["name", "sex", "pay"], ["Ann", "F", "10"], ["Bob", "M", "20"]])
     1
@@ -243,8 +241,7 @@ def title_count(records: Sequence[Cells]) -> int:
     for count in range(min(_MOST_TITLES, len(records) - 2) + 1):
         if count and _is_header(records[count], records[:count], records[count + 1 :]):
             return count
-        filled = [bool(cell.strip()) for cell in records[count]]
-        if sum(filled) > half or not all(filled[: sum(filled)]):
+        if sum(bool(cell.strip()) for cell in records[count]) > half:
             return 0
     return 0
 
@@ -281,7 +278,9 @@ def column_names(header: Cells, reading: Reading, path: str, remarks: list[Remar
     names = [name.strip() or f"column_{number}" for number, name in enumerate(given, 1)]
     unnamed = [name for name, original in zip(names, given, strict=True) if not original.strip()]
     if unnamed:
-        remarks.append(f"{path} has columns without a name, which are called {', '.join(unnamed)} here")
+        what = f"{path} has columns without a name, which are called {', '.join(unnamed)} here"
+        below: Remark = (f"{what}; if the names stand further down, set ", Option("skip_lines", 1))
+        remarks.append(what if len(unnamed) == 1 else below)
     first: dict[str, int] = {}
     for number, name in enumerate(names, 1):
         if first.setdefault(name, number) != number:
@@ -289,6 +288,8 @@ def column_names(header: Cells, reading: Reading, path: str, remarks: list[Remar
                 f"{path}: columns {first[name]} and {number} are both called {name!r}; rename one. "
                 "If the first line holds data instead of names, name the columns with ",
                 Option("columns"),
+                "; if the names stand further down, set ",
+                Option("skip_lines", 1),
             )
     if below_titles:
         some = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
@@ -305,7 +306,13 @@ def remarks_around(frame: Any, path: str, reading: Reading) -> Iterator[Remark]:
         yield (what, Option("columns"))
     last = frame.row(-1) if len(frame) > 1 and reading.skip_last is None else ()
     filled = [value for value in last if value is not None]
-    text = filled[0].strip(" :.") if filled and isinstance(filled[0], str) else ""
-    if text and (_TOTAL.fullmatch(text) or (len(filled) == 1 and len(last) > _PAIR)):
+    if filled and isinstance(filled[0], str) and (is_total(filled[0]) or (len(filled) == 1 and frame.width > _PAIR)):
         what = f"the last row of {path} looks like a sum or a remark, and was read as data; if it is one, leave it out "
         yield (f"{what}with ", Option("skip_last", 1))
+
+
+def ends_with_sums(frame: Any) -> bool:
+    """Whether the last row is called a total, and holds the sum of a column of numbers."""
+    numbers = [column for column in frame.iter_columns() if column.dtype.is_numeric() and column[-1]]
+    sums = any(math.isclose(column[-1], column[:-1].sum(), rel_tol=1e-9) for column in numbers)
+    return sums and is_total(next(str(value) for value in frame.row(-1) if value is not None))
