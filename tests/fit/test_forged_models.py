@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from fairmaxent import Domain, Relabel, debias, load
+from fairmaxent import Domain, Relabel, debias, load, verify
 from fairmaxent.errors import StorageError
 from fairmaxent.fit.records import read_archive
 from fairmaxent.fit.storage import FORMAT, VERSION
@@ -82,6 +82,18 @@ ARRAYS_OF_ANOTHER_MODEL = {
 @pytest.mark.parametrize(("name", "change"), ARRAYS_OF_ANOTHER_MODEL.values(), ids=ARRAYS_OF_ANOTHER_MODEL)
 def test_arrays_that_do_not_belong_together_are_refused(name, change, tmp_path):
     assert refused(with_array(small_file(), name, change), tmp_path / "fit")
+
+
+def test_counts_within_bins_are_not_verified_and_names_are_shown_plainly(tmp_path):
+    frame = pandas_frame().rename(columns={"sex": "s\x1b[31mx"})
+    content = saved(debias(frame, "hired", "s\x1b[31mx", estimate=None))
+    (tmp_path / "fit").write_bytes(with_array(content, "domain.attributes.3.counts", lambda counts: counts[::-1] + 1))
+    verified = verify(tmp_path / "fit")
+    assert "how often each value within a bin was seen" in " ".join(verified.unverified)
+    fit = load(tmp_path / "fit")
+    for text in map(str, (verified, verified.certificate, fit, fit.domain, fit.uncertainty(replicates=40))):
+        assert "\x1b" not in text
+        assert "s\\x1b[31mx" in text
 
 
 def restate(*path, value):

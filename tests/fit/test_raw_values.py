@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import fairmaxent
+from fairmaxent.fit.pipeline import refit
 
 DRAWS = 4000
 
@@ -133,6 +134,7 @@ def test_of_a_lazy_frame_no_row_is_kept_and_the_certificate_says_so(table):
     lazy = pl.from_pandas(table).lazy()
     fit = fitted(lazy)
     assert any("'age', 'amount' are redrawn within their bins" in note for note in fit.certificate.warnings)
+    assert refit(fit, fit.request).certificate.redrawn == fit.certificate.redrawn
     asked = fitted(lazy, detail="bins").certificate
     assert asked.redrawn.columns == ("age", "amount")
     assert asked.redrawn.reason is None

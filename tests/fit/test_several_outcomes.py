@@ -122,6 +122,7 @@ def test_files_reports_summaries_and_other_libraries(tmp_path):
     assert "statistical rate of grade by z" in text
     assert "outcome grade = low" in text
     assert "hired, grade" in repr(fit)
+    assert "estimate=" not in repr(fit)  # it is for a single outcome
     fit.save(tmp_path / "fit.fme")
     again = fairmaxent.load(tmp_path / "fit.fme")
     assert again.certificate.measure == fit.certificate.measure

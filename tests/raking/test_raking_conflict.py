@@ -124,6 +124,15 @@ def test_some_margins_may_be_kept_exactly():
     assert raking.weights().sum() == pytest.approx(4)
 
 
+def test_the_bounds_are_named_where_they_are_in_the_way():
+    skewed = {"sex": {"F": 0.9, "M": 0.1}}
+    certificate = fairmaxent.rake(NURSES, skewed, bounds=(0.5, 1.2), relax="all").certificate
+    assert "the bounds do not allow all margins" in str(certificate)
+    assert certificate.rows_at_bounds > 0
+    with pytest.raises(fairmaxent.errors.InfeasibleError, match=r"with factors at most 2.*widen bounds, or leave out"):
+        fairmaxent.rake(NURSES, {"sex": {"F": 0.7, "M": 0.3}}, bounds=(None, 2), replicates=50, random_state=0)
+
+
 def test_margins_that_must_be_met_are_still_checked():
     with pytest.raises(fairmaxent.errors.ConflictError) as caught:
         fairmaxent.rake(NURSES, MARGINS | {"age": {"y": 0.5, "o": 0.5}}, relax="age")

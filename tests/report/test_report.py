@@ -311,7 +311,9 @@ def test_every_wish_is_a_sentence():
         base_share=0.25,
     )
     *wishes, last = build_report(fit, trade_off=False).wishes
-    assert "A share of 0.25 comes from the base 'tree', a model of the same rows that keeps the strongest" in last
+    assert (
+        "The prior has a share of 0.25 from the base 'tree', a model of the same rows that keeps the strongest" in last
+    )
     assert wishes == [
         "y = yes is at least 0.75 times as common in each group of sex as in any other.",
         "Shares of sex: f 0.6, m 0.4.",

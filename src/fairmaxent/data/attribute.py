@@ -14,6 +14,7 @@ from fairmaxent.data.draws import Choice
 from fairmaxent.data.levels import ColumnOptions, FeatureKind, Kind, group_values, unique_labels, value_key
 from fairmaxent.data.table import Codes, Positions, Reals
 from fairmaxent.errors import InputError, LevelError, Option, cut, did_you_mean_level, shown
+from fairmaxent.plain_text import visible
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,7 +34,7 @@ class Attribute:
 
     def __repr__(self) -> str:
         shown = ", ".join(self.labels[:8]) + (", …" if self.size > 8 else "")
-        return f"{self.name}: {self.kind}, {self.size} levels ({shown})"
+        return visible(f"{self.name}: {self.kind}, {self.size} levels ({shown})")
 
     @property
     def size(self) -> int:

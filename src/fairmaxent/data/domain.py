@@ -23,6 +23,7 @@ from fairmaxent.data.levels import DEFAULT_BINS, MAX_LEVELS, Bins, ColumnOptions
 from fairmaxent.data.limits import check_columns
 from fairmaxent.data.table import Codes, Reals
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, did_you_mean, shown
+from fairmaxent.plain_text import visible
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,7 +39,7 @@ class Domain:
     def __repr__(self) -> str:
         lines = [f"<Domain of {count_text(self.size)} points>", *map(repr, self.attributes), *self.notes]
         lines += [f"column {name!r} looks like an identifier" for name in self.identifiers]
-        return "\n".join(lines)
+        return visible("\n".join(lines))
 
     @classmethod
     def infer(

@@ -261,7 +261,7 @@ def check_weights(weights: Any, rows: int, *, what: str = "weight") -> NDArray[n
     bad = ~((numbers == 0) | ((numbers >= low) & (numbers <= high)))
     if bad.any():
         row = int(np.argmax(bad))
-        found = f"{numbers[row]} in row {row}, and {int(bad.sum())} such values in all"
+        found = f"{numbers[row]} in row {row} (such rows in all: {int(bad.sum())})"
         rule = f"weights must be zero, or from {low:g} to {high:g}. Repair or drop those rows."
         raise WeightError(f"{what} holds {found}; {rule}")
     if not numbers.any():

@@ -43,8 +43,9 @@ _NEXT = (
     "fit.summary(): group by group",
     "fit.plot(): a picture",
     'fit.report("report.html"): a report to file',
-    "print(fit.certificate): everything; after debias(..., estimate='rows') also how a model will treat people",
+    "print(fit.certificate): everything",
 )
+_ESTIMATE = "; after debias(..., estimate='rows') also how a model will treat people"  # of a single outcome
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -159,7 +160,8 @@ class Certificate(Facts):
         yield from (Paragraph(f"outcomes changed for {line}") for line in statements.changed_lines(self.costs))
         yield from map(Paragraph, statements.filled_lines(sum(self.filled_shares)))
         yield Paragraph("next:")
-        yield Listing(tuple(call for call in _NEXT if self.privacy is None or call not in _ROWS))
+        *calls, last = (call for call in _NEXT if self.privacy is None or call not in _ROWS)
+        yield Listing((*calls, last if roles.others else last + _ESTIMATE))
 
     def _judged_rates(self) -> Iterator[RateLine]:
         """Rates of the table, of the decisions of a student, and of a model, if they are known."""

@@ -319,7 +319,7 @@ def _rate_bound(solved: Solved, achieved: Reals) -> dict[str, float]:
     tau = None
     if isinstance(request, PaperRequest) and request.prior == "w" and request.theta in ("b", "w"):
         tau = request.tau
-    base = dual.prior.parts[0] if isinstance(dual.prior, Mixture) else dual.prior
+    base = dual.prior.parts[0] if isinstance(dual.prior, Mixture) and request.C < 1 else dual.prior
     roots = dual.features.blocks.slices[0]
     prior = dual.start.tilted.levels[roots].reshape(achieved.shape)
     base_table = base.tilt(np.where(dual.features.possible, 0.0, -np.inf)).levels[roots].reshape(achieved.shape)

@@ -41,8 +41,10 @@ ROLES_DOC = (
     '"promoted"]`` or ``also="promoted"``, each get the rates, all at once.'
 )
 BASES_DOC = (
-    "What is mixed into the rows so that every combination is possible (the paper's u), and how much of it (the "
-    "paper's C): " + "; ".join(f'``"{kind}"``, {base.sentence}' for kind, base in BASES.items()) + "."
+    "What is mixed into the rows so that every combination is possible (the paper's u), and its share of the prior "
+    "(the paper's C), which its share of the result is near to: "
+    + "; ".join(f'``"{kind}"``, {base.sentence}' for kind, base in BASES.items())
+    + "."
 )
 SHARED = "The rows can be shared: none is a copy, and values that fewer than 10 rows have were replaced."
 

@@ -29,7 +29,7 @@ from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
-from fairmaxent.maxent.priors.bases import build_base, rerooted
+from fairmaxent.maxent.priors.bases import BASES, build_base, rerooted
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.tree import Tree
 from fairmaxent.options import with_options_of
@@ -115,8 +115,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
     private = data if isinstance(data, PrivateReading) else None
     if private is None or private.tree is None or labelling.soft is not None:
         base = build_base(request.base, blocks, labelled.counted, weighted, root=root, rules=problem.rules)
-        lends = request.base == "tree"  # others have nothing to lend
-        borrowed = _borrowed_shares(blocks, labelled.counted, share if lends else 0.0)
+        borrowed = _borrowed_shares(blocks, labelled.counted, share if BASES[request.base].lends else 0.0)
     else:
         base, borrowed = rerooted(private.tree, root, problem.rules), np.ones(blocks.levels[0])
     levels = fair_levels(labelled, weighted, fair.table, base, borrowed=borrowed)
@@ -204,4 +203,4 @@ def _reading(fit: Fit) -> Reading:
         return PrivateReading(fit.columns, fit.roles, fit.table, None, None, tree=tree, ledger=ledger)
     form, details = (fit.columns, fit.roles, fit.table, fit.design_weights, fit.weight_column), fit.distribution.details
     positions, left_out = None if details is None else details.positions, fit.certificate.left_out_columns
-    return Reading(*form, positions, weight_scale=fit.weight_scale, left_out=left_out)
+    return Reading(*form, positions, fit.certificate.redrawn, fit.weight_scale, left_out)

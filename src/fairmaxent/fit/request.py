@@ -170,8 +170,8 @@ class Request:
         label="New combinations",
         only_if={"epsilon": (None,), "release": (None,)},  # then all rows are new
         slider=(0, 1, 0.01),
-        help="Share of the base, from 0 to 1.",
-        page_help="Share of rows that may match nobody in the data.",
+        help="Share of the base in the prior, from 0 to 1; its share of the result is near, but not the same.",
+        page_help="About this share of rows may match nobody in the data.",
         doc=values.BASES_DOC,
     )
     relabel: RelabelOption | None = option(
@@ -258,7 +258,7 @@ class Request:
         flags=("--seed", "--random-state"),
         text="whole",
         label="Seed",
-        help="The same seed gives the same rows; by default a new one is chosen.",
+        help="The same seed gives the same rows for rows in the same order; by default a new one is chosen.",
     )
     # The last two are for the call alone: a fit does not keep them.
     domain: Domain | Declaration | None = option(
@@ -326,7 +326,7 @@ class Request:
 
     @property
     def C(self) -> float:  # noqa: N802
-        """The paper's C: the share of the base."""
+        """The paper's C: the share of the base in the prior."""
         return float(self.base_share)
 
     @property
@@ -384,7 +384,7 @@ class Request:
         yield from words(self)
         yield "Otherwise the result is as close to the data as possible."
         if self.privacy is None:
-            base = f"A share of {self.C:.3g} comes from the base {self.base!r}, {BASES[self.base].sentence}"
+            base = f"The prior has a share of {self.C:.3g} from the base {self.base!r}, {BASES[self.base].sentence}"
             yield f"{base}; it makes combinations possible that no row has."
 
     def has_labels_of(self, other: "Request") -> bool:

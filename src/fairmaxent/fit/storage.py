@@ -40,6 +40,7 @@ from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.maxent.solvers import Solution, Status
+from fairmaxent.plain_text import visible
 
 FORMAT, VERSION = "fairmaxent model", 1
 
@@ -84,7 +85,7 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
     weighted, details = fit.weighted.collect(), fit.distribution.details
     prior, base, in_use = fit.optimum.dual.prior, {}, None
     if not isinstance(prior, Rows):
-        made_of: Any = prior.parts[0] if isinstance(prior, Mixture) else prior
+        made_of: Any = prior.parts[0] if isinstance(prior, Mixture) and fit.request.C < 1 else prior
         base = made_of.pack()
     elif prior.rows != np.count_nonzero(weighted.counts):
         every_row = Rows.of(fit.roles.blocks, weighted)
@@ -336,7 +337,7 @@ class Verification:
             *(f"not verified: {what}" for what in self.unverified),
             f"it holds {self.holds}",
         ]
-        return "\n  ".join(lines)
+        return "\n  ".join(map(visible, lines))
 
 
 def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verification:
@@ -347,6 +348,7 @@ def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verific
     table, it cannot prove: compare its SHA-256 with one that you trust.
     """
     fit, certificate = load(path, max_bytes=max_bytes)
+    binned = [column for column in fit.domain.attributes if not column.is_value_coded]
     unverified = {
         "the estimate for a trained model, which would have to be trained again": certificate.estimate,
         "the decisions of the student of relabelling, which would have to be trained again": certificate.decisions,
@@ -354,6 +356,7 @@ def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verific
         "which columns were left out, because the model does not have them": certificate.left_out_columns or None,
         "the seed, which only the rows that were drawn with it would show": fit.request.random_state,
         "the notes on how columns were read, which are kept as text": certificate.notes or None,
+        "how often each value within a bin was seen, by which values are drawn from bins": binned or None,
     }
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -24,6 +24,7 @@ from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.forbidden import break_any
 from fairmaxent.metrics.intervals import check_confidence
+from fairmaxent.plain_text import visible
 
 HALF_A_ROW = 0.5
 _PAIRED = 20  # groups of lowest, and of highest rates, whose ratios are looked at
@@ -82,7 +83,7 @@ class Uncertainty:
         lines.append(f"{100 * self.confidence:g} % intervals from {self.replicates:,} bootstrap replicates of the fit")
         if self.infeasible:
             lines.append(f"{self.infeasible:,} more replicates are left out, because no fair table exists for them")
-        return "\n".join(lines)
+        return visible("\n".join(lines))
 
 
 def measure_uncertainty(fit: Solved, *, replicates: int, confidence: float, rng: np.random.Generator) -> Uncertainty:

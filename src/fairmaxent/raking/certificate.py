@@ -44,6 +44,7 @@ class MarginResult(Crossed):
 
 _SHOWN = 3  # levels warned about one by one; the rest is counted
 _TABLE_LEVELS = 60  # that are printed
+_AT_BOUND = 1e-9  # how far from a bound, relatively, a factor still counts as being there
 _HEADS = ("margin", "rows", "before", "wanted", "after", "effective rows")
 
 
@@ -66,15 +67,20 @@ class RakingCertificate:
     bounds: tuple[float, float] | None
     """The factors that were allowed; None: all."""
     rows_at_bounds: int
-    """Rows whose factor is a bound."""
+    """Rows whose factor is a bound, up to rounding."""
     missed: bool
-    """Whether the margins contradict each other, so that some of them are missed."""
+    """Whether no weights, within the bounds if there are some, meet all margins, so that some of them are missed."""
     notes: tuple[str, ...]
 
     @property
     def largest_error(self) -> float:
         """The largest difference between an achieved and a wanted share."""
         return max(margin.largest_error for margin in self.margins)
+
+    @property
+    def conflict(self) -> str:
+        """Why margins are missed, if they are."""
+        return "margins contradict each other" if self.bounds is None else "the bounds do not allow all margins"
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -128,7 +134,7 @@ class RakingCertificate:
         if self.bounds is not None:
             bounds = f" (allowed: {Bounds(*self.bounds).text}; rows at a bound: {self.rows_at_bounds:,})"
         return [
-            f"largest error: {self.largest_error:.1e}" + (" (margins contradict each other)" if self.missed else ""),
+            f"largest error: {self.largest_error:.1e}" + (f" ({self.conflict})" if self.missed else ""),
             f"weights from {low:.4g} to {high:.4g}, adding up to {self.total:,.10g}; factors from "
             f"{self.factors[0]:.4g} to {self.factors[1]:.4g}{bounds}",
             f"design effect {self.design_effect:.3f}: the {self.rows:,} rows carry as much information as "
@@ -146,7 +152,7 @@ def certify(
     mass, squares = table.counts * factors, table.squares * factors**2
     worth = float(effective_rows(mass.sum(), squares.sum()))
     lightest, heaviest = (scale * (part * factors)[kept] for part in (survey.lightest, table.largest))
-    at_bounds = kept & ~bounds.curved(factors)
+    at_bounds = kept & ((factors <= bounds.low * (1 + _AT_BOUND)) | (factors >= bounds.high * (1 - _AT_BOUND)))
     margins = []
     for margin in problem.margins:
         parts = (table.rows, table.counts, mass, squares)

@@ -278,7 +278,7 @@ class Factors:
 
     values: Reals
     multipliers: Reals | None
-    missed: bool = False  # whether margins contradict each other, so that some are missed
+    missed: bool = False  # whether no weights meet all margins, so that some are missed
 
 
 def find_factors(problem: RakingProblem, start: Reals | None = None) -> Factors:
@@ -359,11 +359,13 @@ def replicate_weights(
     done = failed = 0
     while done < count:
         if failed > _TRIES * count + 10:
-            raise InfeasibleError(
-                f"{failed:,} of {failed + done:,} replicates cannot have the margins, too many to be of use; merge "
-                "levels with few rows, or leave out ",
-                Option("replicates"),
+            within = f" with factors {problem.bounds.text}" if problem.bounds.given else ""
+            widen = (", widen ", Option("bounds")) if problem.bounds.given else ()
+            cannot = (
+                f"{failed:,} of {failed + done:,} replicates cannot have the margins{within}, too many to be of use"
             )
+            leave_out = (", or leave out ", Option("replicates"))
+            raise InfeasibleError(f"{cannot}; merge levels with few rows", *widen, *leave_out)
         drawn = tally(rng.integers(0, rows, rows - 1), None, rows) * (rows / (rows - 1))
         base = drawn if survey.design is None else drawn * survey.design
         masses = tally(cell, base, survey.table.distinct)

@@ -205,9 +205,9 @@ def _summary(certificate: RakingCertificate) -> str:
     names = ", ".join(margin.name for margin in certificate.margins)
     if certificate.missed:
         return (
-            f"The known margins ({names}) contradict each other. The {certificate.rows:,} rows have the weights that "
-            f"come closest to them; the largest error of a share is {100 * certificate.largest_error:.2g} percentage "
-            "points."
+            f"Known margins are missed ({names}): {certificate.conflict}. The {certificate.rows:,} rows have the "
+            f"weights that come closest to them; the largest error of a share is {100 * certificate.largest_error:.2g} "
+            "percentage points."
         )
     within = "" if certificate.bounds is None else " within the bounds"
     return (

@@ -109,6 +109,7 @@ class Base:
 
     build: Callable[..., Prior]
     sentence: str  # what the rows are mixed with
+    lends: bool = False  # whether small cells borrow from it what their few rows cannot say
 
 
 def build_base(
@@ -133,7 +134,7 @@ def _product(blocks: Blocks, counted: Counted, weighted: Counted, *, root: Reals
 
 
 BASES: dict[BaseKind, Base] = {
-    "tree": Base(learn_tree, "a model of the same rows that keeps the strongest relations between columns"),
+    "tree": Base(learn_tree, "a model of the same rows that keeps the strongest relations between columns", lends=True),
     "product": Base(_product, "a model of the same rows that keeps only each column's own shares"),
     "uniform": Base(_uniform, "in which all combinations are equally likely"),
 }
