@@ -40,6 +40,15 @@ FITS = {
 }
 
 
+def test_rows_that_no_weighting_can_use_stay_out_of_use(tmp_path):
+    frame = pd.DataFrame({"hired": [0, 1] * 6, "sex": list("FFFFFFMMMMMM"), "x": list("ppqqppqqqqqq")})
+    fit = debias(frame, "hired", "sex", representation_rate=1, base_share=0, target={"x": {"p": 0.5, "q": 0.5}})
+    fit.save(tmp_path / "fit")
+    weights = load(tmp_path / "fit").weights()
+    assert weights.tolist() == fit.weights().tolist()
+    assert weights[2:4].tolist() == [0, 0]
+
+
 def test_the_papers_own_configurations_are_not_saved(tmp_path):
     with pytest.raises(StorageError, match="cannot be saved"):
         paper.fit(pandas_frame(), outcome="hired", protected="sex").save(tmp_path / "fit")

@@ -169,6 +169,12 @@ def test_a_stratum_with_one_group_is_named_and_stays_as_it_is():
     assert np.abs(fit.weights()[frame.label == "unknown"] - 1).max() < 1e-9
 
 
+def test_an_outcome_that_is_forbidden_to_one_group_of_a_stratum_is_no_equal_rate():
+    rule = {"decision": "taken", "group": "a", "label": "yes"}
+    with pytest.raises(fairmaxent.InfeasibleError, match="label = yes"):
+        fairmaxent.debias(decisions(), "decision", "group", within="label", forbid=[rule], estimate=None)
+
+
 def test_missing_strata_stay_as_they_are_unless_they_are_compared():
     frame = decisions()
     frame.loc[frame.index[::5], "label"] = None

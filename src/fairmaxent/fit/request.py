@@ -86,7 +86,7 @@ class Request:
         flags=("--favourable", "--favorable"),
         text="level",
         label="Good outcome",
-        help="The good outcome, which the statistical rate compares; repeatable.",
+        help="The good outcome, which the statistical rate compares (by default: every outcome); repeatable.",
         doc="The outcome level, or list of levels, that the statistical rate compares, each level on its own; None "
         'means every level. With several outcomes, by outcome: ``{"hired": "yes", "promoted": "yes"}``.',
     )

@@ -227,6 +227,7 @@ _LIMITS = (
     "measurements or labels.",
     "Numbers with many values are read in bins, and rare values as one level 'other'; new rows do not keep finer "
     "relations between columns.",
+    "What is said about a small group rests on its few rows: the result repeats whatever they happen to show.",
     "Equal rates are one idea of fairness. People who know the case must decide whether it is the right one here.",
 )
 
