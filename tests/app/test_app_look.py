@@ -7,6 +7,7 @@ import polars
 import pytest
 
 from appserver import OPTIONS, downloaded, opened, people
+from fairmaxent import inspect
 
 
 def test_a_table_is_looked_at_and_roles_are_proposed(client):
@@ -20,6 +21,7 @@ def test_a_table_is_looked_at_and_roles_are_proposed(client):
         assert group["rows"] == len(mine)
         assert group["rate"] == pytest.approx((mine["hired"] == "yes").mean())
         assert group["interval"][0] < group["rate"] < group["interval"][1]
+    assert state["look"]["verdicts"] == [*map(str, inspect(frame, "hired", "sex", favourable="yes").verdicts)] != []
     assert client.get("/api/state")[1]["table"] == state["table"]  # a reload finds it
 
 

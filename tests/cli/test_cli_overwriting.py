@@ -62,6 +62,7 @@ def folder(tmp_path, monkeypatch):
         f"debias data.csv {R} --domain d.toml -o d.toml --output-format csv",
         "rake data.csv --margins link.csv --domain d.toml -o x.csv --report d.toml",
         "inspect data.csv --domain d.toml --write-domain d.toml",
+        "inspect data.csv --report link.csv",
         "sample model.fme -n 5 -o model.fme",
         "report model.fme --data data.csv -o data.csv",
         "report model.fme --sample data.csv -o link.csv",

@@ -39,11 +39,6 @@ def test_missing_groups_and_columns_that_are_mostly_missing():
     assert "missing for 67% of the rows" in shown["missing", "note"]
 
 
-def test_tiny_groups():
-    shown = hints(people(sex=["female"] * 150 + ["male"] * 145 + ["other"] * 5))
-    assert "other (5 rows) is a tiny group, so its rates" in shown["tiny group", "sex"]
-
-
 @pytest.mark.parametrize(
     "levels",
     [

@@ -64,6 +64,7 @@ def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
             "protected": roles.protected if asked else inspection.protected,
             "favourable": [value_text(level) for level in inspection.favourable],
             "columns": [_column(column, domain) for column in inspection.columns],
+            "verdicts": [visible(str(verdict)) for verdict in inspection.verdicts],
             "reasons": reasons,
             "groupings": [_grouping(one, inspection.protected, frame, domain) for one in inspection.groupings],
             "proxies": [vars(proxy) for proxy in inspection.proxies if proxy.strength >= NOTABLE][:_PROXIES],
@@ -107,8 +108,6 @@ def _grouping(grouping: GroupingRates, protected: tuple[str, ...], frame: Any, d
     gaps = _gaps(frame, domain, [grouping.name] if grouping.name in protected else protected)
     return {
         "name": grouping.name,
-        "representation_rate": grouping.representation.value,
-        "statistical_rate": grouping.statistical.value,
         "groups": [
             {
                 "group": group_text(group.group),

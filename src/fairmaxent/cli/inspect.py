@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from fairmaxent.cli.config import domain_text, toml, toml_section
-from fairmaxent.cli.options import CONFIG, Tokens, given_options, next_step, outputs, repeated, taking
-from fairmaxent.cli.output import FORCE, JSON
+from fairmaxent.cli.options import CONFIG, Tokens, given_options, next_step, outputs, repeated, resolved, taking
+from fairmaxent.cli.output import FORCE, JSON, check_reports, source_of
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, check_files, table_command
 from fairmaxent.cli.request import RoleOptions, proposed_role_options
 from fairmaxent.cli.terminal import bar, echo, json_record
@@ -16,12 +16,11 @@ from fairmaxent.cli.values import COLUMNS, NOTHING, RATE, as_typed
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.document.text import on_one_line
-from fairmaxent.errors import KEEP_COLUMNS, spelled
+from fairmaxent.errors import KEEP_COLUMNS
 from fairmaxent.files.reading import STANDARD, TableForm
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.inspection import Inspection, inspect
 from fairmaxent.inspection.findings import inspection_text
-from fairmaxent.inspection.proposals import Role
 from fairmaxent.options import option
 
 # Options that are repeated as they were given: how the file is read, and how columns are compared.
@@ -41,6 +40,9 @@ class InspectOptions:
     """What is written, and how the answer is given."""
 
     as_json: bool = option(False, **JSON)
+    report: str | None = option(
+        None, text="file", in_files=False, help="Write a report to this file (.html, .md, .json or .pdf)."
+    )
     write_config: str | None = option(
         None, text="file", in_files=False, help="Write a TOML file to edit, for 'debias'."
     )
@@ -61,18 +63,19 @@ def inspect_command(
 ) -> None:
     """Look at the table in the file DATA (- is stdin). Changes nothing.
 
-    Lists the columns, proposes the outcome, the good outcome and the protected columns if you do not name them, shows
-    groups, rates and proxies, says what to watch out for, and prints the next command.
+    Says whether it is fair and how sure that is, lists the columns, proposes the outcome, the good outcome and the
+    protected columns if you do not name them, shows groups, rates and proxies, and prints the next command.
 
     \b
     fairmaxent inspect census.csv
-    fairmaxent inspect census.csv --outcome income --protected sex,race
+    fairmaxent inspect census.csv --outcome income --protected sex,race --report report.html
     """
     for flag, path in (("--write-config", wanted.write_config), ("--write-domain", wanted.write_domain)):
         if path == "-":
             raise click.UsageError(f"{flag} needs the name of a file, not -")
-    written = [path for path in (wanted.write_config, wanted.write_domain) if path is not None]
+    written = [path for path in (wanted.write_config, wanted.write_domain, wanted.report) if path is not None]
     check_files([data], written)
+    check_reports(wanted.report, None)
     with Staging(written, force=wanted.force, readable=written) as staging:
         with bar(f"reading {data}"):
             table = reading.read(data, texts=columns_as.texts)
@@ -86,13 +89,14 @@ def inspect_command(
         if wanted.write_domain is not None:
             draft = domain_draft(table.frame, roles, domain)
             write_whole(staging.path_for(wanted.write_domain), draft.encode())
-    notes = table.notes_spelled(as_typed)
+        notes = table.notes_spelled(as_typed)
+        if wanted.report is not None:
+            from fairmaxent.report.writer import write_inspection_report
+
+            source = replace(source_of(data, columns_as, resolved(ctx, seed=None)), reading=notes)
+            write_inspection_report(inspection, staging.path_for(wanted.report), source=source)
     if wanted.as_json:
-        hints = [
-            {"kind": hint.kind, "columns": hint.columns, "text": spelled(hint.parts, as_typed)}
-            for hint in inspection.hints
-        ]
-        echo(json_record({**inspection.to_dict(), "hints": hints, "reading": notes}))
+        echo(json_record({**inspection.to_dict(as_typed), "reading": notes}))
     else:
         echo(inspection_text(inspection, as_typed, notes=notes))
     for path in written:
@@ -159,9 +163,7 @@ def _next(ctx: click.Context, data: str, inspection: Inspection, *, config: str 
     # Columns of a few texts first: numbers rarely name groups of people.
     columns = sorted(inspection.columns, key=lambda column: column.kind == "numeric")
     few = [column.name for column in columns if 2 <= column.levels <= 10 and not column.identifier]
-    choices: tuple[tuple[Role, str, list[str]], ...]
-    choices = (("outcome", "outcome", []), ("protected", "groups to compare", few))
-    for role, what, others in choices:
+    for role, what, others in (("outcome", "outcome", []), ("protected", "groups to compare", few)):
         if getattr(inspection, role):
             continue
         names = [*(str(proposal.value) for proposal in inspection.proposed(role)), *others]
@@ -175,11 +177,13 @@ def _next(ctx: click.Context, data: str, inspection: Inspection, *, config: str 
         return next_step(f"{why}, for example", ["inspect", data, *options, *repeated(f"--{role}", example)])
     options = options if config is None else ["--config", config]
     piped = ", with the same table on stdin" if data == STANDARD else ""
+    is_unclear = all(verdict.most == 1 for verdict in inspection.verdicts)
+    doubt = "no gap here is clearly more than chance; if you want none at all, " if is_unclear else ""
     sizes = ""
     if "--representation-rate" in options:
         sizes = " (this also makes groups equally large; to keep their sizes, leave out --representation-rate)"
     return next_step(
-        f"make the table fair, with a report{piped}{sizes}", ["debias", data, *options, *outputs(data, form)]
+        f"{doubt}make the table fair, with a report{piped}{sizes}", ["debias", data, *options, *outputs(data, form)]
     )
 
 

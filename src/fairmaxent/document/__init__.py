@@ -87,6 +87,10 @@ class Section:
     short: str
     blocks: tuple[Block, ...]
 
+    def titled(self) -> "Section":
+        """The section with its tables as reports have them."""
+        return replace(self, blocks=tuple(one.titled() if isinstance(one, Table) else one for one in self.blocks))
+
 
 @dataclass(frozen=True)
 class Document:

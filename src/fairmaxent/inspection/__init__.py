@@ -3,5 +3,6 @@
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection
 from fairmaxent.inspection.inspection import inspect
 from fairmaxent.inspection.proposals import Proposal
+from fairmaxent.inspection.verdict import Verdict
 
-__all__ = ["ColumnSummary", "GroupingRates", "Inspection", "Proposal", "inspect"]
+__all__ = ["ColumnSummary", "GroupingRates", "Inspection", "Proposal", "Verdict", "inspect"]

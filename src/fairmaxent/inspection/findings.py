@@ -1,7 +1,7 @@
 """What was seen in a table, as facts and as text: columns, groups, rates, proposals, hints, and what a fit takes."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +10,15 @@ from fairmaxent.data.domain import count_text
 from fairmaxent.data.levels import cell_text, value_text
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Codes
-from fairmaxent.document import Block, Note, Paragraph, Table
+from fairmaxent.document import Block, Note, Paragraph, Section, Table
 from fairmaxent.document.text import sections_text, table_lines
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut, spelled
-from fairmaxent.inspection.hints import NOTABLE, TINY, Hint, Proxy
+from fairmaxent.inspection.hints import NOTABLE, Hint, Proxy
 from fairmaxent.inspection.proposals import Proposal, Role
-from fairmaxent.metrics.group_rates import Rate, pair_text
-from fairmaxent.metrics.intervals import interval_text
+from fairmaxent.inspection.verdict import Verdict
+from fairmaxent.metrics.group_rates import Rate
+from fairmaxent.plain_text import plain_json
 
 # Rough cost of a fit on one core: a cell of the table in seconds and bytes, a pair of features in both.
 _CELL_SECONDS, _PAIR_SECONDS = 3e-7, 2e-6
@@ -25,6 +26,9 @@ _CELL_BYTES, _PAIR_BYTES = 110, 32
 _DURATIONS = ((1, "under a second"), (10, "a few seconds"), (60, "under a minute"), (600, "minutes"))
 _TOO_LONG = "very long: drop or merge columns with many levels"
 _EXACT = 2**53  # larger whole numbers are no longer exact for many readers of JSON
+
+
+Spelling = Callable[[Option], str]
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,8 @@ def cost(roles: Roles, codes: Codes) -> Cost:
     )
 
 
-# Equal group sizes are proposed if no group is tiny, and its rows then count at most that many times.
-_FEW_TIMES = 5
+_FEW_TIMES = 5  # equal group sizes are proposed if nobody is set apart, and if rows then count at most that many times
+_VERDICTS = 3
 
 
 @dataclass(frozen=True)
@@ -87,11 +91,12 @@ class ColumnSummary:
 
 @dataclass(frozen=True)
 class GroupingRates:
-    """Both rates of one protected column, or of the intersections of all."""
+    """Both rates of one protected column, or of the intersections of all, and what they say."""
 
     name: str
     representation: Rate
     statistical: Rate
+    verdict: Verdict
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,18 +125,24 @@ class Inspection:
         return tuple(column.name for column in self.columns if column.identifier)
 
     @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Whether the table is fair: of the columns with something to say, those with the clearest gaps first."""
+        told = [grouping.verdict for grouping in self.groupings if str(grouping.verdict)]
+        return tuple(sorted(told, key=lambda verdict: (verdict.gap is None, verdict.most))[:_VERDICTS])
+
+    @property
     def representation_rate(self) -> float | dict[str, float | None] | None:
         """The representation rate that does not ruin the data: 1, or None for groups that should keep their sizes."""
         rates: dict[str, float | None] = {}
         for grouping in self.groupings:
             groups = grouping.representation.groups
             least = 1 / (_FEW_TIMES * len(groups))
-            small = any((group.count or 0) < TINY or group.rate < least for group in groups)
-            rates[grouping.name] = None if small else 1.0
+            is_small = bool(grouping.verdict.set_apart) or any(group.rate < least for group in groups)
+            rates[grouping.name] = None if is_small else 1.0
         different = set(rates.values())
         return rates if len(different) > 1 else different.pop() if different else None
 
-    def proposed(self, role: Role) -> tuple[Proposal, ...]:
+    def proposed(self, role: str) -> tuple[Proposal, ...]:
         """What is proposed for a role, candidates included."""
         return tuple(proposal for proposal in self.proposals if proposal.role == role)
 
@@ -139,24 +150,19 @@ class Inspection:
         """The role of a column, an empty text if it has none."""
         return "outcome" if name == self.outcome else "protected" * (name in self.protected)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, for JSON."""
-        listed = ("columns", "proxies", "proposals")
-        plain = {
-            name: [vars(item) for item in value] if name in listed else value for name, value in vars(self).items()
-        }
+    def to_dict(self, spell: Spelling = str) -> dict[str, Any]:
+        """Everything as plain values, for JSON; ``spell`` writes the options that hints mention."""
         groupings = [
-            {
-                "name": grouping.name,
-                "representation_rate": _rate_record(grouping.representation),
-                "statistical_rate": _rate_record(grouping.statistical),
-            }
-            for grouping in self.groupings
+            {"name": one.name, "representation_rate": one.representation, "statistical_rate": one.statistical}
+            for one in self.groupings
         ]
-        hints = [{"kind": hint.kind, "columns": hint.columns, "text": str(hint)} for hint in self.hints]
-        spent = None if self.cost is None else self.cost.to_dict()
-        plain |= {"groupings": groupings, "hints": hints, "cost": spent}
-        plain["representation_rate"] = self.representation_rate
+        hints = [vars(hint) | {"parts": (), "text": spelled(hint.parts, spell)} for hint in self.hints]
+        plain: dict[str, Any] = plain_json(
+            vars(self)
+            | {"verdicts": [vars(verdict) | {"text": str(verdict)} for verdict in self.verdicts]}
+            | {"groupings": groupings, "hints": hints, "cost": None if self.cost is None else self.cost.to_dict()}
+            | {"representation_rate": self.representation_rate}
+        )
         del plain["library"]
         return plain
 
@@ -171,17 +177,6 @@ class Inspection:
         return inspection_text(self)
 
 
-def _rate_record(rate: Rate) -> Mapping[str, Any]:
-    return {
-        "value": rate.value,
-        "interval": rate.interval,
-        "worst": vars(rate.worst),
-        "groups": [vars(group) for group in rate.groups],
-    }
-
-
-Spelling = Callable[[Option], str]
-
 _PROXIES = 5  # shown for each protected column
 _CELLS = 3
 _WIDTH, _LEVELS = 80, 16  # characters of a line, and at least of the levels in it
@@ -190,21 +185,30 @@ _TITLES: dict[Role, str] = {"outcome": "outcome", "favourable": "good outcome", 
 
 def inspection_text(inspection: Inspection, spell: Spelling = str, *, notes: Sequence[str] = ()) -> str:
     """Everything that was seen, with options spelled by ``spell``; ``notes`` say how the table was read."""
+    answer, sections = map(Paragraph, answers(inspection, spell)), inspection_sections(inspection, spell)
+    cautious = [Note(f"Note: {line}") for line in (*notes, *cautions(inspection, spell))]
+    return sections_text([answer, *(section.blocks for section in sections), cautious])
+
+
+def answers(inspection: Inspection, spell: Spelling) -> list[str]:
+    """Whether the table is fair, and what has to be known to say so."""
+    told = [verdict.headline or verdict.details for verdict in inspection.verdicts]
+    return [*told, *_questions(inspection, spell)] or ["No two groups can be compared."]
+
+
+def inspection_sections(inspection: Inspection, spell: Spelling) -> list[Section]:
+    """What was seen: the groups first, then the columns, what is proposed, and what a fit takes."""
+    seen: list[tuple[str, tuple[Block, ...]]]
+    seen = [(one.name, (_rates(one), Paragraph(one.verdict.details))) for one in inspection.groupings]
+    seen += [("Columns that predict a group", (_proxies(inspection),))] if inspection.groupings else []
     size = f"{counted(inspection.rows, 'row')}, {counted(len(inspection.columns), 'column')}"
-    sections: list[Iterable[Block]] = [
-        [Paragraph(size)],
-        [_columns(inspection)],
-        _proposals(inspection, spell),
-        map(Paragraph, _questions(inspection, spell)),
-        *([_rates(grouping), *map(Paragraph, _headlines(grouping, inspection))] for grouping in inspection.groupings),
-        [_proxies(inspection)] if inspection.groupings else [],
-        [Note(f"Note: {line}") for line in _notes(inspection, spell, notes)],
-    ]
+    seen.append(("All columns", (Paragraph(size), _columns(inspection))))
+    seen += [("What is proposed", (_proposals(inspection, spell),))] if inspection.proposals else []
     if (cost := inspection.cost) is not None:
         size = f"{counted(cost.distinct_rows, 'distinct row')}, {cost.features:,} features"
         words = f"Cost of a fit: {cost.words} ({size}, {count_text(cost.domain_size)} possible rows)."
-        sections.append([Paragraph(words)])
-    return sections_text(sections)
+        seen.append(("What a fit takes", (Paragraph(words),)))
+    return [Section(f"part-{number}", title, title, blocks) for number, (title, blocks) in enumerate(seen)]
 
 
 def _columns(inspection: Inspection) -> Table:
@@ -220,21 +224,14 @@ def _columns(inspection: Inspection) -> Table:
     ]
     room = max(_WIDTH - 2 - max(map(len, table_lines([*heads[:-1], "protected"], rows))), _LEVELS)
     table = [(*row, _levels(column, room)) for row, column in zip(rows, inspection.columns, strict=True)]
-    return Table("Columns", (*heads, ""), tuple(table))
+    return Table("Columns", (*heads, "such as"), tuple(table))
 
 
 def _levels(column: ColumnSummary, room: int) -> str:
-    """As many levels as there is room for."""
-    if column.identifier:
-        return cut("an identifier?", room)
-    shown = cell_text(", ".join(column.shown[:100]))
-    if len(shown) <= room:
-        return shown
-    whole = shown[: room - 1].rsplit(", ", 1)[0]
-    return f"{whole}, …" if len(whole) + 3 <= room and ", " in shown[: room - 1] else cut(shown, room)
+    return cut("an identifier?" if column.identifier else cell_text(", ".join(column.shown[:100])), room)
 
 
-def _proposals(inspection: Inspection, spell: Spelling) -> Iterator[Block]:
+def _proposals(inspection: Inspection, spell: Spelling) -> Table:
     """What is proposed, with the reason; a question mark stands after what nobody should rely on."""
     rows = []
     for role, title in _TITLES.items():
@@ -245,8 +242,7 @@ def _proposals(inspection: Inspection, spell: Spelling) -> Iterator[Block]:
             why += " (a guess: please check)" if proposal.confidence == "guess" else ""
             sure = "" if proposal.confidence == "likely" else "?"
             rows.append((f"{title}{sure}", cut(cell_text(proposal.value), 30), why))
-    if rows:
-        yield Table("Proposals", ("proposed", "", "why"), tuple(rows))
+    return Table("Proposals", ("proposed", "which", "why"), tuple(rows))
 
 
 def _questions(inspection: Inspection, spell: Spelling) -> Iterator[str]:
@@ -276,22 +272,6 @@ def _rates(grouping: GroupingRates) -> Block:
     return Table("Rates", (grouping.name, "rows", "share", "outcome", "rate", "95 % interval"), tuple(rows))
 
 
-def _headlines(grouping: GroupingRates, inspection: Inspection) -> Iterator[str]:
-    """Both rates, and the outcome that the second is about; if none is known as good, of every outcome if few."""
-    yield f"Representation rate {grouping.representation}"
-    rate, outcome = grouping.statistical, inspection.outcome
-    by_outcome: dict[object, list[float]] = {}
-    for group in rate.groups:
-        by_outcome.setdefault(group.outcome, []).append(group.rate)
-    worst = cell_text(rate.worst.outcome)
-    pair = pair_text(rate.worst).removesuffix(f" for outcome {value_text(rate.worst.outcome)}")
-    yield f"Statistical rate of {outcome} = {worst}: {rate.value:.3f}{interval_text(rate.interval)}: {pair}"
-    if 1 < len(by_outcome) <= 3:
-        for level, rates in by_outcome.items():
-            if level != rate.worst.outcome and max(rates) > 0:
-                yield f"Statistical rate of {outcome} = {cell_text(level)}: {min(rates) / max(rates):.3f}"
-
-
 def _proxies(inspection: Inspection) -> Block:
     rows = []
     for name in inspection.protected:
@@ -302,10 +282,9 @@ def _proxies(inspection: Inspection) -> Block:
     return Table("Proxies", ("protected", "predicted by", "how well"), tuple(rows))
 
 
-def _notes(inspection: Inspection, spell: Spelling, reading: Sequence[str]) -> Iterator[str]:
-    yield from (*reading, *inspection.notes)
-    yield from (spelled(hint.parts, spell) for hint in inspection.hints)
+def cautions(inspection: Inspection, spell: Spelling) -> tuple[str, ...]:
+    """What to watch out for."""
+    hints = (spelled(hint.parts, spell) for hint in inspection.hints)
     empty = inspection.empty_cells
-    if empty:
-        more = f" and {len(empty) - _CELLS} more" if len(empty) > _CELLS else ""
-        yield f"no row has {'; '.join(empty[:_CELLS])}{more}"
+    more = f" and {len(empty) - _CELLS} more" if len(empty) > _CELLS else ""
+    return *inspection.notes, *hints, *([f"no row has {'; '.join(empty[:_CELLS])}{more}"] if empty else [])

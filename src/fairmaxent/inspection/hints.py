@@ -1,7 +1,7 @@
-"""What to look at in a table before anything is done to it: proxies, gaps, tiny groups, doubtful levels, leaks."""
+"""What to look at in a table before anything is done to it: proxies, gaps, doubtful levels, leaks."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from fairmaxent.data.identifiers import is_total, words_for, words_in
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Codes, Reals, effective_rows, tally
 from fairmaxent.document.words import counted
-from fairmaxent.errors import KEEP_COLUMNS, Option, cut, shown, spelled
+from fairmaxent.errors import KEEP_COLUMNS, Option, shown, spelled
 from fairmaxent.inspection.proposals import groups_of_words, halves, known_levels, plain
 from fairmaxent.maxent.logspace import entropy
 
@@ -72,10 +72,8 @@ def predicted_share(table: Reals, rows: float) -> float:
     return float(np.clip((predicted - chance) / (total - chance), 0.0, 1.0))
 
 
-HintKind = Literal["identifier", "missing", "tiny group", "similar levels", "total", "leak", "many outcomes", "weights"]
+HintKind = Literal["identifier", "missing", "similar levels", "total", "leak", "many outcomes", "weights"]
 
-TINY = 30
-"""A group with fewer rows is tiny: its rates are uncertain, and making it larger repeats few people often."""
 _LEAKS = 0.75  # a column that predicts so much of the outcome's entropy says it nearly always
 _SHOWN = 5  # of a list
 _MANY_OUTCOMES = 5
@@ -103,7 +101,7 @@ def column_hints(frame: nw.DataFrame[Any], domain: Domain, roles: Sequence[str],
     identifiers = tuple(name for name in domain.identifiers if name not in roles)
     if identifiers:
         what = "looks like an identifier" if len(identifiers) == 1 else "look like identifiers"
-        what = f"{_listed(identifiers)} {what}: left out of the result unless you add "
+        what = f"{listed(map(shown, identifiers), 'column')} {what}: left out of the result unless you add "
         yield _hint("identifier", identifiers, what, replace(KEEP_COLUMNS, value=list(identifiers)))
     for attribute in domain.attributes:
         if attribute.name not in identifiers:
@@ -119,8 +117,6 @@ def column_hints(frame: nw.DataFrame[Any], domain: Domain, roles: Sequence[str],
 
 def role_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hint]:
     """What can be said once the outcome and the protected columns are known."""
-    for number in roles.protected:
-        yield from _tiny_groups(roles.domain.attributes[number], codes[:, number])
     outcome = roles.domain.attributes[roles.outcome]
     edges = halves(outcome) if len(known_levels(outcome)) > _MANY_OUTCOMES else None
     if edges is not None:
@@ -139,8 +135,8 @@ def leak_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hin
     if leaks:
         verb, them = ("predicts", "it") if len(leaks) == 1 else ("predict", "them")
         what = (
-            f"{_listed(leaks)} {verb} the outcome nearly perfectly; if that is only known afterwards, or is the "
-            f"outcome in other words, leave {them} out with "
+            f"{listed(map(shown, leaks), 'column')} {verb} the outcome nearly perfectly; if that is only known "
+            f"afterwards, or is the outcome in other words, leave {them} out with "
         )
         yield _hint("leak", leaks, what, Option("drop", leaks))
 
@@ -158,23 +154,6 @@ def _gaps(attribute: Attribute, rows: int, *, has_role: bool) -> Iterator[Hint]:
         yield _hint("missing", attribute.name, what, Option("missing", "compare"))
     elif share > 0.5:
         yield _hint("missing", attribute.name, f"{attribute.name!r} is missing for {share:.0%} of the rows")
-
-
-def _tiny_groups(attribute: Attribute, codes: Codes) -> Iterator[Hint]:
-    counts = np.bincount(codes, minlength=attribute.size)
-    tiny = [
-        f"{cut(attribute.labels[level])} ({counted(int(counts[level]), 'row')})"
-        for level in range(attribute.size)
-        if level != attribute.missing and counts[level] < TINY
-    ]
-    if tiny:
-        what = "is a tiny group, so its" if len(tiny) == 1 else "are tiny groups, so their"
-        yield _hint(
-            "tiny group",
-            attribute.name,
-            f"in {attribute.name!r}, {_listed(tiny, quoted=False)} {what} rates are uncertain; merge groups if you "
-            "can, and do not ask for groups of equal size",
-        )
 
 
 def _similar_levels(attribute: Attribute, *, has_role: bool) -> Iterator[Hint]:
@@ -217,8 +196,8 @@ def _totals(frame: nw.DataFrame[Any], domain: Domain) -> Iterator[Hint]:
             yield _hint("total", attribute.name, what)
 
 
-def _listed(names: Sequence[str], *, quoted: bool = True) -> str:
-    texts = [shown(name) if quoted else name for name in names[:_SHOWN]]
-    more = len(names) - len(texts)
-    texts += [f"{more:,} more"] if more else []
+def listed(items: Iterable[str], noun: str) -> str:
+    """Write a list in words, with a number of further things if it is long."""
+    texts = list(items)
+    texts[_SHOWN:] = [counted(len(texts) - _SHOWN, f"more {noun}")] if len(texts) > _SHOWN else []
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

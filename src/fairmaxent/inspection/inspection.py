@@ -14,7 +14,10 @@ from fairmaxent.engines.rows import read_domain
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection, cost
 from fairmaxent.inspection.hints import column_hints, proxies, role_hints
 from fairmaxent.inspection.proposals import Proposal, Role, propose_favourable, propose_outcome, propose_protected
+from fairmaxent.inspection.verdict import judge
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate
+from fairmaxent.metrics.group_rates import GroupedTable
+from fairmaxent.metrics.groups import Comparison
 
 
 def inspect(
@@ -67,7 +70,11 @@ def inspect(
         how: Any = {"groups": "joint", "weight": weight, "domain": domain, "confidence": confidence}
         shares = representation_rate(frame, columns, **how)
         rates = statistical_rate(frame, outcome, columns, favourable=good, **how)
-        groupings.append(GroupingRates(" × ".join(columns), shares, rates))
+        (rows,) = Comparison(columns, "joint", weight, "ignore", domain, outcome=outcome, favourable=good).grouped(
+            frame
+        )
+        verdict = judge(GroupedTable.of_outcomes(rows, good), shares, str(outcome), confidence)
+        groupings.append(GroupingRates(" × ".join(columns), shares, rates, verdict))
     return Inspection(
         rows=len(opened),
         outcome=outcome,

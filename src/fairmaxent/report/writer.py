@@ -1,4 +1,4 @@
-"""Writing a report on a fit or on a raking to a file; the suffix says in which form.
+"""Writing a report on a fit, a raking or an inspection to a file; the suffix says in which form.
 
 A PDF is printed by a Chromium on this computer: alone, offline, and with nothing left behind.
 """
@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from os import PathLike
@@ -22,12 +22,13 @@ from fairmaxent.document.text import to_markdown
 from fairmaxent.errors import DependencyError, StorageError, cut
 from fairmaxent.files.write import write_whole
 from fairmaxent.fit.fit import Fit
+from fairmaxent.inspection.findings import Inspection, answers, cautions, inspection_sections
 from fairmaxent.plain_text import json_text
 from fairmaxent.raking.certificate import MarginResult, RakingCertificate
 from fairmaxent.raking.raking import Raking
 from fairmaxent.report.report import Report, build_report
 from fairmaxent.report.sections import report_document
-from fairmaxent.report.source import Filing, Source, filed
+from fairmaxent.report.source import Source, filed
 
 # Those that are packaged as snaps, which cannot read temporary files, come last.
 _NAMES = (
@@ -150,12 +151,27 @@ def write_raking_report(
     :class:`fairmaxent.report.ReportRequest`.
     """
     check_path(path)
-    own, source, certificate = filed(**filing), source or Source(), raking.certificate
-    own = replace(own, title=own.title or "Weights for known margins")
+    source, certificate = source or Source(), raking.certificate
     warnings = [*map(source.front_door.text_of, certificate.few_rows())]
-    numbers = asdict(own) | {"version": version("fairmaxent"), "source": source.to_dict()}
-    numbers["certificate"] = certificate.to_dict() | {"warnings": warnings}
-    _save(path, _raking_document(certificate, own, source, warnings), numbers)
+    notes = Note("What you should know about these weights:", (*warnings, *certificate.notes))
+    costs = Listing(tuple(f"{line[:1].upper()}{line[1:]}." for line in certificate.summary()))
+    sections = [Section("costs", "What the weights cost", "Costs", (costs,))]
+    sections += [_margin(number, margin) for number, margin in enumerate(certificate.margins)]
+    page = "Raking report", "Weights for known margins", _summary(certificate), notes, sections
+    _save_short(path, page, source, filing, {"certificate": certificate.to_dict() | {"warnings": warnings}})
+
+
+def write_inspection_report(
+    inspection: Inspection, path: str | PathLike[str], *, source: Source | None = None, **filing: Any
+) -> None:
+    """Write a report on an inspection, which :func:`fairmaxent.inspect` returned, with the options for a raking."""
+    check_path(path)
+    source = source or Source()
+    spell = source.front_door.spell
+    summary, notes = " ".join(answers(inspection, spell)), Note("What to watch out for:", cautions(inspection, spell))
+    sections = [section.titled() for section in inspection_sections(inspection, spell)]
+    page = "Inspection report", "Is this table fair?", summary, notes, sections
+    _save_short(path, page, source, filing, {"inspection": inspection.to_dict(spell)})
 
 
 def save_report(report: Report, path: str | PathLike[str]) -> None:
@@ -180,25 +196,22 @@ def check_path(path: str | PathLike[str]) -> None:
         find_browser()
 
 
-def _raking_document(certificate: RakingCertificate, filing: Filing, source: Source, warnings: list[str]) -> Document:
-    notes = (*warnings, *certificate.notes)
-    costs = Listing(tuple(f"{line[:1].upper()}{line[1:]}." for line in certificate.summary()))
-    record = source.section({"fairmaxent": version("fairmaxent")})
-    command = [] if source.command is None else [Code(source.command)]
-    return Document(
-        kind="Raking report",
-        title=filing.title or "",
-        filing=filing.pairs,
-        summary=_summary(certificate),
-        warning=Note("What you should know about these weights:", notes) if notes else None,
-        first_page=(
-            Section("costs", "What the weights cost", "Costs", (costs,)),
-            *(_margin(number, margin) for number, margin in enumerate(certificate.margins)),
-            replace(record, blocks=(*record.blocks, *command)),
-        ),
-        appendix=(),
-        footer="Written by fairmaxent.",
-    )
+def _save_short(
+    path: str | PathLike[str],
+    page: Sequence[Any],
+    source: Source,
+    filing: Mapping[str, Any],
+    numbers: Mapping[str, Any],
+) -> None:
+    """Save a report of one page: its kind, title, summary, notes and sections, where it comes from, and the command."""
+    kind, title, summary, notes, sections = page
+    own, record = filed(**filing), source.section({"fairmaxent": version("fairmaxent")})
+    own = replace(own, title=own.title or title)
+    record = replace(record, blocks=(*record.blocks, *([] if source.command is None else [Code(source.command)])))
+    warning, first_page = notes if notes.items else None, (*sections, record)
+    footer = "Written by fairmaxent."
+    document = Document(kind, own.title or "", own.pairs, summary, warning, first_page, (), footer)
+    _save(path, document, {**asdict(own), "version": version("fairmaxent"), "source": source.to_dict(), **numbers})
 
 
 def _summary(certificate: RakingCertificate) -> str:

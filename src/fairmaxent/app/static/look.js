@@ -3,7 +3,7 @@
 import { axis, groupLine, roundTop } from "./charts.js";
 import { at, h, has, refill, table } from "./dom.js";
 import { checks, choose, form, text } from "./form.js";
-import { percent, rate, span, whole, withMerging } from "./format.js";
+import { percent, span, whole, withMerging } from "./format.js";
 import { drawReading } from "./opening.js";
 
 const SHOWN = 40;
@@ -15,7 +15,7 @@ export function drawLook(section, { state, options, change, again, readAgain, wi
   refill(section, h("h2", { id: "look-title" }, "Look"),
     h("p", null, `${file.name}: ${whole(look.rows)} rows, ${look.columns.length} columns.`,
       file.offered && [" ", h("a", { href: `/files/0/${encodeURIComponent(file.name)}`, download: "" }, "Download this table"), "."]),
-    roles(look, options, change), reasons(look, options), groups(look, width), notes(look),
+    roles(look, options, change), reasons(look, options), look.verdicts.map((verdict) => h("p", { class: "verdict" }, verdict)), groups(look, width), notes(look),
     columns(state, options, change, again), drawReading(state.forms, file, readAgain));
 }
 
@@ -53,8 +53,7 @@ function groups(look, width) {
       const rows = grouping.groups.filter((group) => group.outcome === outcome);
       return h("div", { class: "picture" },
         h("h3", null, `How often each group of ${grouping.name} gets “${outcome}”`),
-        h("p", { class: "soft" }, `Statistical rate ${rate(grouping.statistical_rate)} (lowest over highest), ` +
-          `representation rate ${rate(grouping.representation_rate)} (smallest over largest group). Bars: 95 % intervals.`),
+        h("p", { class: "soft" }, "Bars: 95 % intervals."),
         rows.slice(0, SHOWN).map((group) => groupLine({
           name: `${group.group} (${whole(group.rows)} rows, ${percent(group.share)})`,
           before: group.rate, low: group.interval?.[0], high: group.interval?.[1], most, width })),
