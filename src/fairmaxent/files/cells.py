@@ -11,6 +11,7 @@ from typing import Any
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
+from fairmaxent.data.identifiers import is_total
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut
 from fairmaxent.files.reading import DateOrder, Reading, Remark
@@ -107,8 +108,10 @@ def _almost_numbers(present: Any, typed: Typed) -> Iterator[Remark]:
             continue
         others = column.filter(~column.str.contains(_DIGITS)).unique(maintain_order=True)
         rest = column.set(column.is_in(others.to_list()), None)
-        if not 1 <= len(others) <= _FEW or not (
-            _infer(rest, _BOTH)[0].dtype.is_numeric() or _amounts(rest, _BOTH) is not None
+        if (
+            not 1 <= len(others) <= _FEW
+            or any(map(is_total, others))
+            or not (_infer(rest, _BOTH)[0].dtype.is_numeric() or _amounts(rest, _BOTH) is not None)
         ):
             continue
         if not Domain.infer(present.select(name)).identifiers:  # which are left out, and may name a person
@@ -153,8 +156,9 @@ def _are_codes(cells: Any, numbers: Any, kind: str) -> bool:
         return True
     if kind not in ("number", *_COMMA_NUMBERS) and not (has_plus and kind == "whole"):
         return False
-    written = cells.str.replace(r"^-(0[.,0]*)$", "${1}")
-    return bool(cells.str.contains(_EXPONENT).any() or numbers.drop_nulls().n_unique() < written.n_unique())
+    count = numbers.drop_nulls().n_unique()
+    merges = count < cells.n_unique() and count < cells.str.replace(r"^-(0[.,0]*)$", "${1}").n_unique()
+    return bool(merges or cells.str.contains(_EXPONENT).any())
 
 
 def _decimal_mark(present: Any, typed: Typed, separator: str) -> tuple[str | None, str]:

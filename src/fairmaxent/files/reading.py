@@ -7,6 +7,7 @@ sums; other sums, and remarks, are read as rows, with a note.
 
 import gzip
 import io
+import itertools
 import math
 import os
 import re
@@ -304,11 +305,18 @@ def remarks_around(frame: Any, path: str, reading: Reading) -> Iterator[Remark]:
     if reading.columns is None and sum((column == column.name).any() for column in texts) > 1:
         what = f"the first row of {path} looks like data, but was read as names of columns; if so, name the columns in "
         yield (what, Option("columns"))
-    last = frame.row(-1) if len(frame) > 1 and reading.skip_last is None else ()
-    filled = [value for value in last if value is not None]
-    if filled and isinstance(filled[0], str) and (is_total(filled[0]) or (len(filled) == 1 and frame.width > _PAIR)):
-        what = f"the last row of {path} looks like a sum or a remark, and was read as data; if it is one, leave it out "
-        yield (f"{what}with ", Option("skip_last", 1))
+    last = reversed(frame.tail(min(_ENOUGH, len(frame) - 1)).rows()) if reading.skip_last is None else ()
+    if count := len([*itertools.takewhile(_is_remark, last)]):
+        what = (
+            f"the end of {path} looks like a sum or a remark, and was read as data; if it is one, leave out the last "
+        )
+        yield (f"{what}{'row' if count == 1 else f'{count} rows'} with ", Option("skip_last", count))
+
+
+def _is_remark(row: Sequence[Any]) -> bool:
+    filled = [value for value in row if value is not None]
+    is_alone = len(filled) == 1 and len(row) > _PAIR
+    return bool(filled) and isinstance(filled[0], str) and (is_alone or is_total(filled[0]))
 
 
 def ends_with_sums(frame: Any) -> bool:
