@@ -1,4 +1,4 @@
-"""Four reports in a browser: axe finds nothing, a phone and a sheet of paper cut nothing, the first page is one page.
+"""Six reports in a browser: axe finds nothing, a phone and a sheet of paper cut nothing, the first page is one page.
 
 axe-core is taken from where `appserver` finds it.
 """
@@ -26,7 +26,7 @@ from fairmaxent.report.source import WrittenFile
 from reportforms import html_report
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
-TABLES = ("two groups", "five groups", "relabelled", "weights", "long names")
+TABLES = ("two groups", "five groups", "relabelled", "weights", "long names", "German")
 PAPERS = {"A4": (210, 297), "letter": (215.9, 279.4)}  # millimetres
 MARGIN = 13  # at each side, in the page's style
 PIXELS = 96 / 25.4
@@ -58,6 +58,20 @@ def long_names():
     return frame, (f"{long}outcome", [f"{long}region", f"{long}religion"], answers[0])
 
 
+def german():
+    """Three protected columns with compound words, and twelve joint groups."""
+    answers, outcome = ("Eingestellt", "Vorstellungsgespräch abgelehnt"), "Bewerbungsergebnis"
+    columns = {
+        "Geschlecht": ["weibliche Beschäftigte", "männliche Beschäftigte"],
+        "Altersgruppe": ["unter dreißig", "dreißig bis fünfzig", "über fünfzig"],
+        "Staatsangehörigkeit": ["Unionsbürgerschaft", "ungeklärt"],
+    }
+    frame = people(columns["Geschlecht"], [0.4, 0.6], column="Geschlecht", outcome=outcome, levels=answers)
+    for number, name in enumerate(list(columns)[1:]):
+        frame[name] = np.random.default_rng(number).choice(columns[name], len(frame))
+    return frame, outcome, list(columns), answers[0]
+
+
 @pytest.fixture(scope="module")
 def reports():
     source = Source(file="people.csv", sha256="3f" * 32, written=(WrittenFile("Fair table", "fair.csv", "ab" * 32),))
@@ -81,6 +95,7 @@ def reports():
                 two, mode="weights", relabel=Relabel(parity="predictions", labeller="tree", student="tree")
             ),
             "weights": built(two, mode="weights", estimate=None),
+            "German": built(*german(), groups="joint", estimate=estimate),
             "long names": built(long, *roles, representation_rate=1.0, estimate=estimate, filed=filed),
         }
 
@@ -150,42 +165,62 @@ done({ cut: cut, width: document.documentElement.scrollWidth, room: room });
 """
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_a_phone_cuts_nothing(reports, name):
-    page = html_report(reports[name])
-    result = measured(page, 430, CUT.replace("PAPER", "false"))
-    assert result["cut"] == []
-    assert result["width"] <= 430
+def on_sheet(report, sheet):
+    """A page as a phone or a sheet of paper has it, and its width."""
+    page = html_report(report)
+    if sheet not in PAPERS:
+        return page, {"phone": 430, "screen": 1440}[sheet]
+    printed = page.replace("@media print", "@media all").replace("@media screen", "@media not all")
+    return printed, int((PAPERS[sheet][0] - 2 * MARGIN) * PIXELS)
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("sheet", ["phone", *PAPERS])
 @pytest.mark.parametrize("name", TABLES)
-def test_paper_cuts_nothing(reports, name, paper):
-    printed = (
-        html_report(reports[name]).replace("@media print", "@media all").replace("@media screen", "@media not all")
-    )
-    width = int((PAPERS[paper][0] - 2 * MARGIN) * PIXELS)
-    result = measured(printed, width, CUT.replace("PAPER", "true"))
+def test_nothing_is_cut(reports, name, sheet):
+    page, width = on_sheet(reports[name], sheet)
+    result = measured(page, width, CUT.replace("PAPER", "false" if sheet == "phone" else "true"))
     assert result["cut"] == []
     assert result["width"] <= width
 
 
-def pages(page):
-    content = browser.print_pdf(page)
-    return len(re.findall(rb"/Type\s*/Page\b(?!s)", content))
+BROKEN = """
+const broken = [], range = document.createRange();
+const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+const whole = /(?<![\\p{L}\\d])\\p{L}{2,40}(?![\\p{L}\\d])/gu;
+while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(whole)) {
+  range.setStart(texts.currentNode, word.index);
+  range.setEnd(texts.currentNode, word.index + word[0].length);
+  const lines = new Set([...range.getClientRects()].map(box => Math.round(box.top)));
+  if (lines.size > 1 && !texts.currentNode.parentElement.closest("pre, script, svg, .grid thead")) broken.push(word[0]);
+}
+done(broken);
+"""
+
+
+@pytest.mark.parametrize("sheet", ["screen", "phone", "A4"])
+def test_no_word_is_broken_or_cut(reports, sheet):
+    page, width = on_sheet(reports["German"], sheet)
+    assert measured(page, width, BROKEN) == []
+    assert "…" not in page
+    assert measured(page, 150, BROKEN) != []  # it would be seen
+
+
+def pages(content):
+    return len(re.findall(rb"/Type\s*/Page\b", content))
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 @pytest.mark.parametrize("name", TABLES)
-def test_the_first_page_is_one_page(reports, name, paper):
+def test_the_first_page_and_a_pdf_are_one_page(reports, name, paper, tmp_path):
     chromium()
     page = html_report(reports[name], paper=paper)
     first = re.sub(r'<div class="appendix">.*</main>.*</footer>', "</main>", page, flags=re.S)
     assert "Files and versions" in first
     assert "Trade-off" not in first
-    assert pages(first) == 1
-    assert pages(page) > 2
-    assert first_page(reports[name]).is_long == (name == "long names")
+    assert pages(browser.print_pdf(first)) == 1
+    browser.save_report(reports[name], tmp_path / "one.pdf")
+    assert pages((tmp_path / "one.pdf").read_bytes()) == 1
+    assert (first_page(reports[name]).print_size == 1) == (name in ("two groups", "relabelled", "weights"))
 
 
 def test_a_real_browser_prints_and_leaves_nothing(reports, tmp_path, monkeypatch):

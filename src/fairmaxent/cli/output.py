@@ -73,7 +73,7 @@ class FilingOptions:
         text="file",
         in_files=False,
         label="Also as PDF",
-        help="Print the report to this PDF, if Chromium, Chrome or Edge is installed.",
+        help="Print the report (of a fit, its first page) to this PDF, if Chromium, Chrome or Edge is installed.",
         page_help="If Chromium, Chrome or Edge is installed.",
     )
     force: bool = option(False, **FORCE)

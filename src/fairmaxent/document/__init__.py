@@ -34,7 +34,8 @@ class Table:
     """Heads and rows of texts; the first cell of a row names it.
 
     ``states`` has a word for each row ("good", "short", "bad" or none), about the column `state`. ``shares`` has two
-    numbers for each row, before and after, which a page shows as bars.
+    numbers for each row, before and after, which a page shows as bars; with ``ranges``, as two marks, with a line for
+    the range that the number before has.
     """
 
     label: str  # what the table shows
@@ -42,7 +43,8 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     state: int | None = None
     states: tuple[str, ...] = ()
-    shares: tuple[tuple[float, float], ...] = ()
+    shares: tuple[tuple[float | None, ...], ...] = ()
+    ranges: tuple[tuple[float | None, ...], ...] = ()
     about: str = ""  # what else there is to say about a table with bars
 
     def titled(self) -> "Table":
@@ -100,8 +102,7 @@ class Document:
     title: str
     filing: tuple[tuple[str, str], ...]  # what it is filed under: names and values
     summary: str
-    warning: Note | None
     first_page: tuple[Section, ...]
     appendix: tuple[Section, ...]
     footer: str
-    is_long: bool = False  # whether the first page needs smaller print to fit on a sheet
+    print_size: float = 1.0  # less than 1 if the first page needs smaller print to fit on a sheet

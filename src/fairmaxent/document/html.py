@@ -30,10 +30,9 @@ def to_page(document: Document, *, paper: str | None = None) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
             f"<title>{title}</title>\n<style>\n{style}</style>\n</head>",
-            '<body class="long">' if document.is_long else "<body>",
+            f'<body style="--print:{document.print_size:.2f}">',
             f'<header>\n<p class="kind">{escaped(document.kind)}</p>\n<h1>{escaped(document.title)}</h1>',
             *('<dl class="filing">', *pairs, "</dl>", f'<p class="lede">{_sentence(document.summary)}</p>'),
-            *([] if document.warning is None else [_note(document.warning, "note alert")]),
             "</header>\n<main>",
             *(_section(section, f"first-{section.key}", "answer") for section in document.first_page),
             *(['<div class="appendix">\n<h2 id="appendix">Appendix</h2>', contents] if document.appendix else []),
@@ -86,7 +85,7 @@ def _block(block: Block) -> str:
         case Table():
             return _bars(block) if block.shares else _grid(block)
         case Note():
-            return _note(block, "note")
+            return _note(block)
         case Picture():
             return _figure(block)
         case Code(text):
@@ -98,9 +97,9 @@ def _listing(items: Sequence[str]) -> str:
     return f"<ul>\n{lines}\n</ul>"
 
 
-def _note(note: Note, kind: str) -> str:
+def _note(note: Note) -> str:
     items = f"\n{_listing(note.items)}" if note.items else ""
-    return f'<div class="{kind}" role="note">\n<p><strong>{_sentence(note.lead)}</strong></p>{items}\n</div>'
+    return f'<div class="note" role="note">\n<p><strong>{_sentence(note.lead)}</strong></p>{items}\n</div>'
 
 
 def _figure(picture: Picture) -> str:
@@ -140,25 +139,35 @@ def _grid(table: Table) -> str:
 
 
 def _bars(table: Table) -> str:
-    """A card with a bar before and a bar after in each row."""
-    longest = max((max(pair) for pair in table.shares), default=0.0) or 1.0
-    columns = "".join('<col class="share">' for _ in table.heads[1:])
+    """A card with a bar before and a bar after in each row, or with marks on a scale."""
+    longest = max((share or 0.0 for pair in (*table.shares, *table.ranges) for share in pair), default=0.0) or 1.0
+    longest = _round_above(longest) if table.ranges else longest
+    scale = "".join(f"<span>{_number(part * longest)}%</span>" for part in (0, 50, 100) if table.ranges)
     heads = "".join(f'<th scope="col" class="n">{escaped(head)}</th>' for head in table.heads[1:])
     rows = []
-    for cells, (before, after) in zip(table.rows, table.shares, strict=True):
-        bars = (
-            f'<span class="bar" style="width:{100 * before / longest:.1f}%"></span>'
-            f'<span class="bar new" style="width:{100 * after / longest:.1f}%"></span>'
-        )
+    for cells, pair, ends in zip(table.rows, table.shares, table.ranges or [()] * len(table.rows), strict=True):
+        places = [None if share is None else f"{100 * share / longest:.1f}%" for share in (*pair, *ends)]
+        bars = '<span class="bar" style="width:{}"></span><span class="bar new" style="width:{}"></span>'
+        drawn = _marks(*places) if ends else bars.format(*places)
         numbers = "".join(f'<td class="n">{escaped(cell)}</td>' for cell in cells[1:])
-        rows.append(f'<tr><th scope="row">{escaped(cells[0])}</th><td aria-hidden="true">{bars}</td>{numbers}</tr>')
+        rows.append(f'<tr><th scope="row">{escaped(cells[0])}</th><td aria-hidden="true">{drawn}</td>{numbers}</tr>')
+    label, (kind, head) = escaped(table.label), ("card marked", "p") if table.ranges else ("card", "h4")
     return (
-        f'<article class="card">\n<h4>{escaped(table.label)}</h4>\n<p class="about">{escaped(table.about)}</p>\n'
-        f'<table aria-label="{escaped(table.label)}">\n'
-        f'<colgroup><col class="label"><col>{columns}</colgroup>\n'
-        f'<thead><tr><th scope="col">{escaped(table.heads[0])}</th><td></td>{heads}</tr></thead>\n'
+        f'<article class="{kind}">\n<{head}>{label}</{head}>\n<p class="about">{escaped(table.about)}</p>\n'
+        f'<table aria-label="{label}">\n<thead><tr><th scope="col">{escaped(table.heads[0])}</th>'
+        f'<td aria-hidden="true">{scale}</td>{heads}</tr></thead>\n'
         "<tbody>\n" + "\n".join(rows) + "\n</tbody>\n</table>\n</article>"
     )
+
+
+def _marks(before: str | None, after: str | None, low: str | None, high: str | None) -> str:
+    """On the lines of a scale: a circle before with its range, a diamond after, and the way between them."""
+    parts = [f'<line x1="{x}%" x2="{x}%" y1="0" y2="100%" class="grid" />' for x in (0, 50, 100)]
+    ways = [way for way in ((before, after, "way"), (low, high, "range")) if None not in way]
+    parts += [f'<line x1="{x}" x2="{to}" y1="50%" y2="50%" class="{kind}" />' for x, to, kind in ways]
+    parts += [] if before is None else [f'<circle cx="{before}" cy="50%" r="4.5" class="old" />']
+    parts += [] if after is None else [f'<rect x="{after}" y="50%" width="8.5" height="8.5" class="new" />']
+    return f"<svg>{''.join(parts)}</svg>"
 
 
 def _sentence(text: str) -> str:
@@ -174,7 +183,7 @@ def escaped(text: str) -> str:
 # ---------------------------------------------------------------- pictures
 
 _LETTER = 6.2  # about the width of a letter of the small text, in pixels
-_LONGEST = 18  # letters of a name
+_LONGEST = 26  # letters of a name
 _READABLE = 460  # narrower than this in pixels, the names in a large map could not be read; it is scrolled instead
 _WIDTH, _HEIGHT = 320.0, 190.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 14.0, 40.0
@@ -210,9 +219,7 @@ def curve(
     points: Sequence[tuple[float, float]], this_fit: float | None, *, title: str, across: str, unit: str = ""
 ) -> str:
     """Draw values over a share from 0 to 1, with the point that the report is about marked."""
-    highest = max(0.0, *(value for _, value in points)) or 1.0
-    power = 10.0 ** math.floor(math.log10(highest))
-    top = power * math.ceil(highest / power - 1e-9)  # a round number
+    top = _round_above(max(0.0, *(value for _, value in points)) or 1.0)
 
     def place(share: float, part: float) -> tuple[float, float]:
         return _LEFT + share * (_WIDTH - _LEFT - _RIGHT), _HEIGHT - _BOTTOM - part * (_HEIGHT - _TOP - _BOTTOM)
@@ -233,6 +240,11 @@ def curve(
         about = escaped(f"{across} {share:g}: {_number(value)}{unit}")
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" {look}><title>{about}</title></circle>')
     return _svg(_WIDTH, _HEIGHT, title, parts)
+
+
+def _round_above(highest: float) -> float:
+    power = 10.0 ** math.floor(math.log10(highest))
+    return power * math.ceil(highest / power - 1e-9)
 
 
 def _svg(width: float, height: float, title: str, parts: Sequence[str], more: str = "") -> str:

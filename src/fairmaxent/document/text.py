@@ -80,7 +80,6 @@ def _parts(document: Document) -> Iterator[str]:
     yield f"# {escaped(f'{document.kind}: {document.title}')}"
     yield _listing(f"{name}: {value}" for name, value in document.filing)
     yield escaped(document.summary)
-    yield "" if document.warning is None else _markdown(document.warning)
     for section in document.first_page:
         yield from (f"## {escaped(section.title)}", *map(_markdown, section.blocks))
     yield "## Appendix" if document.appendix else ""

@@ -42,11 +42,11 @@ def times(multiple: float) -> str:
     return f"{rounded(multiple, digits):,.{digits}f}"
 
 
-def short_name(name: str, most: int) -> str:
-    """Cut long names of columns and levels in their middle; of "column = level", each side, so that groups stay apart.
+def short_name(name: str, most: int = 160) -> str:
+    """Cut long names of columns and levels at their end; of "column = level", each side, so that groups stay apart.
 
-    >>> short_name("religion_of_the_respondent = none at all", 24), short_name("sex = f, age = 9", 16)
-    ('reli…dent = none at all', 'sex = f, age = 9')
+    >>> short_name("religion of the respondent = none at all", 32), short_name("sex = f, age = 9", 16)
+    ('religion … = none at all', 'sex = f, age = 9')
     """
     if len(name) <= most:
         return name
@@ -59,8 +59,10 @@ def short_name(name: str, most: int) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    head = (most - 1) * 3 // 5
-    return text if len(text) <= most else f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
+    """Cut after a word, inside one only if it alone is too long."""
+    if len(text) <= most:
+        return text
+    return shortened(text, most) if " " in text[: most - 1] else f"{text[: most - 1]}…"
 
 
 def shortened(text: str, most: int) -> str:

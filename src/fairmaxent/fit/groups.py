@@ -10,7 +10,7 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.table import Reals
 from fairmaxent.errors import check_choice, cut
-from fairmaxent.fairness.rates import Grouping, group_shares, group_table, outcome_axis, outcome_rates
+from fairmaxent.fairness.rates import Grouping, Measure, group_shares, group_table, outcome_axis, outcome_rates
 from fairmaxent.fit.solved import Solved
 from fairmaxent.metrics.effective_counts import WeightSums
 from fairmaxent.metrics.intervals import check_confidence, share_interval
@@ -37,18 +37,20 @@ class GroupChange:
     # The rest is no part of a summary.
     name: str = field(repr=False)  # of the group, with its columns
     about: str = field(repr=False)  # the outcome, with its column
-    having_rows: int = field(repr=False)  # rows of the data that are in the group and have the outcome
     having_before: float = field(repr=False)  # the share of all rows that are in the group and have the outcome
     having_after: float = field(repr=False)
 
 
-def group_changes(fit: Solved, after: Reals | None = None, *, confidence: float = 0.95) -> tuple[GroupChange, ...]:
+def group_changes(
+    fit: Solved, after: Reals | None = None, *, confidence: float = 0.95, measure: Measure | None = None
+) -> tuple[GroupChange, ...]:
     """Compare every group that the data or the fair distribution has, for each outcome that is compared.
 
-    ``after`` is the table of outcome and protected columns that was delivered; by default the fair one.
+    ``after`` is the table of outcome and protected columns that was delivered, by default the fair one, and ``measure``
+    says which groups are compared, by default those of the fit.
     """
     check_confidence(confidence)
-    measure, cells = fit.problem.measure, fit.problem.cells
+    measure, cells = measure or fit.problem.measure, fit.problem.cells
     tables = [cells(), cells("squares"), cells("rows")]
     fair, changes = fit.distribution.root_table, []
     both = tables[0], fair if after is None else after
@@ -58,7 +60,7 @@ def group_changes(fit: Solved, after: Reals | None = None, *, confidence: float 
         share, new_share = (group_shares(table, axes) for table in both)
         rates, new_rates = (outcome_rates(measure.with_outcome(table, axes), axes) for table in both)
         having, now_having = (group_table(table / table.sum(), axes) for table in both)
-        low, high = _intervals(fit, tables, axes, confidence)
+        low, high = _intervals(fit, measure, tables, axes, confidence)
         seen = (people > 0) | (new_share > 0) | (group_shares(fair, axes) > 0)
         changes += [
             GroupChange(
@@ -75,7 +77,6 @@ def group_changes(fit: Solved, after: Reals | None = None, *, confidence: float 
                 rate_after=float(new_rates[level][group]),
                 name=fit.roles.describe_group(axes, group),
                 about=f"{outcome.name} = {outcome.labels[level]}",
-                having_rows=int(rows[level][group]),
                 having_before=float(having[level][group]),
                 having_after=float(now_having[level][group]),
             )
@@ -85,12 +86,22 @@ def group_changes(fit: Solved, after: Reals | None = None, *, confidence: float 
     return tuple(changes)
 
 
-def _intervals(fit: Solved, tables: list[Reals], axes: Grouping, confidence: float) -> Reals:
+def changes_by_column(fit: Solved, after: Reals | None = None) -> tuple[GroupChange, ...]:
+    """The same, and before it the groups of each protected column, if they are compared only jointly or in strata."""
+    measure, alone = fit.problem.measure, fit.roles.groupings("each")
+    compared = group_changes(fit, after)
+    if set(alone) <= set(measure.groupings):
+        return compared
+    own = Measure(alone, tuple(map(fit.roles.grouping_name, alone)), measure.favourable, measure.left_out)
+    return (*group_changes(fit, after, measure=own), *compared)
+
+
+def _intervals(fit: Solved, measure: Measure, tables: list[Reals], axes: Grouping, confidence: float) -> Reals:
     """Both ends of the interval of each rate in the data, by outcome and group; NaN for groups that are not compared.
 
     A private fit has none: the noise in its counts is no part of such intervals, which would be far too short.
     """
-    compared = [group_table(fit.problem.measure.outcomes_compared(table, axes), axes) for table in tables]
+    compared = [group_table(measure.outcomes_compared(table, axes), axes) for table in tables]
     weight, squares, rows = (table.reshape(len(table), -1) for table in compared)
     ends = np.full((2, *weight.shape), np.nan)
     if fit.request.privacy is None:

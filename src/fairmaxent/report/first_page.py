@@ -5,33 +5,41 @@ It must fit on one sheet of paper, so each answer shows a few lines; the appendi
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TypeVar
+
+import numpy as np
 
 from fairmaxent.document import Document, Listing, Note, Paragraph, Section, Table
 from fairmaxent.document.words import counted, percent, rounded, short_name, shortened, times
 from fairmaxent.errors import Option, cut
+from fairmaxent.fit.groups import GroupChange
 from fairmaxent.fit.statements import expected_lines, range_text, rate_text
 from fairmaxent.report.report import Report
+from fairmaxent.report.shares import outcome_table
 
 _EFFECTIVE = (
     "Effective rows: how many equally weighted rows would say as much about a group as its real rows do with their "
     "fair weights."
 )
-_RANGE = " In brackets: where the rate among all such people lies, with 95% confidence."
-_NOISE = " These rates and counts are noisy, because the fit is private."
-_ALERTS, _WISHES, _RATES, _GROUPS, _CHANGES, _GROUPINGS = 3, 5, 4, 5, 4, 2  # lines shown of each
-_HEAD, _NAME, _TITLE, _LINE, _ALERT = 24, 40, 100, 170, 440  # characters of a head, a name, … and a warning
-_MOST = 3225  # characters in all that fit on a sheet in normal print
+_RANGE = "95% range: where the rate among all such people lies, with 95% confidence."
+_NOISE = "These rates and counts are noisy, because the fit is private."
+_DRAWN, _ALERTS, _WISHES, _RATES, _GROUPS, _CHANGES, _GROUPINGS = 12, 3, 5, 4, 4, 4, 2  # lines shown of each
+_TITLE, _LINE, _ALERT = 100, 170, 440  # characters of the title, a line and a warning
+_MOST = 2500  # characters in all that fit on a sheet in normal print
 
 Item = TypeVar("Item")
 
 
 def first_page(report: Report) -> Document:
     """The report without its appendix: what it is filed under, the warnings, the answers, and what identifies it."""
-    alerts = tuple(shortened(alert, _ALERT) for alert in _all(report.alerts, _ALERTS, "warning"))
     wishes = [shortened(wish, _LINE) for wish in _all(report.wishes, _WISHES, "point")]
+    alerts = tuple(shortened(alert, _ALERT) for alert in _all(report.alerts, _ALERTS, "warning"))
+    few, (in_people, groups) = Note("This result rests on very few people:", alerts), _groups(report)
     answers = (
-        _answer("asked", "What was asked", wishes),
+        groups,
+        *([Section("warning", "Warning", "Warning", (few,))] if alerts else []),
+        _answer("asked", "What was asked and done", [*wishes, report.summary()]),
         _reached(report),
         _costs(report),
         _model(report),
@@ -42,8 +50,7 @@ def first_page(report: Report) -> Document:
         kind="Fairness report",
         title=cut(report.filing.title or f"{report.favourable}, by {', '.join(report.protected)}", _TITLE),
         filing=report.filing.pairs,
-        summary=report.summary(),
-        warning=Note("Warning: this result rests on very few people", alerts) if alerts else None,
+        summary=in_people or report.verdict(),
         first_page=(*answers, report.source.section(report.versions)),
         appendix=(),
         footer=(
@@ -51,11 +58,11 @@ def first_page(report: Report) -> Document:
             f"{report.columns} columns, {report.points:.3g} possible combinations. Written by fairmaxent."
         ),
     )
-    texts = [page.title, page.summary, *alerts, *(value for _, value in page.filing)]
+    texts = [page.title, page.summary, *(value for _, value in page.filing)]
     for block in (block for answer in answers for block in answer.blocks):
         texts += [cell for row in block.rows for cell in row] if isinstance(block, Table) else []
         texts += getattr(block, "items", [getattr(block, "text", "")])
-    return replace(page, is_long=sum(map(len, texts)) > _MOST)
+    return replace(page, print_size=min(1.0, (_MOST / sum(map(len, texts))) ** 0.5))
 
 
 def _answer(
@@ -78,16 +85,49 @@ def _all(lines: Sequence[str], room: int, what: str) -> tuple[str, ...]:
     return (*kept, *more)
 
 
+def _groups(report: Report) -> tuple[str, Section]:
+    """How often groups have an outcome, the rarest of those compared in the first protected column: said, and drawn."""
+    own = [change for change in report.groups if change.column == report.groups[0].column]
+    outcome = min(own, key=lambda change: np.nan_to_num(change.rate_before, nan=1.0)).about
+    groups = [change for change in report.groups if change.about == outcome]
+    by_column: dict[str, list[GroupChange]] = {}
+    for change in sorted(groups, key=lambda change: -change.rows):
+        by_column.setdefault(change.column, []).append(change)
+    ranked = [change for rank in zip_longest(*by_column.values()) for change in rank if change is not None]
+    kept, more = _first(ranked, max(_DRAWN, 2 * len(by_column) + 1), "group")
+    about = f"Before: in the data. After: in the {report.delivered_name.lower()}."
+    about = f"{about} {_NOISE if report.promise else _RANGE}"
+    shown = [change for change in groups if change in kept]
+    table = outcome_table(f"How often each group has {short_name(outcome)}", shown, about)
+    left = len({change.about for change in report.groups}) - 1
+    more += (f"{counted(left, 'more outcome')} in the appendix.",) if left else ()
+    section = Section("groups", "Before and after", "Groups", (table, *map(Paragraph, more)))
+    return _in_people(by_column[own[0].column]), section
+
+
+def _in_people(groups: Sequence[GroupChange]) -> str:
+    """Say how many of a hundred people of the two largest groups have the outcome; of more if that is less than one."""
+    largest = [group for group in groups if not np.isnan(group.rate_before + group.rate_after)][:2]
+    rates = [rate for group in largest for rate in (group.rate_before, group.rate_after) if rate > 0]
+    people = next((number for number in (100, 1000) if number * min(rates, default=1.0) >= 1), 10_000)
+    parts, have = [], f" have {short_name(groups[0].about)}"
+    for group in sorted(largest, key=lambda group: group.rate_before):
+        before, after = (f"{rounded(people * rate, 0):,.0f}" for rate in (group.rate_before, group.rate_after))
+        who, have = f"f {people:,} people with {short_name(group.name)}, {before}{have}", ""
+        parts.append(f"{who} in the data and {after} in the result")
+    return f"O{'; o'.join(parts)}." if parts else ""
+
+
 def _reached(report: Report) -> Section:
     """The rates asked for, those that are not met first; all of them if none was asked for."""
     asked = [rate for rate in report.rates if rate.wanted is not None]
     rates, more = _first(sorted(asked or report.rates, key=lambda rate: bool(rate.met)), _RATES, "rate")
     rows, states = [], []
     for rate in rates:
-        grouping, (state, words) = short_name(rate.grouping, _NAME), report.state(rate)
+        grouping, (state, words) = short_name(rate.grouping), report.state(rate)
         name = f"How equal in size the groups of {grouping} are (representation rate)"
         if rate.outcome is not None:
-            outcome = short_name(rate.outcome, _NAME)
+            outcome = short_name(rate.outcome)
             name = f"How equally common {outcome} is in the groups of {grouping} (statistical rate)"
         rows.append((name, rate.wanted_text, f"{rate.before:.4f}", rate_text(rate.delivered), words))
         states.append(state)
@@ -98,12 +138,20 @@ def _reached(report: Report) -> Section:
 
 
 def _costs(report: Report) -> Section:
-    groups = sorted(report.costs.groups, key=lambda group: group.effective_rows)
-    chosen, more = _first(groups, _GROUPS, "group")
-    brackets = _NOISE if report.promise else _RANGE if report.counting.outcomes else ""
-    notes = (f"{_EFFECTIVE}{brackets}", *more) if chosen else more
-    lines, table = tuple(_cost_lines(report)), _group_table(report, [group.name for group in chosen])
-    return _answer("costs", "What it cost, and whom", lines, table, notes)
+    chosen, more = _first(sorted(report.costs.groups, key=lambda group: group.effective_rows), _GROUPS, "group")
+    rows = tuple(
+        (
+            *(short_name(group.name), f"{group.rows:,}", percent(group.before), percent(group.after)),
+            times(group.effective_rows),
+            times(group.most_weight if report.mode == "weights" else group.most_copies),
+        )
+        for group in report.costs.groups
+        if group in chosen
+    )
+    heads = ("Group", "Rows", "Share before", "Share after", "Effective rows", report.last_cost.capitalize())
+    table = Table("What it cost each group", heads, rows) if rows else None
+    notes = (_EFFECTIVE, *more) if rows else more
+    return _answer("costs", "What it cost, and whom", tuple(_cost_lines(report)), table, notes)
 
 
 def _cost_lines(report: Report) -> Iterator[str]:
@@ -111,14 +159,14 @@ def _cost_lines(report: Report) -> Iterator[str]:
     for share in report.costs.outcomes if len(report.costs.outcomes) == 1 else ():
         before, after = percent(share.before), percent(share.after)
         kept = f"as common as in the data ({before})" if before == after else f"{after} of the result, {before} before"
-        yield f"{short_name(share.outcome, _NAME)} is {kept}."
+        yield f"{short_name(share.outcome)} is {kept}."
     if report.changed:
         for change in _all(report.changed, _CHANGES, "group"):
             yield f"Outcomes were changed for {shortened(change, _LINE)}{'' if change.endswith('.') else '.'}"
     elif most is not None and least is not None and _factor(most.times) == _factor(least.times):
         yield "Everyone counts the same as in the data."
     elif most is not None and least is not None:
-        names = [short_name(cell.name, 2 * _NAME) for cell in (most, least)]
+        names = [short_name(cell.name) for cell in (most, least)]
         yield (
             f"Those with {names[0]} count most: {_factor(most.times)} times their share of the data. Those with "
             f"{names[1]} count least: {_factor(least.times)} times."
@@ -135,34 +183,13 @@ def _factor(multiple: float) -> str:
     return times(multiple) if multiple >= 0.995 else f"{rounded(multiple, 2):.2f}"
 
 
-def _group_table(report: Report, names: Sequence[str]) -> Table | None:
-    rates = {}
-    for outcome in report.counting.outcomes:
-        span = "" if outcome.interval is None else " ({:.0f}–{:.0f})".format(*(100 * end for end in outcome.interval))
-        rates[outcome.group] = (f"{percent(outcome.before)}{span}", percent(outcome.after))
-    rows = tuple(
-        (
-            short_name(group.name, _NAME),
-            f"{group.rows:,}",
-            *(percent(group.before), percent(group.after), *rates.get(group.name, ())),
-            times(group.effective_rows),
-            times(group.most_weight if report.mode == "weights" else group.most_copies),
-        )
-        for group in report.costs.groups
-        if group.name in names
-    )
-    outcome_heads = [f"{short_name(report.favourable, _HEAD)} {when}" for when in ("before", "after") if rates]
-    heads = ("Group", "Rows", "Share before", "Share after", *outcome_heads, "Effective rows")
-    return Table("What it cost each group", (*heads, report.last_cost.capitalize()), rows) if rows else None
-
-
 def _model(report: Report) -> Section:
     estimate, decisions = report.certificate.estimate, report.certificate.decisions
-    question, outcome = "What a model trained on this will do", short_name(report.favourable, _NAME)
+    question, outcome = "What a model trained on this will do", short_name(report.favourable)
     if estimate is None and decisions is not None:
         lines = tuple(
             f"{decisions.student} decided about people it had not learned from: the statistical rate of its decisions "
-            f"for {short_name(rate.grouping, _NAME)} ({outcome}) was {rate_text(rate.rate, 3)}."
+            f"for {short_name(rate.grouping)} ({outcome}) was {rate_text(rate.rate, 3)}."
             for rate in decisions.rates[:_GROUPINGS]
         )
         return _answer("model", question, lines)
@@ -176,7 +203,7 @@ def _model(report: Report) -> Section:
         (
             line.label
             if line.grouping is None
-            else f"How equally often it predicts {outcome} in the groups of {short_name(line.grouping, _NAME)} "
+            else f"How equally often it predicts {outcome} in the groups of {short_name(line.grouping)} "
             "(1 means equal)",
             *(rate_text(value, 3) for value in line.values),
             range_text(line.ranges[1]),
@@ -234,18 +261,18 @@ def _prohibitions(report: Report) -> Iterator[str]:
         yield f"as anonymous data, and do not share it more widely than the data: {why}."
     what = "outcomes were changed" if report.relabelled else "shares and rates were changed"
     yield f"for statistics about the real world, or to judge a person: {what} on purpose."
-    tiny = [short_name(group.name, _NAME) for group in report.costs.groups if group.beyond_line]
+    tiny = [short_name(group.name) for group in report.costs.groups if group.beyond_line]
     if tiny:
         others = f" and {counted(len(tiny) - 1, 'more group')}" if len(tiny) > 1 else ""
         yield f"to say anything about {tiny[0]}{others}: too much rests on too few people."
     expected = {} if estimate is None else estimate.after.by_predictions
-    rates = [(rate, short_name(name, _NAME)) for name, rate in expected.items() if rate is not None]
+    rates = [(rate, short_name(name)) for name, rate in expected.items() if rate is not None]
     least = " (expected: {:.3f} for {})".format(*min(rates, key=lambda rate: rate[0])) if rates else ""
     yield (
         f"as proof that a model trained on it is fair{least}: test the decisions of your own model on people it has "
         "not seen."
     )
-    columns = short_name(", ".join(report.protected), _NAME)
+    columns = short_name(", ".join(report.protected))
     yield (
         f"to claim fairness in general: only the groups of {columns} were compared, and only by how often they have "
         "the outcome."

@@ -8,10 +8,10 @@ import numpy as np
 from fairmaxent.data.table import Reals
 from fairmaxent.fairness.rates import group_shares, outcome_axis, representation_pair, statistical_pair
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.groups import group_changes, group_label
+from fairmaxent.fit.groups import group_label
 from fairmaxent.fit.option_values import read_target
 from fairmaxent.fit.statements import REACHED
-from fairmaxent.report.delivered import Delivered, delivered_rates, unless_nan
+from fairmaxent.report.delivered import Delivered, delivered_rates
 
 _EACH = ("each level of ", "each of ")  # how the words for several outcomes begin
 _OUTCOMES = 3  # outcome levels named before the rest is counted
@@ -161,38 +161,20 @@ class CellCount:
 
 
 @dataclass(frozen=True)
-class GroupOutcome:
-    """How often a group has the favourable outcome; None if it has no rows."""
-
-    group: str
-    before: float | None
-    after: float | None  # of what was delivered
-    interval: tuple[float, float] | None  # 95 % interval of the rate where the data come from; None: not compared
-
-
-@dataclass(frozen=True)
 class Counting:
-    """The cells that count most and least, and the favourable outcome in each group."""
+    """The cells that count most and least."""
 
     most: CellCount | None  # None: there is none with rows
     least: CellCount | None
-    outcomes: tuple[GroupOutcome, ...]  # none if several outcomes are compared
 
 
 def counting(fit: Fit, table: Reals) -> Counting:
     """Compare the data with the table of what was delivered."""
     before = fit.problem.data_table
-    outcomes, measure = [], fit.certificate.measure
-    # Rates of a single outcome are shown beside the groups.
-    for change in () if len(measure.favourable) != 1 or measure.others else group_changes(fit, table):
-        interval = None if np.isnan(change.rate_before_low) else (change.rate_before_low, change.rate_before_high)
-        rates = unless_nan(change.rate_before), unless_nan(change.rate_after)
-        outcomes.append(GroupOutcome(change.name, *rates, interval))
     cells = [cell for cell in np.ndindex(before.shape) if before[cell] > 0]
     # Rounded, so that ties stay in the order of the cells whatever the last bit says.
     counted = [CellCount(fit.roles.describe_cell(cell), round(float(table[cell] / before[cell]), 12)) for cell in cells]
     return Counting(
         most=max(counted, key=lambda cell: cell.times, default=None),
         least=min(counted, key=lambda cell: cell.times, default=None),
-        outcomes=tuple(outcomes),
     )

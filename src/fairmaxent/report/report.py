@@ -9,6 +9,7 @@ from typing import Any
 from fairmaxent.errors import InputError
 from fairmaxent.fit.certificate import Certificate, cost_remarks, less_fair, other_remarks, remedy_remark
 from fairmaxent.fit.fit import Fit
+from fairmaxent.fit.groups import GroupChange, changes_by_column
 from fairmaxent.fit.statements import changed_lines, copies_of, mean_lines, promise
 from fairmaxent.options import with_options_of
 from fairmaxent.plain_text import plain_json
@@ -76,7 +77,7 @@ class Report:
     means: tuple[str, ...]  # how far group means of the outcome are apart; none: nobody asked for equal ones
     warnings: tuple[str, ...]  # everything else that a careful reader should know
     certificate: Certificate
-    groupings: tuple[shares.Grouping, ...]
+    groups: tuple[GroupChange, ...]  # as they were delivered; those of each protected column come first
     moves: tuple[shares.Move, ...]
     marginals: tuple[shares.Marginal, ...]
     associations: shares.Associations
@@ -200,7 +201,7 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         means=tuple(mean_lines(certificate.means, fit.roles)),
         warnings=(*absences(fit, delivered.table), *map(door.text_of, other_remarks(certificate))),
         certificate=certificate,
-        groupings=shares.groupings(fit),
+        groups=changes_by_column(fit, delivered.table),
         moves=shares.largest_moves(columns),
         marginals=columns,
         associations=shares.associations(fit),

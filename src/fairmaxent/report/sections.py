@@ -66,8 +66,7 @@ _LAST = {
 
 
 def _costs(report: Report) -> Blocks:
-    warning = first_page(report).warning
-    if warning is not None and warning.items != report.alerts:  # the first page has no room for all that they say
+    if report.alerts:  # the first page may have no room for all that they say
         yield Listing(report.alerts)
     costs = report.costs
     if costs.outcomes:
@@ -249,7 +248,7 @@ _SECTIONS: tuple[tuple[str, str, str, Callable[[Report], Iterable[Block]]], ...]
     ("asked", "Everything that was asked for", "Asked", lambda report: [Listing(report.wishes)]),
     ("reached", "The rates in detail", "Rates", _rates),
     ("costs", "The costs in detail", "Costs", _costs),
-    ("groups", "The groups and their outcomes", "Groups", lambda report: group_blocks(report.groupings)),
+    ("groups", "The groups and their outcomes", "Groups", lambda report: group_blocks(report.groups)),
     ("model", "A model trained on this", "A model trained on this", _model),
     ("moved", "What changed most", "What changed", lambda report: move_blocks(report.moves)),
     ("columns", "Every column", "Every column", lambda report: column_blocks(report.marginals)),

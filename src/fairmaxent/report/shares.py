@@ -2,32 +2,33 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
 from fairmaxent.data.table import Reals, tally
 from fairmaxent.document import Block, Heading, Paragraph, Picture, Table
 from fairmaxent.document.html import heat_map
-from fairmaxent.document.words import counted, percent, rounded
+from fairmaxent.document.words import counted, percent, rounded, short_name
 from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.groups import group_changes
+from fairmaxent.fit.groups import GroupChange
 from fairmaxent.report.delivered import unless_nan
 from fairmaxent.report.source import FrontDoor
 
 _MOVES = 12
 _NOTABLE = 0.0005  # a change of a share that shows in percentage points with one digit
+_RATES = attrgetter("rate_before", "rate_after", "rate_before_low", "rate_before_high")
 _COLUMNS, _LEVELS, _GROUPS = 40, 16, 24  # shown one by one in a page; the JSON report has all
 
 
 @dataclass(frozen=True)
 class Shift:
-    """A share of the data and of p*; None where the group it is taken in has no mass."""
+    """A share of the data and of p*."""
 
     label: str
-    before: float | None
-    after: float | None
-    rows: int | None = None  # of a group: how many rows of the data it is counted from, whatever they weigh
+    before: float
+    after: float
 
 
 @dataclass(frozen=True)
@@ -39,16 +40,6 @@ class Marginal:
     role: str  # outcome, protected or other
     distance: float
     shifts: tuple[Shift, ...]
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """The groups of one or several protected columns: their shares P(g), or with an outcome their rates P(y | g)."""
-
-    name: str
-    outcome: str | None
-    shifts: tuple[Shift, ...]
-    column: str = ""  # the outcome's column
 
 
 @dataclass(frozen=True)
@@ -77,24 +68,9 @@ def marginals(fit: Fit) -> tuple[Marginal, ...]:
     return (*(columns[index] for index in roles.root), *sorted(others, key=lambda column: -column.distance))
 
 
-def groupings(fit: Fit) -> tuple[Grouping, ...]:
-    """For each grouping the shares of its groups, then the rate of each favourable outcome in them."""
-    shown: dict[tuple[str, str | None, str], list[Shift]] = {}
-    for change in group_changes(fit):
-        name = fit.certificate.measure.groups_of(change.column)
-        column = change.about.removesuffix(f" = {change.outcome}")
-        sizes, rates = (shown.setdefault(key, []) for key in ((name, None, ""), (name, change.outcome, column)))
-        before, after = unless_nan(change.rate_before), unless_nan(change.rate_after)
-        rates.append(Shift(change.group, before, after, change.having_rows))
-        if len(rates) > len(sizes):  # groups are the same for all outcomes
-            sizes.append(Shift(change.group, change.share_before, change.share_after, change.rows))
-    return tuple(Grouping(name, outcome, tuple(shifts), column) for (name, outcome, column), shifts in shown.items())
-
-
 def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
     """Return the levels whose share changed most, among all columns; none that seems not to have changed."""
-    shifts = [(column.name, shift) for column in columns for shift in column.shifts]
-    moves = [Move(name, shift.label, shift.before or 0.0, shift.after or 0.0) for name, shift in shifts]
+    moves = [Move(one.name, shift.label, shift.before, shift.after) for one in columns for shift in one.shifts]
     moved = [move for move in moves if abs(move.after - move.before) >= _NOTABLE]
     # Rounded, so that ties stay in the order of the columns whatever the last bit says.
     moved.sort(key=lambda move: -round(abs(move.after - move.before), 12))
@@ -205,17 +181,27 @@ def _chance(fit: Fit, chosen: Sequence[int], in_data: _Joint) -> Reals:
     return np.asarray(np.minimum(np.maximum(before, share * after), 1.0))
 
 
-def group_blocks(shown: Sequence[Grouping]) -> Iterator[Block]:
-    """The size of each group, and how often it has each outcome."""
-    yield Paragraph("Before: in the data, with the number of rows. After: in the fitted distribution, exactly.")
-    for grouping in shown:
-        name, about = f"Size of the groups of {grouping.name}", "share of the rows"
-        if grouping.outcome is not None:
-            name = f"{grouping.column} = {grouping.outcome}, by {grouping.name}"
-            about = "share of each group that has this outcome"
-        kept, hidden = _largest_shifts(grouping.shifts, _GROUPS)
-        about += f"; {counted(len(hidden), 'more group')} in the JSON report" if hidden else ""
-        yield _card(name, ("Group", "Rows", "Before", "After"), kept, about)
+def group_blocks(changes: Sequence[GroupChange]) -> Iterator[Block]:
+    """How often each group has each outcome; of many groups, the largest."""
+    for column, about in dict.fromkeys((change.column, change.about) for change in changes):
+        own = [change for change in changes if (change.column, change.about) == (column, about)]
+        kept = sorted(own, key=lambda change: -change.rows)[:_GROUPS]
+        hidden = f"{counted(len(own) - _GROUPS, 'more group')} in the JSON report" if len(own) > _GROUPS else ""
+        name = column.removeprefix(f"{about.removesuffix(f' = {own[0].outcome}')} by ")
+        yield outcome_table(f"{about}, by {name}", [change for change in own if change in kept], hidden)
+
+
+def outcome_table(label: str, changes: Sequence[GroupChange], about: str) -> Table:
+    """How often groups have an outcome, before, with its range, and after; drawn if there is a picture."""
+    numbers = [tuple(map(unless_nan, _RATES(change))) for change in changes]
+    rows = []
+    for change, (before, after, low, high) in zip(changes, numbers, strict=True):
+        span = "–" if low is None else f"{percent(low)} – {percent(high)}"
+        name = short_name(change.group if " × " in change.column else change.name)
+        rows.append((name, f"{change.rows:,}", percent(before), span, percent(after)))
+    heads = ("Group", "Rows", "Before", "95% range", "After")
+    shares, ranges = tuple(four[:2] for four in numbers), tuple(four[2:] for four in numbers)
+    return Table(label, heads, tuple(rows), shares=shares, ranges=ranges, about=about)
 
 
 def move_blocks(moves: Sequence[Move]) -> Iterator[Block]:
@@ -246,13 +232,14 @@ def column_blocks(columns: Sequence[Marginal]) -> Iterator[Block]:
             kept.append(Shift(counted(len(hidden), "more level"), before, after))
         role = "" if column.role == "other" else f"{column.role}, "
         about = f"{role}{column.kind}, {len(column.shifts)} levels, distance {percent(column.distance)}"
-        yield _card(column.name, ("Level", "Before", "After"), kept, about)
+        rows = tuple((shift.label, percent(shift.before), percent(shift.after)) for shift in kept)
+        yield Table(column.name, ("Level", "Before", "After"), rows, shares=_shares(kept), about=about)
     others = columns[_COLUMNS:]
     if others:
         label = counted(len(others), "more column")
         yield Heading(label)
-        rows = [(column.name, column.kind, f"{len(column.shifts)}", percent(column.distance)) for column in others]
-        yield Table(label, ("Column", "Kind", "Levels", "Distance"), tuple(rows))
+        lines = [(column.name, column.kind, f"{len(column.shifts)}", percent(column.distance)) for column in others]
+        yield Table(label, ("Column", "Kind", "Levels", "Distance"), tuple(lines))
 
 
 def _largest_shifts(shifts: Sequence[Shift], room: int) -> tuple[list[Shift], list[Shift]]:
@@ -265,16 +252,8 @@ def _largest_shifts(shifts: Sequence[Shift], room: int) -> tuple[list[Shift], li
     return parts
 
 
-def _card(name: str, heads: tuple[str, ...], shifts: Sequence[Shift], about: str) -> Table:
-    rows = [
-        (shift.label, *([f"{shift.rows:,}"] if "Rows" in heads else []), percent(shift.before), percent(shift.after))
-        for shift in shifts
-    ]
-    return Table(name, heads, tuple(rows), shares=_shares(shifts), about=about)
-
-
 def _shares(shifts: Sequence[Shift]) -> tuple[tuple[float, float], ...]:
-    return tuple((shift.before or 0.0, shift.after or 0.0) for shift in shifts)
+    return tuple((shift.before, shift.after) for shift in shifts)
 
 
 def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:

@@ -29,7 +29,7 @@ class FrontDoor:
 
 
 IN_PYTHON = FrontDoor("in Python", str)
-_NAME, _LINE, _LONGEST = 40, 100, 440  # characters of a name, of a line, and of what may take several
+_LINE, _LONGEST = 100, 440  # characters of a line, and of what may take several
 
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -105,12 +105,12 @@ class Source:
 
     def section(self, versions: Mapping[str, str]) -> Section:
         """What identifies the result: files with their digests, and versions."""
-        lines = [f"{file.what}: {short_name(file.name, _NAME)}, SHA-256 {file.sha256}" for file in self.written]
+        lines = [f"{file.what}: {short_name(file.name)}, SHA-256 {file.sha256}" for file in self.written]
         if self.reading:
             lines.insert(0, shortened(f"Read as: {'; '.join(self.reading)}", _LONGEST))
         if self.file is not None:
             digest = "" if self.sha256 is None else f", SHA-256 {self.sha256}"
-            lines.insert(0, f"Data: {short_name(self.file, _NAME)}{digest}")
+            lines.insert(0, f"Data: {short_name(self.file)}{digest}")
         listed = ", ".join(f"{name} {version}" for name, version in versions.items())
         lines = lines or ["Files: none: the table was passed in Python"]
         record = Listing((*lines, f"Made with: {listed}; options are named as {self.front_door.where}"))

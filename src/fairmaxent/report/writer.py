@@ -5,6 +5,7 @@ A PDF is printed by a Chromium on this computer: alone, offline, and with nothin
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -47,12 +48,13 @@ _PATHS = (
 )
 _OPTIONS = (
     *("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--no-default-browser-check"),
-    *("--no-pdf-header-footer", "--generate-pdf-document-outline"),
+    "--no-pdf-header-footer",
     # The page asks for nothing; neither may the browser, e.g. for updates.
     *("--host-resolver-rules=MAP * ~NOTFOUND", "--disable-background-networking", "--disable-component-update"),
     *("--disable-default-apps", "--disable-extensions", "--disable-sync", "--disable-breakpad"),
     "--disable-crash-reporter",
 )
+_PAGE = re.compile(rb"/Type\s*/Page\b")
 _LONGEST_FOLDER = 50  # characters of a folder in which a browser can still make a socket, whose path may have 104
 _INSTEAD = "write an .html report and print it from any browser"
 
@@ -125,8 +127,21 @@ _FORMS: dict[str, Callable[[Document, Mapping[str, Any]], str | bytes]] = {
     ".html": lambda document, _: to_page(document),
     ".md": lambda document, _: to_markdown(document),
     ".json": lambda _, numbers: json_text(numbers) + "\n",
-    ".pdf": lambda document, _: print_pdf(to_page(document, paper="A4")),
+    ".pdf": lambda document, _: _printed(document),
 }
+
+
+def _printed(document: Document) -> bytes:
+    """A PDF: of a document with an appendix, one sheet with the first page, in smaller print if it needs that."""
+    if not document.appendix:
+        return print_pdf(to_page(document, paper="A4"))
+    footer = f"{document.footer} The appendix is in the other forms of this report, such as HTML."
+    for size in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5):
+        sheet = replace(document, appendix=(), footer=footer, print_size=size)
+        content = print_pdf(to_page(sheet, paper="A4"))
+        if len(_PAGE.findall(content)) <= 1:
+            break
+    return content
 
 
 def write_report(fit: Fit, path: str | PathLike[str], **options: Any) -> None:
@@ -135,8 +150,8 @@ def write_report(fit: Fit, path: str | PathLike[str], **options: Any) -> None:
     The first page answers what most readers ask; an appendix has the details. The same arguments and the same date
     give the same bytes, except in a PDF, in which the browser notes when it was printed.
 
-    The path ends in ``.html`` (one file), ``.pdf`` (needs Chromium, Chrome or Edge), ``.md`` or ``.json``; an existing
-    file is replaced. The options are those of :class:`fairmaxent.report.ReportRequest`.
+    The path ends in ``.html`` (one file), ``.pdf`` (the first page; needs Chromium, Chrome or Edge), ``.md`` or
+    ``.json``; an existing file is replaced. The options are those of :class:`fairmaxent.report.ReportRequest`.
     """
     check_path(path)
     save_report(build_report(fit, **options), path)
@@ -208,9 +223,9 @@ def _save_short(
     own, record = filed(**filing), source.section({"fairmaxent": version("fairmaxent")})
     own = replace(own, title=own.title or title)
     record = replace(record, blocks=(*record.blocks, *([] if source.command is None else [Code(source.command)])))
-    warning, first_page = notes if notes.items else None, (*sections, record)
+    warning = [Section("warning", "Note", "Note", (notes,))] if notes.items else []
     footer = "Written by fairmaxent."
-    document = Document(kind, own.title or "", own.pairs, summary, warning, first_page, (), footer)
+    document = Document(kind, own.title or "", own.pairs, summary, (*warning, *sections, record), (), footer)
     _save(path, document, {**asdict(own), "version": version("fairmaxent"), "source": source.to_dict(), **numbers})
 
 
