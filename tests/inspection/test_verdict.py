@@ -25,8 +25,8 @@ def people(counts, column="sex", outcome="hired"):
     return pl.DataFrame(cells, schema=[column, outcome], orient="row")
 
 
-def verdict(counts, favourable="yes"):
-    return inspect(people(counts), "hired", "sex", favourable=favourable).groupings[0].verdict
+def verdict(counts):
+    return inspect(people(counts), "hired", "sex", favourable="yes").groupings[0].verdict
 
 
 def test_the_ratio_and_its_interval_are_those_of_the_metrics():
@@ -36,7 +36,7 @@ def test_the_ratio_and_its_interval_are_those_of_the_metrics():
     assert found.gap.interval == pytest.approx(rate.interval, abs=1e-9)
     assert str(found) == (
         "People with sex 'f' have hired 'yes' 0.67 times as often as people with sex 'm' (between 0.47 and 0.87). "
-        "That is unlikely to be chance. People with sex 'f' are 40.0% of the table."
+        "That is unlikely to be chance. People with sex 'f' are 40.0% of the rows."
     )
     assert repr(inspect(people(counts), "hired", "sex", favourable="yes")).startswith(found.headline)
 
@@ -96,10 +96,16 @@ def test_only_tiny_groups_besides_one():
     assert repr(look).startswith("Too little is known to say anything about 4 people with sex 'X' and 3 people with ")
 
 
+def test_rows_of_unknown_groups_are_rows():
+    found = verdict({"f": (100, 40), None: (200, 80), "m": (100, 50)})
+    assert found.details == "People with sex 'f' are 25.0% of the rows."
+
+
 def test_without_a_good_outcome_each_is_compared_once():
-    counts = {"f": (200, 20), "m": (200, 60)}
-    both, one = verdict(counts, favourable=None), verdict(counts)
-    assert both.gap.interval == pytest.approx(one.gap.interval, abs=1e-9)  # the other outcome tells nothing new
+    frame = people({"f": (200, 20), "m": (200, 60)}).with_columns(pl.col("hired").replace({"yes": "p", "no": "q"}))
+    both, one = inspect(frame, "hired", "sex"), inspect(frame, "hired", "sex", favourable="p")
+    assert both.favourable == ()
+    assert both.verdicts[0].gap.interval == one.verdicts[0].gap.interval  # the other outcome tells nothing new
 
 
 def test_the_clearest_columns_come_first_and_at_most_three():
@@ -131,7 +137,7 @@ def test_a_report_begins_with_the_answer_and_has_no_markup_of_the_data(tmp_path,
     assert "<script" not in text
     plain = html.unescape(re.sub("<[^>]*>", " ", text))
     assert "0.67 times as often" in plain
-    assert plain.index("unlikely to be chance") < plain.index("39.8% of the table") < plain.index("All columns")
+    assert plain.index("unlikely to be chance") < plain.index("39.8% of the rows") < plain.index("All columns")
 
 
 @pytest.mark.parametrize(

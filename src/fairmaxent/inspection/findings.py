@@ -223,12 +223,11 @@ def _columns(inspection: Inspection) -> Table:
         for column in inspection.columns
     ]
     room = max(_WIDTH - 2 - max(map(len, table_lines([*heads[:-1], "protected"], rows))), _LEVELS)
-    table = [(*row, _levels(column, room)) for row, column in zip(rows, inspection.columns, strict=True)]
+    levels = (
+        "an identifier?" if one.identifier else cell_text(", ".join(one.shown[:100])) for one in inspection.columns
+    )
+    table = [(*row, cut(text, room)) for row, text in zip(rows, levels, strict=True)]
     return Table("Columns", (*heads, "such as"), tuple(table))
-
-
-def _levels(column: ColumnSummary, room: int) -> str:
-    return cut("an identifier?" if column.identifier else cell_text(", ".join(column.shown[:100])), room)
 
 
 def _proposals(inspection: Inspection, spell: Spelling) -> Table:

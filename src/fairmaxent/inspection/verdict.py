@@ -32,6 +32,7 @@ class Verdict:
     outcome: str
     gap: Rate | None  # between two groups, with their shares; None: no two groups are large enough
     set_apart: tuple[GroupRate, ...]  # with their shares, the largest first
+    rows: int  # of the table, those of unknown groups among them
 
     @property
     def most(self) -> float:
@@ -55,8 +56,8 @@ class Verdict:
     def details(self) -> str:
         """How large the group is that has the outcome less often, and who is set apart."""
         told = [
-            f"People with {_named(group.columns, group.group)} are {percent(group.rate)} of the table."
-            for group in (() if self.gap is None else self.gap.groups[:1])
+            f"People with {_named(one.columns, one.group)} are {percent((one.count or 0) / self.rows)} of the rows."
+            for one in (() if self.gap is None else self.gap.groups[:1])
         ]
         few = [
             f"{group.count:,} {'person' if group.count == 1 else 'people'} with {_named(group.columns, group.group)}"
@@ -79,7 +80,7 @@ def judge(table: GroupedTable, representation: Rate, outcome: str, confidence: f
     ranked = [[group for group in order if large[group]] for large in is_large]
     gaps = np.array([(row, groups[0], other) for row, groups in enumerate(ranked) for other in groups[1:]])
     if not len(gaps):
-        return Verdict(outcome, None, apart)
+        return Verdict(outcome, None, apart, len(table.rows.group))
     cells = gaps[:, :1], gaps[:, 1:]
     ratios = smallest_over_largest(table.rates[cells])
     # The rates of the second of two outcomes follow from those of the first.
@@ -90,7 +91,8 @@ def judge(table: GroupedTable, representation: Rate, outcome: str, confidence: f
     lowest, highest = (shares[group] for group in sorted([other, largest], key=lambda group: table.rates[row, group]))
     worst = Pair(table.rows.columns, table.outcomes[row], lowest.group, highest.group)
     value = float(ratios[best])
-    return Verdict(outcome, Rate(value, widened((low[best], high[best]), value), worst, (lowest, highest)), apart)
+    gap = Rate(value, widened((low[best], high[best]), value), worst, (lowest, highest))
+    return Verdict(outcome, gap, apart, len(table.rows.group))
 
 
 def _named(columns: Sequence[str], levels: Sequence[object]) -> str:
