@@ -250,6 +250,17 @@ def _read_shares(attribute: Attribute, wanted: Mapping[object, float] | Free) ->
 # ---------------------------------------------------------------- what was asked, in words; of a `Request`
 
 
+def share_words(target: TargetOption) -> Iterator[str]:
+    """What becomes of the shares of columns."""
+    for name, shares in target.items():
+        if isinstance(shares, str):
+            yield f"The shares of {name} may change."
+        elif shares is None:
+            yield f"{name} keeps the shares that it has in the data."
+        else:
+            yield f"Shares of {name}: {', '.join(f'{level} {share:.4g}' for level, share in shares.items())}."
+
+
 def within_words(request: Any) -> Iterator[str]:
     """Which strata are compared, and what they keep."""
     asked, target = read_within(request.within), request.target or {}

@@ -258,7 +258,7 @@ class Request:
         flags=("--seed", "--random-state"),
         text="whole",
         label="Seed",
-        help="The same seed gives the same rows for rows in the same order; by default a new one is chosen.",
+        help="The same seed gives the same rows for a table in the same order; by default a new one is chosen.",
     )
     # The last two are for the call alone: a fit does not keep them.
     domain: Domain | Declaration | None = option(
@@ -374,13 +374,7 @@ class Request:
         """What was asked for besides rates, one sentence each."""
         target = self.target or {}
         others = [name for name in (self.outcome, *self.also_names) if self.means is None and name not in target]
-        for name, shares in {**target, **dict.fromkeys(others)}.items():
-            if isinstance(shares, str):
-                yield f"The shares of {name} may change."
-            elif shares is None:
-                yield f"{name} keeps the shares that it has in the data."
-            else:
-                yield f"Shares of {name}: {', '.join(f'{level} {share:.4g}' for level, share in shares.items())}."
+        yield from values.share_words({**target, **dict.fromkeys(others)})
         yield from words(self)
         yield "Otherwise the result is as close to the data as possible."
         if self.privacy is None:
