@@ -113,7 +113,6 @@ class Client:
 
 
 # ---------------------------------------------------------------- tables to open
-
 OPTIONS = {"outcome": "hired", "protected": ["sex"], "favourable": ["yes"]}
 
 
@@ -149,8 +148,6 @@ def downloaded(client, files):
 
 
 # ---------------------------------------------------------------- in a browser
-
-
 def axe_core():
     named = os.environ.get("AXE_CORE")
     if named:

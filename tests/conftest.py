@@ -128,8 +128,6 @@ def folder(tmp_path, monkeypatch):
 
 
 # ---------------------------------------------------------------- the app
-
-
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     """The app, running while a file of tests does."""

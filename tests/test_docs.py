@@ -30,8 +30,6 @@ TABLE = "census.csv"
 NOTEBOOKS = sorted(path.relative_to(pages.DOCS).as_posix() for path in pages.DOCS.glob("notebooks/*.ipynb"))
 
 # ---------------------------------------------------------------- pages
-
-
 NOT_RUN = "(not run here)"  # at the end of the title of code that needs what is not installed
 
 
@@ -132,8 +130,6 @@ def script(name):
 
 
 # ---------------------------------------------------------------- site
-
-
 @dataclass
 class Parts(HTMLParser):
     """What a built page links to, what it loads, and the places in it."""
@@ -241,8 +237,6 @@ def test_notebooks_are_pages_with_their_outputs(site, built):
 
 
 # ---------------------------------------------------------------- notebooks
-
-
 @pytest.mark.parametrize("name", quick_or_slow(NOTEBOOKS))
 def test_every_cell_of_a_notebook_runs(name, tmp_path, monkeypatch):
     path = pages.DOCS / name
@@ -277,8 +271,6 @@ def test_a_cell_shows_its_last_line_unless_a_semicolon_ends_it(tmp_path):
 
 
 # ---------------------------------------------------------------- reference
-
-
 def _public() -> list[str]:
     """Full names of everything public, as they are imported."""
     names = []

@@ -71,8 +71,6 @@ def encoder():
 
 
 # ---------------------------------------------------------------- the same rows as debias
-
-
 def expected_rows(frame: pd.DataFrame, n: int, **options) -> pd.DataFrame:
     joined = frame.drop(columns="y").assign(y=frame["y"])
     return fairmaxent.debias(joined, "y", "z0", **options).sample(n, random_state=5)
@@ -123,8 +121,6 @@ def test_the_outcome_keeps_its_name(parts, name):
 
 
 # ---------------------------------------------------------------- weights, samples, attributes
-
-
 def test_weights_are_fair(parts):
     X, y = parts
     estimator = FairMaxEnt("z0").fit(X, y)
@@ -166,8 +162,6 @@ def test_a_fitted_estimator_pickles_and_travels_to_other_processes(parts):
 
 
 # ---------------------------------------------------------------- pipelines and routing
-
-
 def test_in_a_pipeline_under_grid_search(parts):
     pipeline = Pipeline(
         [("fair", FairMaxEnt("z0", random_state=0)), ("encode", encoder()), ("fit", LogisticRegression())]
@@ -219,8 +213,6 @@ def test_sensitive_features_are_routed_through_a_pipeline(parts):
 
 
 # ---------------------------------------------------------------- what is refused
-
-
 @pytest.mark.parametrize(
     ("estimator", "change", "message"),
     [
@@ -292,8 +284,6 @@ def test_the_worked_example_runs_and_the_fair_models_are_fairer():
 
 
 # ---------------------------------------------------------------- relabelling
-
-
 def test_relabelled_rows_come_with_weights(frame, parts):
     X, y = parts
     options = {"relabel": Relabel(labeller="tree"), "favourable": "o1"}

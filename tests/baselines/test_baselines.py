@@ -41,8 +41,6 @@ def joint_rates(result, columns):
 
 
 # ---------------------------------------------------------------- weights
-
-
 @shapes
 def test_raw_is_the_data(groups, outcomes):
     frame, columns = biased(groups, outcomes)
@@ -121,8 +119,6 @@ def test_the_marginal_is_that_of_the_weighted_rows(method, groups, outcomes):
 
 
 # ---------------------------------------------------------------- the prior
-
-
 @shapes
 @pytest.mark.parametrize("base_share", [0.0, 0.3, 1.0])
 def test_the_prior_is_its_definition(groups, outcomes, base_share):
@@ -153,8 +149,6 @@ def test_for_two_groups_the_prior_is_the_papers():
 
 
 # ---------------------------------------------------------------- drawing
-
-
 @reweighing
 @pytest.mark.parametrize("n", [1, 7, 1000])
 def test_cells_are_filled_by_quota_with_rows_of_the_data(method, n):
@@ -221,8 +215,6 @@ def test_a_domain_may_have_its_columns_in_another_order(method):
 
 
 # ---------------------------------------------------------------- errors
-
-
 def test_a_cell_that_needs_mass_and_has_no_rows_is_named():
     frame = pl.DataFrame({"sex": ["f", "f", "m", "m"] * 5, "y": ["no", "no", "no", "yes"] * 5})
     for method in (baselines.kamiran_calders, baselines.prior):

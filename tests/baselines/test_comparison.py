@@ -107,8 +107,6 @@ def test_the_rule_holds_for_any_numbers(seed):
 
 
 # ---------------------------------------------------------------- in Python
-
-
 @pytest.fixture(scope="module")
 def results():
     few = {name: method for name, method in methods().items() if name in FEW}

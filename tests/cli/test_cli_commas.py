@@ -52,8 +52,6 @@ def columns_of(*options):
 
 
 # ---------------------------------------------------------------- every option that takes a list
-
-
 def test_drop_and_keep(folder):
     left = columns_of("--drop", f'"{RACE}"', "--drop", '"city, state"')
     assert left == ["sex", "hired"]
@@ -81,8 +79,6 @@ def test_within_also_forbid_and_target(folder):
 
 
 # ---------------------------------------------------------------- what is said
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -105,8 +101,6 @@ def test_what_is_said_can_be_typed(folder):
 
 
 # ---------------------------------------------------------------- the rules, at random
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_any_names_come_back(seed):
     rng = random.Random(seed)

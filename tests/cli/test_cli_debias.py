@@ -23,8 +23,6 @@ def sr(frame, **options):
 
 
 # ---------------------------------------------------------------- the same as in Python
-
-
 @pytest.mark.parametrize(
     ("typed", "options"),
     [
@@ -66,8 +64,6 @@ def test_columns_are_read_as_a_domain_reads_them(typed, options, folder):
 
 
 # ---------------------------------------------------------------- outputs
-
-
 def test_rows_are_fair_and_as_many_as_asked_for(folder):
     result = run("debias", "data.csv", *FAVOURED, "-o", "fair.parquet", "--rows", 1000, "--seed", 0)
     fair = pl.read_parquet("fair.parquet")
@@ -103,8 +99,6 @@ def test_design_weights_count_before_and_after(mode, folder):
 
 
 # ---------------------------------------------------------------- saved models
-
-
 def test_a_saved_model_gives_the_rows_that_python_gives(folder):
     run("debias", "data.csv", *ROLES, "--model", "model.fme")
     fit = fairmaxent.load("model.fme")
@@ -130,7 +124,6 @@ def test_a_column_that_says_the_outcome_is_named_again(folder):
 
 
 # ---------------------------------------------------------------- cells that a spreadsheet would run
-
 FORMULAS = ["=1+1", "@SUM(A1)", "-1+1", "+cmd|' /C calc'!A0", "\t=1", '=HYPERLINK("http://x")']
 TEXTS = ["-5", "+5.5", "-1,000.5", "-", "+", "", None, "a=b", "1-2", "-3 %", "-1e-5", "<=50K", ">50K"]
 

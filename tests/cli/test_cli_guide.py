@@ -35,7 +35,6 @@ def many_numbers():
 
 
 # ---------------------------------------------------------------- from inspect to a fair table
-
 TABLES = {
     "plain": {"sex": drawn("f", "m"), "hired": drawn("no", "yes")},
     "names with commas": {"race, ethnicity": drawn("a", "b"), "sex": drawn("f", "m"), "hired": drawn("no", "yes")},
@@ -103,8 +102,6 @@ def test_json_holds_proposals_and_hints_but_no_next_step(folder):
 
 
 # ---------------------------------------------------------------- the outcome that rates are about
-
-
 def test_without_a_good_outcome_each_has_its_headline_and_one_is_proposed(folder):
     shown = run("debias", "data.csv", *ROLES, *QUICK).stdout
     table = biased_table().to_pandas()
@@ -116,8 +113,6 @@ def test_without_a_good_outcome_each_has_its_headline_and_one_is_proposed(folder
 
 
 # ---------------------------------------------------------------- after each command
-
-
 def test_after_debias(folder):
     fit = ["debias", "data.csv", *ROLES, *QUICK, "--seed", "1"]
     command = printed_command(run(*fit).stdout)
@@ -153,8 +148,6 @@ def test_a_missing_role_points_to_inspect(folder, name):
 
 
 # ---------------------------------------------------------------- names of files
-
-
 def test_names_are_like_the_table(folder):
     biased_table().write_csv("d.tsv", separator="\t")
     biased_table().write_parquet("d.v1.parquet")

@@ -28,8 +28,6 @@ def fit_of(**options):
 
 
 # ---------------------------------------------------------------- relabelling
-
-
 @pytest.mark.parametrize(
     ("typed", "relabel"),
     [(["--relabel", "predictions", "--threshold", "0.4"], Relabel(parity="predictions", threshold=0.4))],
@@ -62,8 +60,6 @@ def test_columns_left_out_of_the_fit_stay_beside_relabelled_rows(folder):
 
 
 # ---------------------------------------------------------------- what a model will do
-
-
 def test_it_is_estimated_for_what_is_written(folder):
     mode = "weights"
     shown = run("data.csv", *FAVOURED, "--mode", mode, "--estimate", mode, "-o", "fair.csv", "--seed", 1)

@@ -38,8 +38,6 @@ def delivered(report):
 
 
 # ---------------------------------------------------------------- the report is about the file
-
-
 def test_rows(folder):
     args = ["--representation-rate", 1, "--iid", "--rows", 50, "--seed", 1, "-o", "fair.csv", "--report", "report.json"]
     run("debias", "data.csv", *FAVOURED, *args)
@@ -77,8 +75,6 @@ def test_a_report_on_a_saved_model_knows_its_mode():
 
 
 # ---------------------------------------------------------------- console and report say the same
-
-
 @pytest.mark.parametrize(("rows", "groups"), [(1, "joint"), (7, "each")])
 def test_console_and_report_have_the_same_rates(rows, groups):
     roles = ["--outcome", "income", "--protected", "sex,race", "--favourable", ">50K", "--groups", groups]
@@ -100,8 +96,6 @@ def test_a_group_that_vanishes_is_named_and_has_share_zero():
 
 
 # ---------------------------------------------------------------- how to repeat it
-
-
 def test_without_a_seed_the_report_still_says_how_to_repeat_it():
     run("debias", "data.csv", *FAVOURED, "-o", "fair.csv", "--report", "report.json")
     first = pl.read_csv("fair.csv")
@@ -125,8 +119,6 @@ def test_a_config_file_is_named_in_the_command(folder):
 
 
 # ---------------------------------------------------------------- values as people type them
-
-
 @pytest.mark.parametrize("typed", ["true", "TRUE"])
 def test_a_truth_value_is_favourable_by_value(typed):
     table = biased_table().select("sex", "job", high=pl.col("income") == ">50K")

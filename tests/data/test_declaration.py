@@ -200,8 +200,6 @@ def test_drawn_moments_lie_in_their_bins(zone, step):
 
 
 # ---------------------------------------------------------------- rows to share
-
-
 def recognisable(rows=400):
     rng = np.random.default_rng(1)
     return polars.DataFrame(

@@ -59,8 +59,6 @@ def lists(frame):
 
 
 # ---------------------------------------------------------------- what is shipped
-
-
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_shipped_data_set_names_its_columns_and_levels(name):
     data = load(name)
@@ -130,8 +128,6 @@ def test_a_damaged_installation_is_named(tmp_path, monkeypatch, damage):
 
 
 # ---------------------------------------------------------------- against the raw files
-
-
 def test_the_shipped_tables_are_what_the_script_builds():
     spec = importlib.util.spec_from_file_location("build_datasets", BUILDER)
     builder = importlib.util.module_from_spec(spec)
@@ -190,8 +186,6 @@ def check_rates(data, protected, statistical, representation):
 
 
 # ---------------------------------------------------------------- COMPAS large
-
-
 def test_compas_large_is_the_papers(large):
     assert large.frame.shape == (8723, 19)
     assert len(large.frame.drop_duplicates()) == 4524
@@ -222,8 +216,6 @@ def test_missing_files_are_listed_with_their_place_and_checksum(tmp_path, monkey
 
 
 # ---------------------------------------------------------------- fetched over the network
-
-
 class Handler(SimpleHTTPRequestHandler):
     def do_GET(self):
         if self.path == "/broken":  # promises more than it sends

@@ -101,8 +101,6 @@ def assert_same_cost(there, here):
 
 
 # ---------------------------------------------------------------- the fit
-
-
 def test_the_fit_is_the_one_in_memory(both):
     there, here = both
     assert_same_fit(there, here)
@@ -186,8 +184,6 @@ def test_newton_on_thinned_partitions_ends_where_newton_in_memory_does(both, ske
 
 
 # ---------------------------------------------------------------- a killed worker
-
-
 class Killer(distributed.SchedulerPlugin):
     """Once armed with the name of a task, kills the worker that the next one is given to."""
 
@@ -270,8 +266,6 @@ def test_a_write_that_fails_leaves_no_folder_even_while_other_workers_go_on(
 
 
 # ---------------------------------------------------------------- what comes out of it
-
-
 def pair_table(rows, first, second):
     return rows.groupby([first, second], observed=False).size().unstack(fill_value=0).to_numpy() / len(rows)
 
@@ -336,8 +330,6 @@ def test_top_up_and_a_saved_model(both, tmp_path):
 
 
 # ---------------------------------------------------------------- on the command line
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -49,8 +49,6 @@ def counted(frame):
 
 
 # ---------------------------------------------------------------- batches
-
-
 @pytest.mark.parametrize(("n", "size"), [(1000, 64), (7, 3), (5, 1)])
 def test_batches_together_are_the_sample_by_quota(fit, n, size):
     batches = list(fit.sample_batches(n, size=size))
@@ -60,8 +58,6 @@ def test_batches_together_are_the_sample_by_quota(fit, n, size):
 
 
 # ---------------------------------------------------------------- files
-
-
 def test_what_is_scanned(folder):
     assert scan_table("data.csv") is None
     assert scan_table("-") is None
@@ -87,8 +83,6 @@ def test_batches_in_every_format(fit, folder, name):
 
 
 # ---------------------------------------------------------------- the command line
-
-
 @pytest.mark.parametrize(
     ("source", "mode"), [("data.parquet", "rows"), ("parts", "weights"), ("parts/**/*.parquet", "top-up")]
 )

@@ -34,8 +34,6 @@ def measures(evaluation):
 
 
 # ---------------------------------------------------------------- what is flagged
-
-
 def test_rows_of_other_people_are_not_flagged():
     result = untroubled()
     assert result.flagged == ()
@@ -99,8 +97,6 @@ def test_control_rows_of_the_real_table_are_noticed():
 
 
 # ---------------------------------------------------------------- without control rows
-
-
 def test_without_control_rows_risks_are_bounded():
     result, known = evaluated(control=None), untroubled()
     judged = result.risks.judgements()
@@ -113,8 +109,6 @@ def test_without_control_rows_risks_are_bounded():
 
 
 # ---------------------------------------------------------------- what is the same
-
-
 def test_the_same_seed_gives_the_same_result():
     assert evaluated(random_state=3).to_dict() == evaluated(random_state=3).to_dict()
     assert evaluated(random_state=3).to_dict() != evaluated(random_state=4).to_dict()
@@ -148,8 +142,6 @@ def test_the_order_of_columns_is_that_of_the_new_rows_and_others_are_left_out():
 
 
 # ---------------------------------------------------------------- utility
-
-
 def test_a_model_learns_as_much_from_other_people():
     result = untroubled().utility
     assert result.judged_on == "control"
@@ -202,8 +194,6 @@ def test_without_scikit_learn_the_rooted_tree_learns(monkeypatch, protected):
 
 
 # ---------------------------------------------------------------- text and records
-
-
 def test_the_text_fits_and_begins_with_the_verdict():
     result = evaluated(REAL, outcome="hired", protected=["sex", "town"], favourable="yes")
     assert " ".join(str(result).split()).startswith(" ".join(result.verdict.split()))
@@ -230,8 +220,6 @@ def test_the_record_is_json_and_holds_everything():
 
 
 # ---------------------------------------------------------------- what cannot be evaluated
-
-
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [

@@ -50,8 +50,6 @@ def made_up_times():
 
 
 # ---------------------------------------------------------------- published numbers
-
-
 def test_every_printed_number_of_table_2_is_there():
     if not PRINTED_TABLE.exists():
         pytest.skip("needs table2.csv in the folder shared/paper beside the checkout")
@@ -86,8 +84,6 @@ def test_raw_rates_of_the_authors_code_are_those_of_the_data(name, protected):
 
 
 # ---------------------------------------------------------------- comparison
-
-
 def changed(*key, mean, error=0.0):
     """One number of ours beside the published ones."""
     ours = pd.DataFrame([(*key, mean, 0.5, error)], columns=[*KEYS, "mean", "sd", "error"])
@@ -190,8 +186,6 @@ def test_printed_divergence_of_the_small_prior_needs_a_larger_share(protected):
 
 
 # ---------------------------------------------------------------- figures
-
-
 @pytest.fixture(scope="module")
 def drawings():
     before = dict(mpl.rcParams)
@@ -259,7 +253,6 @@ def test_figures_are_written(drawings, tmp_path, monkeypatch):
 
 
 # ---------------------------------------------------------------- page
-
 SVG = "{http://www.w3.org/2000/svg}"
 
 

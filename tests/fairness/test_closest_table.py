@@ -36,8 +36,6 @@ class Wishes:
 
 
 # ---------------------------------------------------------------- the definition, by cvxpy
-
-
 def solved(vector, prior, conditions):
     """The vector of least KL to the prior, None where nothing meets the conditions."""
     problem = cp.Problem(cp.Minimize(cp.sum(cp.kl_div(vector, prior))), [cp.sum(vector) == 1, *conditions])
@@ -141,8 +139,6 @@ def known_shares(cells, mass, axes, wishes):
 
 
 # ---------------------------------------------------------------- random tables and wishes
-
-
 def random_problem(seed):
     """A table of 1–3 protected columns, every other one with empty cells, and wishes of all kinds."""
     rng = np.random.default_rng([31, seed])

@@ -65,8 +65,6 @@ def ratio(values, groups):
 
 
 # ---------------------------------------------------------------- against plain cross-validation
-
-
 @pytest.mark.parametrize("relabel", [None, Relabel(labeller=STUDENT)], ids=["reweigh", "relabel"])
 def test_the_estimate_is_plain_cross_validation(relabel, monkeypatch):
     monkeypatch.setattr(Tryout, "rounds", 2)
@@ -103,8 +101,6 @@ def test_the_estimate_sees_the_weights_of_the_fit_with_its_targets():
 
 
 # ---------------------------------------------------------------- no leak
-
-
 @pytest.mark.parametrize(("relabels", "output"), [(False, "rows"), (True, "weights")], ids=["reweigh", "relabel"])
 def test_noise_teaches_nothing(relabels, output):
     """A number unique to each row and nothing else: who had seen a row would know its outcome."""
@@ -133,8 +129,6 @@ def test_noise_teaches_nothing(relabels, output):
 
 
 # ---------------------------------------------------------------- what is said
-
-
 def warnings_of(certificate):
     return [line for line in certificate.warnings if "a model is trained on them" in line]
 
@@ -221,8 +215,6 @@ def test_a_model_that_decides_for_nobody_is_not_called_fair(certificate):
 
 
 # ---------------------------------------------------------------- nothing unasked, and how often
-
-
 def test_nothing_is_estimated_unless_somebody_asks(monkeypatch):
     monkeypatch.setattr(Tryout, "trial", None)  # it would raise
     fit = debias(hiring(3, rows=240), "y", "z", favourable="p")
@@ -248,8 +240,6 @@ def test_people_are_split_more_than_once_where_that_is_quick(rows, student, rela
 
 
 # ---------------------------------------------------------------- other shapes
-
-
 @pytest.mark.slow
 def test_several_groupings_outcomes_and_the_way_back_from_a_file(tmp_path):
     frame = hiring(4, outcomes=3, rows=300)
@@ -325,8 +315,6 @@ def test_an_estimate_can_be_added_to_a_fit_and_is_then_part_of_its_request():
 
 
 # ---------------------------------------------------------------- who a model sees, and whom it is tried out on
-
-
 def test_a_blind_student_does_not_see_the_group():
     """The group alone tells the outcome: a blind student ranks people by chance."""
     rng = np.random.default_rng(0)

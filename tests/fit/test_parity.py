@@ -158,8 +158,6 @@ def test_probabilities_alone_move_every_profile_of_a_group_by_the_same_odds():
 
 
 # ---------------------------------------------------------------- the loop
-
-
 def test_neither_student_nor_labels_have_seen_whom_they_decide_about(monkeypatch):
     """A column that numbers the people: whoever learned from somebody, or from labels that did, is found out."""
     frame = skewed(4, rows=300).assign(a=np.arange(300) + 0.5)  # whole ones would be left out

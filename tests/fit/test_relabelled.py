@@ -64,8 +64,6 @@ def laid_out(fit, frame):
 
 
 # ---------------------------------------------------------------- exactness
-
-
 @pytest.mark.parametrize(
     ("groups", "outcomes", "option", "rate", "parity"),
     [
@@ -141,8 +139,6 @@ def by_profile(fit, codes, mass):
 
 
 # ---------------------------------------------------------------- weights
-
-
 def test_weights_are_the_distribution_on_the_rows():
     frame = discrete_frame(3, (2,), 3)
     rng = np.random.default_rng(3)
@@ -205,8 +201,6 @@ def test_a_missing_outcome_that_is_not_compared_stays_as_common_as_it_is():
 
 
 # ---------------------------------------------------------------- the other outputs
-
-
 def test_save_and_load(tmp_path):
     frame = discrete_frame(11, (2,), 3)
     fit = debias(frame, "y", "z0", forbid=[{"y": "o2", "a": "a1"}], **relabelled("predictions"))
@@ -260,8 +254,6 @@ def test_fitting_again_with_another_base_keeps_the_labels(monkeypatch):
 
 
 # ---------------------------------------------------------------- labellers
-
-
 @pytest.mark.parametrize(
     "labeller",
     [

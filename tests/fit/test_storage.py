@@ -166,8 +166,6 @@ def test_equal_seeds_give_equal_bytes_in_every_process():
 
 
 # ---------------------------------------------------------------- damage
-
-
 def test_a_truncated_file_is_refused(tmp_path):
     content = small_file()
     lengths = [*range(0, len(content), 397), *range(len(content) - 10, len(content))]
@@ -224,8 +222,6 @@ def test_what_cannot_be_opened_is_refused(tmp_path):
 
 
 # ---------------------------------------------------------------- writing
-
-
 @pytest.fixture(scope="module")
 def small_fit():
     return debias(pandas_frame()[["hired", "sex", "age"]], "hired", "sex")

@@ -94,8 +94,6 @@ def test_a_thousand_problems_with_empty_cells_are_exact_in_every_stratum():
 
 
 # ---------------------------------------------------------------- the closest table
-
-
 def closest(cells, levels, rate):
     """Each stratum's closest table with the data's shares of outcomes and groups, by a general convex solver."""
     result = np.zeros_like(cells)
@@ -128,8 +126,6 @@ def test_the_table_is_the_closest_one_by_another_solver(seed, rate):
 
 
 # ---------------------------------------------------------------- kinds of strata
-
-
 def decisions(rows=1000, seed=0):
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({"group": rng.choice(["a", "b"], rows, p=[0.7, 0.3]), "age": rng.integers(18, 70, rows)})
@@ -206,8 +202,6 @@ def test_targets_are_about_the_whole_table_while_strata_keep_their_sizes():
 
 
 # ---------------------------------------------------------------- refusals
-
-
 @pytest.mark.parametrize(
     ("within", "words"),
     [
@@ -244,8 +238,6 @@ def test_refusals_name_the_stratum():
 
 
 # ---------------------------------------------------------------- everything behind the fit
-
-
 def test_relabelling_keeps_people_and_gives_equal_means_within_strata():
     frame = decisions(1500)
     fit = fairmaxent.debias(

@@ -28,8 +28,6 @@ def promised(rng: np.random.Generator, rows: int, shift=(0.0, 0.0, 0.0)):
 
 
 # ---------------------------------------------------------------- by hand
-
-
 @LIBRARIES
 def test_what_happened_is_compared_with_what_was_promised(library):
     result = calibration(library(COLUMNS), "hired", "chance", "sex", favourable="yes", bins=2)
@@ -69,8 +67,6 @@ def test_intersections_are_compared_and_groups_without_weight_are_not():
 
 
 # ---------------------------------------------------------------- against others
-
-
 def test_the_error_is_that_of_scikit_learns_curve():
     _, chance, happened = promised(np.random.default_rng(1), 1000)
     (everybody,) = calibration(pl.DataFrame({"g": ["all"] * 1000}), happened, chance, "g", favourable=True).groups
@@ -93,8 +89,6 @@ def test_the_errors_of_weighted_groups_are_those_of_group_by():
 
 
 # ---------------------------------------------------------------- by simulation
-
-
 def test_chance_alone_makes_the_error_that_is_stated():
     rng = np.random.default_rng(3)
     errors, stated = [], []

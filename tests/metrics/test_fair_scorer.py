@@ -99,8 +99,6 @@ def test_sensitive_features_may_come_with_the_call():
 
 
 # ---------------------------------------------------------------- searches
-
-
 @pytest.fixture(scope="module")
 def people():
     """A skill decides, and so does being a man."""

@@ -201,7 +201,6 @@ def test_a_favourable_level_may_be_named_by_its_text():
 
 
 # ---------------------------------------------------------------- the text "missing" is no missing value, True is not 1
-
 GROUPS = ["a"] * 10 + ["b"] * 10 + ["missing"] * 10 + [None] * 5
 OUTCOMES = ["no", "yes"] * 10 + ["no"] * 9 + ["yes"] * 6
 

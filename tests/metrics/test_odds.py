@@ -39,8 +39,6 @@ def predicted_frame(seed: int, outcomes: int = 3) -> pd.DataFrame:
 
 
 # ---------------------------------------------------------------- by hand
-
-
 @LIBRARIES
 def test_true_positive_rates_are_compared(library):
     rate = equal_opportunity(library(COLUMNS), "hired", "said", "sex", favourable="yes")
@@ -77,8 +75,6 @@ def test_probabilities_count_above_the_threshold():
 
 
 # ---------------------------------------------------------------- against others
-
-
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_the_values_are_fairlearns(weight):
     frame = predicted_frame(1)
@@ -146,8 +142,6 @@ def test_the_interval_of_equalised_odds_covers():
 
 
 # ---------------------------------------------------------------- what is refused
-
-
 def test_what_cannot_be_compared_says_so():
     frame = pd.DataFrame(COLUMNS)
     women_only = frame.assign(hired=np.where(frame["sex"] == "F", frame["hired"], "no"))

@@ -44,9 +44,8 @@ from transcribed import (
     zero_probability,
 )
 
+
 # ---------------------------------------------------------------- Section 2
-
-
 def random_distribution(seed):
     """p on four attributes: an outcome, two protected ones and another."""
     rng = np.random.default_rng([seed, 3])
@@ -92,8 +91,6 @@ def test_definitions_2_1_and_2_2_of_a_fitted_distribution():
 
 
 # ---------------------------------------------------------------- Section 7.1: the prior
-
-
 def test_lemma_7_1_the_uniform_distribution_is_fair():
     for _, data in random_datasets(10, outcomes=(2, 3)):
         u = prior_table(paper.fit(data.frame(), outcome="y", protected="z", C=1.0).optimum.dual.prior)
@@ -189,8 +186,6 @@ def test_theorem_4_1_the_weights_take_linear_time():
 
 
 # ---------------------------------------------------------------- Section 4.2: the dual
-
-
 def test_lemma_4_2_bounds_the_multipliers():
     """Corrected: ‖λ*‖₂ ≤ log(|Ω|/C)/η. The printed d·log(1/C)/η is 0 at C = 1, where λ* need not be."""
     printed_fails = 0
@@ -263,8 +258,6 @@ def test_theorem_4_4_holds_on_a_domain_of_2_to_the_60_points(solver):
 
 
 # ---------------------------------------------------------------- Section 4.3: fairness of p*
-
-
 def test_theorem_4_5_on_any_target():
     """Any θ with 1/2 ≤ θ_ℓ ≤ 1/(1+τ); p* and δ by enumeration, λ* from the library."""
     informative = 0
@@ -334,8 +327,6 @@ def test_remark_4_6_the_two_natural_targets(tau):
 
 
 # ---------------------------------------------------------------- Appendix A: sampling from counting
-
-
 def sampling_problem(seed, C):
     """A fit with θ^d, and the same problem and λ* for the appendix's sampler."""
     data = random_data(np.random.default_rng([seed, 8]), [2, 2, 2, 2])
@@ -384,8 +375,6 @@ def test_theorem_a_1_our_sampler_agrees_with_it():
 
 
 # ---------------------------------------------------------------- Algorithm 1
-
-
 @pytest.mark.parametrize("tau", TAUS)
 def test_algorithm_1_equals_its_pseudocode(tau):
     """Its τ sets the representation rate; the statistical rate of its weights is 1 whatever τ."""

@@ -48,8 +48,6 @@ def test_the_raw_data_have_neither_rate(protected):
 
 
 # ---------------------------------------------------------------- statistical rate
-
-
 def test_statistical_rate_kamiran_calders_yes_but_only_one(protected):
     """The rate is 1 whatever the data; there is nothing to ask another τ with."""
     assert rates(apply(baselines.kamiran_calders, protected), protected)[1] == pytest.approx(1)
@@ -85,8 +83,6 @@ def test_statistical_rate_ours_yes(tau, protected):
 
 
 # ---------------------------------------------------------------- representation rate
-
-
 @pytest.mark.parametrize("method", [baselines.kamiran_calders, baselines.calmon])
 def test_representation_rate_kamiran_calders_and_calmon_no(method, protected):
     """Both leave the group shares as they are in the data."""
@@ -117,8 +113,6 @@ def test_both_rates_at_once_only_ours(protected):
 
 
 # ---------------------------------------------------------------- entire domain
-
-
 def support(result, frame) -> tuple[int, int]:
     """Points of positive probability that are rows of the data, and that are not."""
     exact = result.marginal(list(frame.columns))
@@ -176,8 +170,6 @@ def test_entire_domain_ours_yes(name):
 
 
 # ---------------------------------------------------------------- succinct representation
-
-
 COLUMNS = [2, 4, 6, 8]
 
 

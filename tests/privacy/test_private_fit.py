@@ -41,8 +41,6 @@ def private(frame=None, **options):
 
 
 # ---------------------------------------------------------------- what is promised
-
-
 def test_rates_are_exact_although_counts_are_noisy(noise):
     fit = private(representation_rate=1.0, statistical_rate=0.9, favourable="yes")
     achieved = fit.certificate.achieved
@@ -120,8 +118,6 @@ def test_types_do_not_show_what_the_rows_hold(noise, make, declared, columns):
 
 
 # ---------------------------------------------------------------- nothing else gets out
-
-
 def everything_from(fit, folder):
     """All that can leave: the model file, certificate, reports and printed forms."""
     fit.save(folder / "model.fme")
@@ -205,8 +201,6 @@ def test_the_search_would_find_them_in_a_fit_without_noise(noise, tmp_path):
 
 
 # ---------------------------------------------------------------- model files
-
-
 def test_a_model_file_says_that_it_is_private_and_with_what(noise, tmp_path):
     fit = private(privacy=Privacy(epsilon=0.7, delta=1e-8))
     fit.save(tmp_path / "model.fme")
@@ -233,8 +227,6 @@ def test_a_forged_promise_is_refused(noise, tmp_path):
 
 
 # ---------------------------------------------------------------- outputs
-
-
 def test_certificate_and_overview_say_what_was_spent(noise):
     fit = private()
     text = str(fit.certificate)
@@ -260,8 +252,6 @@ def test_relabelling_works_on_drawn_rows(noise):
 
 
 # ---------------------------------------------------------------- refusals
-
-
 @pytest.mark.parametrize(
     ("option", "value", "why"),
     [

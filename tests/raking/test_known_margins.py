@@ -103,8 +103,6 @@ def test_a_domain_cuts_numbers_into_bins():
 
 
 # ---------------------------------------------------------------- rounding, missing values
-
-
 @pytest.mark.parametrize(
     ("margins", "note"),
     [
@@ -145,8 +143,6 @@ def test_a_level_of_zero_gets_no_weight():
 
 
 # ---------------------------------------------------------------- refusals
-
-
 @pytest.mark.parametrize(
     ("margins", "error", "words"),
     [

@@ -100,8 +100,6 @@ def test_the_distribution_has_the_margins(frame):
 
 
 # ---------------------------------------------------------------- the certificate
-
-
 def test_the_certificate_is_what_the_weights_show():
     raking = fairmaxent.rake(FRAME, MARGINS, weight="design")
     certificate, weights = raking.certificate, raking.weights()
@@ -127,8 +125,6 @@ def test_the_certificate_is_what_the_weights_show():
 
 
 # ---------------------------------------------------------------- replicates
-
-
 def test_replicates_have_the_margins_and_vary_like_new_surveys():
     raking = fairmaxent.rake(FRAME, MARGINS, weight="design", replicates=60, random_state=1)
     replicates = raking.replicate_weights()
@@ -179,8 +175,6 @@ def test_options_that_make_no_sense_are_refused(option, value):
 
 
 # ---------------------------------------------------------------- lazy frames
-
-
 def engines():
     yield "polars", FRAME.lazy()
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
@@ -252,7 +246,6 @@ def test_a_weight_beside_which_a_level_vanishes_is_refused():
 
 
 # ---------------------------------------------------------------- levels that rest on few rows
-
 SURVEY = pl.DataFrame({"sex": ["F"] * 100 + ["M"] * 97 + ["X"] * 3})
 
 

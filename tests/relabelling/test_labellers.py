@@ -67,8 +67,6 @@ class Spy:
 
 
 # ---------------------------------------------------------------- profiles
-
-
 def test_profiles_count_what_a_group_by_counts():
     frame = some_frame()
     roles, _, profiles = profiles_of(frame)
@@ -91,8 +89,6 @@ def test_a_row_finds_its_profile_whatever_its_outcome():
 
 
 # ---------------------------------------------------------------- cross-fitting
-
-
 def test_no_model_labels_a_person_that_it_learned_from():
     people, spy = people_of(some_frame()), Spy()
     held_out = cross_fit(spy, people)
@@ -148,8 +144,6 @@ def test_a_large_lesson_is_represented_by_fewer_people():
 
 
 # ---------------------------------------------------------------- soft labels of profiles
-
-
 def test_soft_labels_know_what_a_profiles_own_outcomes_say():
     """32 profiles × 300 rows, whose shares follow no pattern: what other profiles are like says nothing."""
     rng, profile = np.random.default_rng(0), np.repeat(np.arange(32), 300)
@@ -176,8 +170,6 @@ def test_the_strength_of_the_prior_is_where_leaving_one_out_is_likeliest():
 
 
 # ---------------------------------------------------------------- models
-
-
 def test_the_tree_labels_by_bayes_rule(monkeypatch):
     people, built = people_of(some_frame(), rows=False), []
     roles, everybody = people.inputs.roles, Inputs.of(people.inputs.roles, people.profiles.codes, None)
@@ -233,8 +225,6 @@ def test_an_outcome_that_a_lesson_lacks_gets_zero():
 
 
 # ---------------------------------------------------------------- inputs
-
-
 def test_inputs_by_hand():
     frame = pd.DataFrame(
         {

@@ -45,8 +45,6 @@ def closest(soft, share, wanted):
 
 
 # ---------------------------------------------------------------- tilt
-
-
 @pytest.mark.parametrize(("outcomes", "groups"), CASES)
 def test_a_tilt_has_the_wanted_mean_and_keeps_odds_ratios(outcomes, groups):
     for seed in range(10):
@@ -123,8 +121,6 @@ def test_the_dual_has_the_derivatives_it_says(outcomes):
 
 
 # ---------------------------------------------------------------- level
-
-
 def match_decisions(soft, mass, group, wanted, shares, *, handicap=None):
     """Offsets that put the wanted shares of the labels themselves across the threshold, and then the means."""
     handicap = np.zeros(soft.shape[1]) if handicap is None else handicap
