@@ -4,6 +4,7 @@ Each message says what is wrong, where, and what to do next. An option that a me
 (`Option`), so that each front end can spell it the way its users type it.
 """
 
+import contextlib
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -189,15 +190,16 @@ def did_you_mean_level(value: object, levels: Iterable[object]) -> str:
 def check_choice(name: str, value: object, choices: object) -> None:
     """Refuse a value outside a closed choice."""
     known = get_args(choices)
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise InputError(Option(name), f" is {value!r}; {did_you_mean(value, known)}")
 
 
 def checked_number(name: str, value: object, wanted: str, fits: Callable[[float], bool]) -> float:
     """Refuse what is no number, or not one that fits; True and False are none."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not fits(float(value)):
-        raise InputError(Option(name), f" is {value!r}; it must {wanted}")
-    return float(value)
+    with contextlib.suppress(OverflowError):  # of a whole number that is beyond every float
+        if isinstance(value, Real) and not isinstance(value, bool) and fits(float(value)):
+            return float(value)
+    raise InputError(Option(name), f" is {shown(value)}; it must {wanted}")
 
 
 def check_flag(name: str, value: object) -> None:

@@ -56,19 +56,20 @@ def fit(
     the first level of the protected column as z = 0. Columns that look like identifiers are left out unless
     ``keep_columns`` names them.
     """
-    if not isinstance(protected, str):
-        raise ColumnError(f"protected is {protected!r}; pass the name of one column, or use fairmaxent.debias for more")
+    for role, name in (("outcome", outcome), ("protected", protected)):
+        if not isinstance(name, str):
+            raise ColumnError(f"{role} is {name!r}; pass the name of one column, or use fairmaxent.debias for more")
     check_choice("prior", prior, PriorName)
     check_choice("theta", theta, ThetaName)
     check_rate("tau", tau)
-    share = check_share("C", C)
+    share, favourable = check_share("C", C), frames.plain_option("favourable", favourable)
     if isinstance(solver, str) or not hasattr(solver, "solve"):
         check_choice("solver", solver, SolverName)
     method: Any = BoxNewton(C=share) if solver == "box-newton" else solver
     if isinstance(method, str):
         method = {"newton": Newton, "newton-cg": NewtonCG}[method]()
     opened = frames.open_frame(frame)
-    kept = [outcome, protected, *read_columns("keep_columns", keep_columns or [])]
+    kept = [outcome, protected, *read_columns("keep_columns", frames.plain_option("keep_columns", keep_columns) or [])]
     domain, encoded, _ = read_domain(opened, domain, weight=None, weights=None, keep=kept)
     left_out = tuple(name for name in opened.columns if name not in domain.names)
     roles = Roles.of(domain, outcome, [protected])

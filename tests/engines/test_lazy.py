@@ -50,8 +50,8 @@ def as_duckdb(frame):
 
 
 def as_dask(frame):
-    plain = frame.select("age", "height", "sex", "city", "income", "weight", "member")
-    return dask.from_pandas(plain.to_pandas(), npartitions=2)
+    plain = frame.select("age", "height", "sex", "city", "income", "weight", "member", "paid")
+    return dask.from_pandas(plain.to_pandas().astype({"paid": "boolean"}), npartitions=2)
 
 
 def as_parquet(frame, path="table.parquet"):

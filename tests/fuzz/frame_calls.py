@@ -1,6 +1,7 @@
 """Generated calls: frames of any library with cells of any kind, and options that are right, wrong, or absurd."""
 
 import contextlib
+import dataclasses
 import datetime
 import math
 from decimal import Decimal
@@ -11,7 +12,8 @@ import polars as pl
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from fairmaxent import Domain, FairMaxEntError, Privacy, Relabel
+from fairmaxent import Domain, Estimate, FairMaxEntError, Privacy, Relabel
+from fairmaxent.fit.request import Request
 
 TEXTS = ["a", "b", "B", "é", "", " ", "1", "1.0", "NaN", "None", "=1+1", "<b>", "\x1b]0;x\a", "\u202e", "x" * 200]
 DATES = [datetime.date(1, 1, 1), datetime.date(1999, 12, 31), datetime.date(2024, 2, 29), datetime.date(9999, 12, 31)]
@@ -110,6 +112,23 @@ OPTIONS = {
     "means": st.sampled_from(["equal", "unequal", None]),
     "release": st.sampled_from([True, False, "x"]),
     "privacy": st.sampled_from([Privacy(), "x"]),
+    "estimate": st.sampled_from(
+        [None, None, "x", *(Estimate(output=way, student="tree") for way in ("rows", "weights"))]
+    ),
+}
+# What no option takes, or only some do, in the types of the libraries that people use.
+STRANGE = st.sampled_from(
+    [
+        *(pd.NA, pd.NaT, np.datetime64("NaT"), 10**400, -(10**400), 1 + 2j, b"x", object(), Ellipsis, (), {}, set()),
+        *(np.array([1.0, 2.0]), np.array(["a"]), np.array(3), np.float32(math.nan), np.str_("each"), [pd.NA], [[]]),
+        *({pd.NA: 1}, {"a": pd.NA}, {"z": np.array([1, 2])}, {"z": {"p": 10**400}}, pd.Series(["a"]), pl.Series("a")),
+    ]
+)
+# Every option that there is: those without values above have strange ones only, the others now and then.
+OPTIONS = {
+    field.name: st.one_of(*[OPTIONS[field.name]] * 9, STRANGE) if field.name in OPTIONS else STRANGE
+    for field in dataclasses.fields(Request)
+    if field.name not in ("outcome", "protected")
 }
 # What people ask for, so that many calls are not refused.
 RIGHT = {
@@ -123,6 +142,8 @@ RIGHT = {
     "release": st.just(True),
     "largest_weight": st.sampled_from([2.0, 10.0]),
     "forbid": st.just([{"z": "p", "a": "q"}]),
+    "estimate": st.just(Estimate(student="tree")),
+    "keep_columns": st.sampled_from(["a", ["a", "z2"]]),
 }
 
 

@@ -4,6 +4,7 @@
 the library.
 """
 
+import inspect
 import math
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,11 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from ends import SEED, ends_well, generated
-from frame_calls import LEVELS, LIBRARIES, calls, framed, mostly, plain_tables, tables
+from frame_calls import LEVELS, LIBRARIES, STRANGE, calls, framed, mostly, plain_tables, tables
 from hypothesis import given, seed
 from hypothesis import strategies as st
 
-from fairmaxent import FairMaxEntError, debias, evaluate, load, rake
+from fairmaxent import Estimate, FairMaxEntError, Privacy, Relabel, debias, evaluate, load, paper, rake
+from fairmaxent.data.limits import max_memory
 
 
 def is_plain(cells):
@@ -69,7 +71,7 @@ def test_debias(call):
     if frame is None:
         return
     with ends_well():
-        fit = debias(frame, *roles, estimate=None, **asked)
+        fit = debias(frame, *roles, **{"estimate": None, **asked})
         check_distribution(fit, asked)
         check_weights(fit, table, asked)
         drawn = fit.sample(15, random_state=1)
@@ -78,6 +80,31 @@ def test_debias(call):
         chances = fit.distribution.probability(drawn)
         assert ((chances >= 0) & (chances <= 1 + 1e-9)).all()
         assert str(fit.certificate) == str(stored(fit).certificate)
+
+
+PLAIN = pd.DataFrame({"y": ["no", "yes", "yes"] * 20, "z": ["p", "q"] * 30, "a": list("uvw") * 20})
+FIT = debias(PLAIN, "y", "z", estimate=None)
+ROLES = {"frame": PLAIN, "outcome": "y", "protected": "z"}
+SHARES_OF_Z = {"z": {"p": 0.5, "q": 0.5}}
+# Functions beside debias, with what each needs.
+OTHERS = (
+    *((kind, {}) for kind in (Estimate, Privacy, Relabel, FIT.distribution.condition, FIT.top_up)),
+    *((FIT.sample, {"n": 5}), (FIT.sample_batches, {"n": 5}), (FIT.distribution.marginal, {"columns": "y"})),
+    *((FIT.weigh, {"frame": PLAIN}), (rake, {"frame": PLAIN, "margins": SHARES_OF_Z})),
+    *((paper.fit, ROLES), (evaluate, {"real": PLAIN, "new": PLAIN, "attacks": 20})),
+)
+
+
+@seed(SEED)
+@generated(0.1)
+@given(data=st.data(), value=STRANGE, other=st.sampled_from(OTHERS))
+def test_strange_values(data, value, other):
+    function, needed = other
+    name = data.draw(st.sampled_from([*inspect.signature(function).parameters]))
+    with ends_well():
+        function(**{**needed, name: value})
+    with ends_well(), max_memory(value):
+        pass
 
 
 def compares_all_levels(fit):

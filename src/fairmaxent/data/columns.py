@@ -115,6 +115,8 @@ def _cannot_factorize(name: str, kind: object) -> InputError:
 def _pandas_ranks(native: Any, name: str) -> NDArray[np.integer]:
     pandas = frames.load_library("pandas")
     dtype = native.dtype
+    if isinstance(dtype, pandas.SparseDtype):
+        raise InputError(f"column {name!r} is sparse; make it dense: frame[{name!r}].sparse.to_dense()", column=name)
     if isinstance(dtype, pandas.CategoricalDtype):
         codes = native.cat.codes.to_numpy()
         return codes if dtype.ordered else _rank_values(codes, dtype.categories.tolist())

@@ -149,7 +149,7 @@ class Domain:
 
     def index(self, name: str) -> int:
         """Return the position of a column."""
-        if name not in self.names:
+        if not isinstance(name, str) or name not in self.names:
             raise ColumnError(f"no column {name!r}; {did_you_mean(name, self.names)}")
         return self.names.index(name)
 

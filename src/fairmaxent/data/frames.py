@@ -154,6 +154,23 @@ def is_missing(value: object) -> bool:
     return isinstance(value, float | np.floating | Decimal | np.datetime64 | np.timedelta64) and value != value
 
 
+def plain_option(name: str, value: Any) -> Any:
+    """An option with lists for arrays, and None for pandas' missing values inside it: neither can be compared."""
+    if is_missing(value) and not isinstance(value, float | None):
+        raise InputError(errors.Option(name), f" is {value!r}, a missing value; leave it out")
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    if nw.dependencies.is_into_series(value) or (isinstance(value, np.ndarray) and value.ndim):
+        value = list(value)
+    if isinstance(value, Mapping):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(_plain, value))
+    return None if is_missing(value) and not isinstance(value, float) else value
+
+
 def number_of(value: object) -> float | None:
     """Return the number behind a number, date, time or duration (times in seconds, since 1970 in UTC), else None.
 

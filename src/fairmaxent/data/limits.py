@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.errors import InputError, LimitError, Option
+from fairmaxent.errors import LimitError, Option, checked_number
 
 MOST_COLUMNS = 2_000
 MOST_FILE_COLUMNS = 16_384  # of a file from which columns are dropped
@@ -48,12 +48,10 @@ def read_memory(limit: float | str) -> float:
     (1500000000.0, 536870912.0, 1000000000.0)
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", limit.upper()) if isinstance(limit, str) else None
-    amount = 0.0 if isinstance(limit, str) else float(limit)
-    if match and match[2] in _UNITS:
-        amount = float(match[1]) * _UNITS[match[2]]
-    if not 0 < amount < float("inf"):
-        raise InputError(Option("max_memory"), f" is {limit!r}; give an amount such as 4GB or 512MB")
-    return amount
+    amount = float(match[1]) * _UNITS[match[2]] if match and match[2] in _UNITS else limit
+    return checked_number(
+        "max_memory", amount, "be an amount such as 4GB or 512MB", lambda number: 0 < number < float("inf")
+    )
 
 
 def memory_limit() -> float:

@@ -135,6 +135,8 @@ def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
     names = values.to_list()
     if dtype == nw.Categorical or dtype == nw.Enum:
         column, names = column.cast(nw.String), [str(name) for name in names]
+    elif dtype == nw.Boolean:  # pandas puts no codes into one that has missing values, which have their own
+        column, names = column.fill_null(value=False).cast(nw.Int64), [int(name) for name in names]
     return column.replace_strict(names, list(range(listed)), default=listed, return_dtype=nw.Int64)
 
 

@@ -12,7 +12,7 @@ from fairmaxent.evaluation.quality import fidelity, utility
 from fairmaxent.evaluation.result import Evaluation, Risks
 from fairmaxent.evaluation.singling_out import singling_out
 from fairmaxent.metrics.intervals import check_confidence
-from fairmaxent.progress import Progress, silent
+from fairmaxent.progress import Progress, checked_progress
 
 ATTACKS = 2000
 _CLOSEST = 500  # rows whose closest record is looked for
@@ -80,7 +80,7 @@ def evaluate(
     tables: dict[TableName, Any] = {"real": real, "new": new}
     pooled, left_out = pool(tables if control is None else tables | {"control": control})
     guessed, halves = risk.read_secrets(pooled, secrets), risk.read_parts(pooled, parts)
-    report = progress or silent
+    report = checked_progress(progress)
     # Each measure draws from its own stream, so that its result does not depend on the others.
     streams = dict(zip(_SHARES, np.random.default_rng(random_state).spawn(len(_SHARES)), strict=True))
 

@@ -79,7 +79,7 @@ class Pooled:
     def positions(self, names: Sequence[str]) -> tuple[int, ...]:
         """Look columns up."""
         for name in names:
-            if name not in self.names:
+            if not isinstance(name, str) or name not in self.names:
                 raise ColumnError(f"the tables have no common column {name!r}; {did_you_mean(name, self.names)}")
         return tuple(map(self.names.index, names))
 

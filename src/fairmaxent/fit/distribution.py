@@ -16,9 +16,10 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.draws import Choice, RandomState, cells_of, check_count, generator
+from fairmaxent.data.limits import need_memory
 from fairmaxent.data.roles import read_columns
 from fairmaxent.data.table import Blocks, Codes, Counted, Positions, Reals, Table, grouped_rows, match_rows, tally
-from fairmaxent.errors import BASE_SHARE, ColumnError, EvidenceError, InputError
+from fairmaxent.errors import BASE_SHARE, ColumnError, EvidenceError, InputError, check_flag
 from fairmaxent.fit.problem import Problem
 from fairmaxent.maxent.features import Features, cell_features
 from fairmaxent.maxent.optimum import Optimum
@@ -26,6 +27,8 @@ from fairmaxent.maxent.priors.mixture import row_probabilities, rows_of, with_ro
 from fairmaxent.maxent.priors.protocol import Density, Prior, Tilted
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.relabelling.people import Profiles
+
+_CELL_MEMORY = 32  # bytes of a cell that is drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,8 +273,15 @@ class Distribution:
         self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
     ) -> Any:
         """Draw ``n`` rows by quota, so that they have the model's rates up to one row per cell, or independently."""
-        count, rng, source = check_count(n), generator(random_state), self.condition(given) if given else self
+        check_flag("iid", iid)
+        count, rng, source = self.room_for(n), generator(random_state), self if given is None else self.condition(given)
         return source.draw(cells_of(source.root_table, count, rng, independent=iid), rng, spread=not iid)
+
+    def room_for(self, n: int) -> int:
+        """Refuse what is no number of rows, or more than memory holds."""
+        needed = _CELL_MEMORY * check_count(n) * (1 + len(self.domain.attributes))
+        need_memory(needed, f"drawing {n:,} rows", "draw fewer at a time, with sample_batches()")
+        return int(n)
 
     def draw(self, cells: NDArray[np.intp], rng: np.random.Generator, *, spread: bool) -> Any:
         """Draw one row for each wanted cell of the table of outcome and protected columns.

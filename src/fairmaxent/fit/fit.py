@@ -15,6 +15,7 @@ from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.rows import in_memory
+from fairmaxent.errors import check_flag
 from fairmaxent.fit import storage
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution, Evidence
@@ -76,9 +77,11 @@ class Fit(Solved):
         Together they are a sample of ``n`` rows: by quota overall, and each frame by quota too. The options are those
         of :meth:`sample`.
         """
+        check_flag("iid", iid)
         count, most = check_count(n), check_count(size)
+        self.distribution.room_for(min(count, most))
         rng = self._generator(random_state)
-        source = self.distribution.condition(given) if given else self.distribution
+        source = self.distribution if given is None else self.distribution.condition(given)
 
         def batches(left: int) -> Iterator[Any]:
             fair = source.root_table

@@ -11,8 +11,9 @@ from typing import Any, get_args
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
+from fairmaxent.data.frames import plain_option
 from fairmaxent.data.roles import DetailOption, GroupsOption, WithinOption, check_roles, read_columns, read_within
-from fairmaxent.errors import ColumnError, ForbiddenError, InputError, Option, check_choice, shown
+from fairmaxent.errors import ColumnError, ForbiddenError, InputError, Option, TargetError, check_choice, shown
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fit import option_values as values
 from fairmaxent.fit.option_values import EstimateOption, ForbidOption, RateOption, RelabelOption, TargetOption
@@ -20,7 +21,7 @@ from fairmaxent.maxent.priors.bases import BASES, BaseKind
 from fairmaxent.options import documented, option, words
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.refusals import for_release
-from fairmaxent.progress import Progress
+from fairmaxent.progress import Progress, checked_progress
 
 
 @documented
@@ -277,6 +278,7 @@ class Request:
     )
 
     def __post_init__(self) -> None:
+        self._set(**{name: plain_option(name, value) for name, value in vars(self).items()})
         if isinstance(self.outcome, list | tuple):
             if not self.outcome:
                 raise ColumnError("no outcome column was named; pass at least one as ", Option("outcome"))
@@ -305,6 +307,10 @@ class Request:
             if plan is not None and self.also_names:
                 raise InputError(Option(name), " is for a single outcome; name only one, or leave this out")
         self._set(**for_release(self))
+        if not isinstance(self.target, Mapping | None):
+            wanted = "pass the wanted shares by column: {column: {level: share}}"
+            raise TargetError(Option("target"), f" is {shown(self.target)}; {wanted}")
+        checked_progress(self.progress)
         rules = () if self.forbid is None else self.forbid
         if not isinstance(rules, list | tuple) or not all(isinstance(rule, Mapping) and rule for rule in rules):
             wanted = "pass a list of combinations, none of them empty, e.g. [{'sex': 'Male'}]"

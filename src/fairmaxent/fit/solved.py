@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import read_weights
-from fairmaxent.data.roles import Roles
+from fairmaxent.data.roles import Roles, read_columns
 from fairmaxent.data.table import Counted, Reals, match_rows
 from fairmaxent.engines.lazy_counts import join_weights
 from fairmaxent.engines.lazy_frame import Lazy, check_column, names_of
@@ -162,7 +162,8 @@ def with_design(weights: Reals, design: Reals | None) -> Reals:
 
 
 def check_weight_name(name: str, columns: list[str]) -> None:
-    """Refuse the name of a column that the table has."""
+    """Refuse what is no name, and that of a column that the table has."""
+    read_columns("weight_name", [name])
     if name in columns:
         raise ColumnError(f"the table already has a column {name!r}; choose another name with ", Option("weight_name"))
 

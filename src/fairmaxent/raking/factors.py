@@ -15,7 +15,7 @@ import numpy as np
 
 from fairmaxent.data.limits import need_memory
 from fairmaxent.data.table import Blocks, Codes, Mask, Reals, tally
-from fairmaxent.errors import ConflictError, InfeasibleError, InputError, Option, SolverError
+from fairmaxent.errors import ConflictError, InfeasibleError, InputError, Option, SolverError, shown
 from fairmaxent.maxent.solvers import backtrack, conjugate_gradients
 from fairmaxent.raking.problem import RakingDual, RakingPoint, RakingProblem, Survey
 
@@ -335,8 +335,8 @@ _TRIES = 2  # draws for each replicate wanted, before it is given up
 
 def check_replicates(replicates: int, survey: Survey) -> None:
     """Refuse what cannot be drawn."""
-    if isinstance(replicates, bool) or not isinstance(replicates, int | np.integer) or replicates < 0:
-        raise InputError(Option("replicates"), f" is {replicates!r}; give a whole number, 200 is usual")
+    if isinstance(replicates, bool) or not isinstance(replicates, int | np.integer) or not 0 <= replicates < 2**31:
+        raise InputError(Option("replicates"), f" is {shown(replicates)}; give a whole number, 200 is usual")
     if replicates and (survey.size < 2 or not survey.table.keeps_rows):
         raise InputError(
             Option("replicates"), " needs at least two rows in memory; collect a table that an engine keeps"

@@ -139,7 +139,7 @@ def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry
 def _number(columns: Sequence[str], levels: Sequence[Any], value: Any) -> float:
     try:
         number = math.nan if isinstance(value, bool | str) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not 0 <= number <= _LARGEST:
         raise TargetError(

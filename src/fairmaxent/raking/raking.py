@@ -257,6 +257,7 @@ def rake(
 
 def _relaxed(relax: Relax, asked: Sequence[Margin]) -> frozenset[int]:
     """Positions of the margins that may be missed."""
+    relax = frames.plain_option("relax", relax)
     if relax is None or relax == ALL:
         return frozenset(range(len(asked)) if relax else ())
     columns, wishes = [margin.columns for margin in asked], [relax] if isinstance(relax, str) else relax
