@@ -3,16 +3,20 @@
 import errno
 import json
 import os
+import queue
 import re
 import socket
+import stat
 import sys
 import time
 import urllib.parse
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from appserver import running
+from fairmaxent.app import serve
 from fairmaxent.app.session import safe_name
 from fairmaxent.cli.group import group
 
@@ -29,7 +33,6 @@ def client(tmp_path_factory):
 def test_with_the_cookie_everything_is_there(client):
     for path in ("/", "/static/main.js", "/api/state", "/files/0/german.csv"):
         assert client.send("GET", path)[0] == 200, path
-    assert client.send("GET", "/api/state", Host=f"localhost:{client.port}")[0] == 200  # which is this computer, too
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -49,6 +52,44 @@ def test_a_wrong_token_opens_nothing(client, token):
     status, headers, _ = client.send("GET", f"/?token={urllib.parse.quote(token)}", Cookie="")
     assert status == 403
     assert "set-cookie" not in {name.lower() for name in headers}
+
+
+def test_an_address_lets_one_browser_in_once_and_at_its_host_only(client):
+    path = client.address.split(str(client.port), 1)[1]
+    assert client.send("HEAD", path, Cookie="")[0] == 403
+    status, headers, body = client.send("GET", path, Cookie="", Host=f"localhost:{client.port}")
+    assert (status, b"url=/" in body) == (200, True)
+    cookie = next(value for name, value in headers.items() if name.lower() == "set-cookie").split(";")[0]
+    assert client.send("GET", "/api/state", Cookie=cookie, Host=f"localhost:{client.port}")[0] == 200
+    assert client.send("GET", "/api/state", Cookie=cookie)[0] == 403
+    assert client.send("GET", path, Cookie="")[0] == 403
+
+
+def test_the_browser_is_started_with_a_file_that_only_its_owner_can_read(tmp_path, monkeypatch):
+    """The address would stand in the list of processes, which every user of the computer sees."""
+    started, seen, said = queue.Queue(), [], []
+
+    class Server:
+        def run(self, sockets):
+            page = Path(urllib.parse.urlparse(started.get(timeout=30)).path)
+            seen.extend([stat.S_IMODE(page.stat().st_mode), re.search(r"token=([\w-]+)", page.read_text())[1]])
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("webbrowser.open", started.put)
+    monkeypatch.setattr("fairmaxent.app.server.make_server", lambda app: Server())
+    serve(None, port=0, browser=True, say=said.append)
+    assert seen[0] == 0o600
+    assert seen[1] not in said[0]  # which works once, too
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_the_table_in_use_is_kept(client):
+    client.upload("one.csv", b"sex,hired\nf,yes\nm,no\n")
+    client.upload("broken.parquet", b"PAR1")
+    kept = {path.name for path in client.session.folder.rglob("*.*")}
+    assert {"one.csv", "broken.parquet"} <= kept  # the second can be read in another way
+    client.upload("two.csv", b"sex,hired\nf,yes\nm,no\n")
+    assert {path.name for path in client.session.folder.rglob("*.*")} == {"two.csv"}
 
 
 def test_the_cookie_is_strict_and_out_of_reach_of_scripts(client):

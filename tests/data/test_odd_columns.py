@@ -68,6 +68,7 @@ COLUMNS = {
     "far timedeltas": lambda: pandas(pd.Series(np.array(FAR).view("m8[s]"))),
     "long integers": lambda: pandas(pd.Series([10**400 + number for number in range(ROWS)], dtype=object)),
     "longdouble": lambda: pandas(pd.Series(np.arange(ROWS).astype(np.longdouble))),
+    "sparse": lambda: pandas(pd.arrays.SparseArray(np.array(FAR).view("M8[s]"))),
     "DuckDB time": lambda: duck("make_time((i % 20)::int, 0, 0) as x"),
     "DuckDB uuid": lambda: duck("md5((i % 3)::varchar)::uuid as x"),
     "DuckDB interval": lambda: duck("to_days((i % 3)::int) as x"),

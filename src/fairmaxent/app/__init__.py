@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairmaxent.errors import DependencyError, InputError, Option, StorageError
-from fairmaxent.files.write import private_folder, remove
+from fairmaxent.files.write import private_folder, remove, write_whole
 
 if TYPE_CHECKING:
     from fairmaxent.app.session import Session
@@ -30,6 +30,7 @@ _MARK = "-app-"  # in the name of its folder, before the number of its process
 def serve(data: str | None, *, port: int, browser: bool, say: Callable[[str], None]) -> None:
     """Serve the page until Ctrl-C; ``say`` prints the address."""
     try:
+        from fairmaxent.app.guard import ONWARD
         from fairmaxent.app.server import make_app, make_server
     except ImportError as problem:
         raise DependencyError(
@@ -44,9 +45,11 @@ def serve(data: str | None, *, port: int, browser: bool, say: Callable[[str], No
     with listening(port) as listener, private_folder(parent, f"{_MARK}{os.getpid()}") as folder:
         starting = start_session(folder, data)
         app = make_app(starting, port=listener.getsockname()[1], most_bytes=_MOST_BYTES)
-        say(f"Open {app.address}\nPress Ctrl-C to stop the app; it then removes what was uploaded.")
-        if browser:
-            threading.Thread(target=webbrowser.open, args=(app.address,), daemon=True).start()
+        say(f"Open {app.new_address()}\nPress Ctrl-C to stop the app; it then removes what was uploaded.")
+        if browser:  # by way of a file, because all users of the computer see what a program is started with
+            page = folder / "open.html"
+            write_whole(page, ONWARD.format(app.new_address()).encode())
+            threading.Thread(target=webbrowser.open, args=(page.as_uri(),), daemon=True).start()
         try:
             make_server(app).run(sockets=[listener])
         except KeyboardInterrupt:  # the usual end

@@ -1,4 +1,4 @@
-"""The guard at the door: only this computer, only this address, only who has the token, and only the app's own page."""
+"""The guard at the door: only this computer, only this address, only who was let in, and only the app's own page."""
 
 import hmac
 import secrets
@@ -7,7 +7,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -29,19 +29,26 @@ HEADERS = {
 }
 _SAFE = ("GET", "HEAD")
 _OWN_SITES = (None, "same-origin", "none")
-NO_TOKEN = "This page needs the address that 'fairmaxent app' printed when it started. Open that address again.\n"
+NO_TOKEN = "The address that 'fairmaxent app' prints works once. Go to where it is open, or start the app again.\n"
+# A browser sends a strict cookie only where the app's own page leads, so the next step is a page, and no redirection.
+ONWARD = '<!doctype html><meta http-equiv="refresh" content="0;url={0}"><a href="{0}">fairmaxent</a>'
 
 
 class Guard:
     """Checks every request before the app sees it, and adds the headers that keep a page safe to every answer."""
 
     def __init__(self, app: Application, *, port: int) -> None:
-        self._app = app
-        self._token = secrets.token_urlsafe(32)
-        self._cookie = secrets.token_urlsafe(32)
+        self._app, self._port = app, port
+        self._tokens: set[str] = set()
+        self._secret = secrets.token_bytes(32)
         self._name = f"fairmaxent-{port}"  # cookies know no ports, and two apps may run at once
         self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
-        self.address = f"http://127.0.0.1:{port}/?token={self._token}"
+
+    def new_address(self) -> str:
+        """An address that lets one browser in, once."""
+        token = secrets.token_urlsafe(32)
+        self._tokens.add(token)
+        return f"http://127.0.0.1:{self._port}/?token={token}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -71,17 +78,14 @@ class Guard:
         if scope["method"] not in _SAFE and origin is None:
             return _no("A request that changes something must come from the app's page.\n")
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if scope["path"] == "/" and token and hmac.compare_digest(token.encode(), self._token.encode()):
-            return self._welcome()
-        if not hmac.compare_digest(self._cookie_in(headers).encode(), self._cookie.encode()):
-            return _no(NO_TOKEN)
-        return None
-
-    def _welcome(self) -> Response:
-        """Put the secret into a cookie, and take it out of the address."""
-        answer = RedirectResponse("/", status_code=303)
-        answer.set_cookie(self._name, self._cookie, httponly=True, samesite="strict", path="/")
-        return answer
+        known = [one for one in self._tokens if hmac.compare_digest(token.encode(), one.encode())]
+        cookie = hmac.new(self._secret, host.encode(), "sha256").hexdigest()  # another host has another one
+        if scope["path"] == "/" and scope["method"] == "GET" and known:
+            self._tokens -= {*known}
+            answer = HTMLResponse(ONWARD.format("/"))
+            answer.set_cookie(self._name, cookie, httponly=True, samesite="strict", path="/")
+            return answer
+        return None if hmac.compare_digest(self._cookie_in(headers).encode(), cookie.encode()) else _no(NO_TOKEN)
 
     def _cookie_in(self, headers: MutableMapping[str, str]) -> str:
         try:

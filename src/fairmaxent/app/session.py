@@ -18,6 +18,7 @@ from fairmaxent.app.upload import cool_down
 from fairmaxent.cli.inspect import domain_draft
 from fairmaxent.errors import InputError, Option
 from fairmaxent.files.formats import COMPRESSED, SUFFIXES
+from fairmaxent.files.write import remove
 from fairmaxent.fit.pipeline import fit_rows, with_estimate
 from fairmaxent.plain_text import plain_json, visible
 from fairmaxent.progress import Progress
@@ -64,6 +65,7 @@ class Session:
         self._files: list[Values] = []
         self._raked_files: list[Values] = []
         self._numbers = 0
+        self._copies: list[Path] = []  # of tables that were opened: when another one is, they are removed
 
     # ------------------------------------------------------------ opening a table
 
@@ -99,7 +101,10 @@ class Session:
 
     def _show(self, opened: OpenedTable) -> Values:
         self._unread = opened  # until it is read
-        look = look_at(opened, {})
+        try:
+            look = look_at(opened, {})
+        finally:  # one that is being read stays, whatever is opened meanwhile
+            self._copies.append(opened.path)
         with self._lock:
             self.jobs.stop_all()
             self._unread = None
@@ -107,6 +112,9 @@ class Session:
             self._fitted, self._answer, self._pins, self._files = None, None, [], []
             self._options = {name: look[name] for name in ("outcome", "protected", "favourable")}
             self._options["outcome"] = look["outcome"] or ""
+        for path in [path for path in self._copies if path != opened.path and self.folder in path.parents]:
+            self._copies.remove(path)
+            remove(path.parent)
         return self.state()
 
     def _next(self) -> int:

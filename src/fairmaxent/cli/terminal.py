@@ -55,9 +55,9 @@ def check_addresses() -> None:
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         if 0 <= limit < _LEAST_ADDRESSES:
-            what = f"this process may have {limit / 1e9:.1f} GB of addresses (ulimit -v), and the libraries that read"
-            what += f" tables reserve {_LEAST_ADDRESSES / 1e9:.1f} GB; raise that limit, and limit memory with "
-            raise LimitError(what, Option("max_memory"))
+            limited = f"this process may have {limit / 1e9:.1f} GB of addresses (ulimit -v), and the libraries reserve "
+            limited += f"{_LEAST_ADDRESSES / 1e9:.1f} GB; raise that limit, and limit memory with "
+            raise LimitError(limited, Option("max_memory"))
 
 
 def echo(text: str, *, err: bool = False) -> None:

@@ -18,19 +18,15 @@ from fairmaxent.options import typed_options
 
 
 class _File(click.Path):
-    """A path; that a file cannot be read is said when it is read, with that exit code, and one to be replaced need not.
-
-    The streams of the process have one name, whatever the system calls them.
-    """
+    """A path, or - for a stream of the process, whatever the system calls it."""
 
     name = "file"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path as it was typed, or - for a stream."""
-        return "-" if value in _STREAMS else super().convert(value, param, ctx)
+        """Leave it to the reading to say what is wrong with a file, with the exit code for that."""
+        return "-" if value in ("/dev/stdin", "/dev/stdout") else super().convert(value, param, ctx)
 
 
-_STREAMS = ("/dev/stdin", "/dev/fd/0", "/dev/stdout", "/dev/fd/1")
 FILE = _File(readable=False)
 NOTHING = "none"
 KEEP = "keep"

@@ -216,6 +216,10 @@ def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
 
 def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | None]:
     """Wanted shares by attribute; None: those that it has in the data. An outcome that is free to move is left out."""
+    if not isinstance(target, Mapping | None):
+        raise TargetError(
+            Option("target"), f" is {shown(target)}; pass the wanted shares by column: {{column: {{level: share}}}}"
+        )
     domain, result = roles.domain, {}
     for name, wanted in (target or {}).items():
         index = domain.index(name)

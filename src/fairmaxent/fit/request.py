@@ -13,7 +13,7 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
 from fairmaxent.data.frames import plain_option
 from fairmaxent.data.roles import DetailOption, GroupsOption, WithinOption, check_roles, read_columns, read_within
-from fairmaxent.errors import ColumnError, ForbiddenError, InputError, Option, TargetError, check_choice, shown
+from fairmaxent.errors import ColumnError, ForbiddenError, InputError, Option, check_choice, shown
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fit import option_values as values
 from fairmaxent.fit.option_values import EstimateOption, ForbidOption, RateOption, RelabelOption, TargetOption
@@ -21,7 +21,7 @@ from fairmaxent.maxent.priors.bases import BASES, BaseKind
 from fairmaxent.options import documented, option, words
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.refusals import for_release
-from fairmaxent.progress import Progress, checked_progress
+from fairmaxent.progress import Progress
 
 
 @documented
@@ -307,10 +307,6 @@ class Request:
             if plan is not None and self.also_names:
                 raise InputError(Option(name), " is for a single outcome; name only one, or leave this out")
         self._set(**for_release(self))
-        if not isinstance(self.target, Mapping | None):
-            wanted = "pass the wanted shares by column: {column: {level: share}}"
-            raise TargetError(Option("target"), f" is {shown(self.target)}; {wanted}")
-        checked_progress(self.progress)
         rules = () if self.forbid is None else self.forbid
         if not isinstance(rules, list | tuple) or not all(isinstance(rule, Mapping) and rule for rule in rules):
             wanted = "pass a list of combinations, none of them empty, e.g. [{'sex': 'Male'}]"
@@ -353,7 +349,7 @@ class Request:
     @property
     def named_columns(self) -> list[str]:
         """The columns that are used on purpose, even if they look like identifiers."""
-        mentioned = [name for naming in (self.target or {}, *(self.forbid or ())) for name in naming]
+        mentioned = [name for wish in (self.target, *(self.forbid or ())) if isinstance(wish, Mapping) for name in wish]
         return [*self.role_names, *map(str, mentioned), *self.kept_names]
 
     @property
