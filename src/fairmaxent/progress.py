@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-from fairmaxent.errors import InputError, Option, shown
-
 Progress = Callable[[str, float], None]
 """Called with a stage and how much of it is done, from 0 to 1; if it raises, the work stops."""
 
@@ -23,13 +21,6 @@ STEPS = {
 
 def silent(stage: str, share: float) -> None:
     """Ignore the progress of stages."""
-
-
-def checked_progress(progress: Progress | None) -> Progress:
-    """The callback that was given, if it can be called, or one that ignores everything."""
-    if not callable(silent if progress is None else progress):
-        raise InputError(Option("progress"), f" is {shown(progress)}; pass a function of a stage and a share")
-    return progress or silent
 
 
 def unwatched(share: float) -> None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from fairmaxent import errors
 from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, WeightError, did_you_mean
+from fairmaxent.progress import Progress, silent
 
 Column = nw.Series[Any]
 
@@ -169,6 +170,14 @@ def _plain(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(map(_plain, value))
     return None if is_missing(value) and not isinstance(value, float) else value
+
+
+def checked_progress(progress: Progress | None) -> Progress:
+    """The callback that was given, if it can be called, or one that ignores everything."""
+    if not callable(silent if progress is None else progress):
+        how = "pass a function of a stage and a share"
+        raise InputError(errors.Option("progress"), f" is {errors.shown(progress)}; {how}")
+    return progress or silent
 
 
 def number_of(value: object) -> float | None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from fairmaxent.data.frames import checked_progress
 from fairmaxent.errors import ColumnError, InputError, Option
 from fairmaxent.evaluation import attacks as risk
 from fairmaxent.evaluation.pooled import NAMES, TableName, nearest, pool
@@ -12,7 +13,7 @@ from fairmaxent.evaluation.quality import fidelity, utility
 from fairmaxent.evaluation.result import Evaluation, Risks
 from fairmaxent.evaluation.singling_out import singling_out
 from fairmaxent.metrics.intervals import check_confidence
-from fairmaxent.progress import Progress, checked_progress
+from fairmaxent.progress import Progress
 
 ATTACKS = 2000
 _CLOSEST = 500  # rows whose closest record is looked for

@@ -175,7 +175,7 @@ class Distribution:
 
     def marginal(self, columns: str | Sequence[str], *, given: Evidence | None = None) -> Any:
         """Return the exact joint distribution of a few columns, as a frame with a column ``probability``."""
-        if given:
+        if given is not None:
             return self.condition(given).marginal(columns)
         names = read_columns("columns", columns)
         table = self.joint([self.domain.index(name) for name in names])

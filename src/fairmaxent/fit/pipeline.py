@@ -36,7 +36,7 @@ from fairmaxent.options import with_options_of
 from fairmaxent.privacy.measurements import OpenDP
 from fairmaxent.privacy.model import PrivateReading, check_visible, learn_private_model, private_reading
 from fairmaxent.privacy.refusals import after_spending, check_declared, check_read, without_values
-from fairmaxent.progress import Progress, checked_progress, silent
+from fairmaxent.progress import Progress, silent
 
 _FEW_ROWS = 30  # a cell of outcome and groups with fewer effective rows says too little about what it is like
 
@@ -57,7 +57,7 @@ def debias(frame: Any, request: Request) -> Fit:
 
 def fit_frame(frame: Any, request: Request) -> Fit:
     """Fit a frame as a request asks."""
-    progress = checked_progress(request.progress)
+    progress = frames.checked_progress(request.progress)
     data = read_frame(frame, request)
     with after_spending(request.privacy):
         fit = fit_rows(data, request.kept(), progress)
@@ -66,7 +66,7 @@ def fit_frame(frame: Any, request: Request) -> Fit:
 
 def read_frame(frame: Any, request: Request) -> Reading:
     """Read the rows as a request needs them; a private one spends its budget here, and gets rows drawn anew."""
-    noise, progress = None, checked_progress(request.progress)
+    noise, progress = None, frames.checked_progress(request.progress)
     if request.privacy is not None:  # refused, if it is not possible, before any row is read
         check_declared(request.domain)
         noise = OpenDP()
