@@ -9,16 +9,9 @@ from typing import Any, NoReturn
 
 import click
 
+from fairmaxent import errors
 from fairmaxent.cli.terminal import check_addresses, echo, forget_stdout, was_interrupted
-from fairmaxent.errors import (
-    EvidenceError,
-    FairMaxEntError,
-    InfeasibleError,
-    SolverError,
-    StorageError,
-    first_line,
-    is_out_of_memory,
-)
+from fairmaxent.errors import EvidenceError, FairMaxEntError, InfeasibleError, SolverError, StorageError
 from fairmaxent.plain_text import visible
 
 # One line each, so that --help needs to import none of them.
@@ -180,9 +173,9 @@ def _one_line(*, debug: bool) -> Iterator[None]:
 
 def _explain(problem: BaseException) -> tuple[str, int]:
     code = next((code for kinds, code in _CODES if isinstance(problem, kinds)), UNEXPECTED)
-    if is_out_of_memory(problem):
+    if errors.is_out_of_memory(problem):
         remedy = "ask for fewer rows, drop columns, or raise the limit of this process if it has one (ulimit -v)"
-        return f"memory ran out ({first_line(problem)}); {remedy}", UNUSABLE
+        return f"memory ran out ({errors.first_line(problem)}); {remedy}", UNUSABLE
     if code == UNEXPECTED:
         what = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
         # That is how polars panics.

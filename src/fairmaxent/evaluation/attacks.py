@@ -165,11 +165,8 @@ def read_parts(pooled: Pooled, given: Sequence[Sequence[str]] | None) -> tuple[t
     if given is None:
         every = range(len(pooled.columns))
         return (tuple(every[::2]), tuple(every[1::2])) if len(every) > 1 else ()
-    parts = (
-        ()
-        if not isinstance(given, list | tuple)
-        else tuple(pooled.positions(read_columns("parts", part)) for part in given)
-    )
+    listed = given if isinstance(given, list | tuple) else ()
+    parts = tuple(pooled.positions(read_columns("parts", part)) for part in listed)
     if len(parts) != 2 or not all(parts) or set(parts[0]) & set(parts[1]):
         raise InputError(f"parts is {given!r}; pass two lists of different columns")
     return parts
