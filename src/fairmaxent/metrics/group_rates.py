@@ -78,6 +78,7 @@ class Number:
 class Rate(Number):
     """The worst ratio between two groups, its confidence interval (None: exact), and the rate of every group.
 
+    The interval covers at least as often as stated. It is wide if groups are many and small: see those of the `groups`.
     Groups that have no weight in the relevant rows have no rate: they are not compared, and listed in `left_out`.
     Within strata, so are groups that are alone in theirs.
     """

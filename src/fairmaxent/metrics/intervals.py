@@ -5,6 +5,8 @@ Nurminen), the standard errors by which an estimate lies above a hypothesis, or 
 is more cautious. What is estimated is γ = max |λ| over pairs of groups, λ being log P(a) / P(b) or a difference. The
 rows contradict a γ if some pair lies too far beyond it, or every pair too far within it. Only the former needs an
 allowance for the number of pairs: of k groups, at most ⌊k² / 4⌋ pairs can reach γ together, and only if it is about 0.
+So an interval covers at least as often as stated, and of many groups more often: one group that truly differs cannot be
+told from the unluckiest of many, so that the far end has to allow for it.
 """
 
 import math
@@ -93,7 +95,7 @@ def share_interval(counts: EffectiveCounts, confidence: float) -> tuple[Reals, R
     sides = np.array([1.0, -1.0]).reshape(2, *[1] * counts.positives.ndim) * _normal_quantile((1 + confidence) / 2)
     low, high = _first(lambda share: share_score(counts, share) <= sides, (2, *counts.positives.shape), 1.0)
     exact_low, exact_high = exact_interval(counts, confidence)
-    return np.clip(low, exact_low, counts.rates), np.clip(high, counts.rates, exact_high)
+    return np.maximum(low, exact_low), np.minimum(high, exact_high)
 
 
 def exact_interval(counts: EffectiveCounts, confidence: float) -> tuple[Reals, Reals]:
