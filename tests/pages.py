@@ -25,7 +25,7 @@ _FENCE = re.compile(r"^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?
 
 # What a boosting learns from relabelled people turns on the last digits, and kinds of machines round them differently:
 # whether relabelling helps, what is said about a model, and the numbers of what was relabelled.
-_TRIAL = re.compile(r"\. A quick trial gave .*|^Note: the data are fair, but if a model is trained on .*\n", re.M)
+_TRIAL = re.compile(r"\. A quick trial gave .*|^Note: fair data are not enough: if a model is trained on .*\n", re.M)
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _NEAR = 0.25, 0.1  # by which numbers of what was relabelled may differ, and relatively
 

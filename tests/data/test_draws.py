@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from fairmaxent.data.draws import Choice, cells_of, largest_remainders, quota
+from fairmaxent.data.draws import Choice, cells_of, largest_remainders
+from fairmaxent.data.quotas import quota
 
 
 class Fixed:

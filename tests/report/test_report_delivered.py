@@ -56,6 +56,42 @@ def test_many_rows_by_quota_meet_the_rates_but_for_rounding(fit):
     assert "fall short" not in markdown_report(report)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_groups_of_three_columns_are_within_one_row_and_the_report_says_what_that_makes(seed):
+    frame = random_frame(np.random.default_rng(8), [3, 4, 6], 2, rows=1200)
+    frame.loc[(frame["z2"] == "g5").to_numpy().nonzero()[0][10:], "z2"] = "g0"  # a group of ten
+    columns = ["z0", "z1", "z2"]
+    fit = debias(frame, "y", columns, favourable="o1", representation_rate={"z0": 1.0}, base_share=0.1)
+    drawn = fit.sample(1200, random_state=seed)
+    report = build_report(fit, delivered=drawn, trade_off=False)
+    gaps = []
+    for column, rate in zip(columns, [rate for rate in report.rates if rate.kind == "statistical_rate"], strict=True):
+        fair = fit.distribution.marginal([column, "y"]).set_index([column, "y"])["probability"].unstack() * 1200
+        counts = drawn.groupby([column, "y"]).size().unstack()
+        assert (abs(counts - fair) < 1).all(axis=None)
+        assert (abs(counts.sum(axis=1) - fair.sum(axis=1)) < 1).all()
+        reached = rates_of(as_table(drawn), [column], "y", "o1")[1]
+        lowest, highest = (fair["o1"] - 1) / (fair.sum(axis=1) + 1), (fair["o1"] + 1) / (fair.sum(axis=1) - 1)
+        assert lowest.min() / highest.max() <= reached == pytest.approx(rate.delivered)
+        assert rate.rounded
+        gaps.append(1 - reached)
+    assert f"fall short by up to {max(gaps):.4f}, because a row cannot be split" in report.verdict()
+
+
+def test_rows_within_strata_and_of_two_outcomes_are_within_one_row_too():
+    frame = random_frame(np.random.default_rng(4), [2, 3], 2)
+    for options, sums in (
+        ({"within": "x2"}, [["z0", "x2"], ["z1", "x2", "y"]]),
+        ({"also": "x2"}, [["z0", "x2"], ["z1", "y"]]),
+    ):
+        fit = debias(frame, "y", ["z0", "z1"], random_state=0, **options)
+        drawn = fit.sample(401)
+        for columns in sums:
+            fair = fit.distribution.marginal(columns).set_index(columns)["probability"] * 401
+            counts = drawn.groupby(columns).size().reindex(fair.index, fill_value=0)
+            assert (abs(counts - fair) < 1).all()
+
+
 def test_few_rows_by_quota_fall_short_and_that_is_said(fit):
     sample = fit.sample(9, random_state=3)
     report = build_report(fit, delivered=sample, trade_off=False)

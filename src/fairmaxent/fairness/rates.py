@@ -290,6 +290,15 @@ class Measure:
             return name
         return name[name.rindex(f" by {self.columns_of(name)}") + len(" by ") :]
 
+    @property
+    def sums(self) -> frozenset[tuple[int, ...]]:
+        """The axes of the totals that rates are made of: outcomes, groups, and both."""
+        found: set[tuple[int, ...]] = set()
+        for grouping in self.groupings:
+            outcome = outcome_axis(grouping)
+            found |= {(outcome,), tuple(sorted(grouping)), tuple(sorted((outcome, *grouping)))}
+        return frozenset(found)
+
     def columns_of(self, name: str) -> str:
         """The protected columns of a grouping, without the strata that they are compared in."""
         return self.columns[self.names.index(name)] if self.columns else name

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fairmaxent.data.draws import check_count, quotas
+from fairmaxent.data.draws import check_count
+from fairmaxent.data.quotas import quotas
 from fairmaxent.data.roles import Roles
 from fairmaxent.document import Block, Heading, Listing, Note, Paragraph, Table
 from fairmaxent.document.text import to_text
@@ -60,9 +61,9 @@ class Certificate(Facts):
     def interval(self, n: int, *, iid: bool = False, confidence: float = 0.95) -> Intervals:
         """The range that the rates of ``n`` drawn rows will fall into.
 
-        Draws are simulated from the exact table, with a fixed seed. Each cell of rows drawn by quota is within one row
-        of its share, so their rates vary little. A rate is a minimum over pairs of groups, so drawn rows mostly have a
-        lower one than the exact table.
+        Draws are simulated from the exact table, with a fixed seed. Groups of rows drawn by quota are within one row of
+        their shares, for each outcome too, so their rates vary little. A rate is a minimum over pairs of groups, so
+        drawn rows mostly have a lower one than the exact table.
         """
         count, measure = check_count(n), self.measure
         check_confidence(confidence)
@@ -70,7 +71,8 @@ class Certificate(Facts):
         if iid:
             tables = rng.multinomial(count, self.table.ravel() / self.table.sum(), size=_DRAWS)
         else:
-            tables = quotas(self.table, count, int(np.clip(_CELLS // self.table.size, *_QUOTAS)), rng)
+            draws = int(np.clip(_CELLS // self.table.size, *_QUOTAS))
+            tables = quotas(self.table, count, draws, rng, sums=measure.sums)
         stack = tables.reshape(-1, *self.table.shape).astype(float)
         intervals: Intervals = {"representation_rate": {}, "statistical_rate": {}}
         ends = [(1 - confidence) / 2, (1 + confidence) / 2]
@@ -361,8 +363,8 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
         rate, span = estimate.after.by_predictions[name], estimate.after.ranges["by_predictions"][name]
         between = "" if span is None else f", between {span[0]:.2f} and {span[1]:.2f}"
         yield (
-            f"the data are fair, but if a model is trained on them, the statistical rate of its decisions for {name} "
-            f"is expected to be {rate:.2f}{between} (wanted {facts.wanted_of_decisions[name]:.2f})",
+            "fair data are not enough: if a model is trained on them, the statistical rate of its decisions for "
+            f"{name} is expected to be {rate:.2f}{between} (wanted {facts.wanted_of_decisions[name]:.2f})",
             *remedy_remark(estimate, name),
         )
 

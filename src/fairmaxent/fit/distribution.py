@@ -272,7 +272,7 @@ class Distribution:
     def sample(
         self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
     ) -> Any:
-        """Draw ``n`` rows by quota, so that they have the model's rates up to one row per cell, or independently."""
+        """Draw ``n`` rows by quota, so that groups have the model's rates up to one row, or independently."""
         check_flag("iid", iid)
         count, rng, source = self.room_for(n), generator(random_state), self if given is None else self.condition(given)
         return source.draw(cells_of(source.root_table, count, rng, independent=iid), rng, spread=not iid)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.draws import RandomState, cells_of, check_count, generator, quota, shuffled_cells
+from fairmaxent.data.draws import RandomState, cells_of, check_count, generator, shuffled_cells
+from fairmaxent.data.quotas import quota
 from fairmaxent.data.table import Reals, Table
 from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
@@ -56,12 +57,11 @@ class Fit(Solved):
     ) -> Any:
         """Draw ``n`` new rows: a frame of the same kind, with the same columns, order and dtypes.
 
-        The drawn rows themselves have the wanted rates, up to one row per cell (quota); ``iid=True`` draws them
-        independently. ``given`` fixes columns: ``{"sex": "Female"}``, or a range, ``{"age": slice(18, 65)}`` (from 18
-        up to, but not including, 65). A column of design weights comes back as ones: drawn rows need no weights.
+        The drawn rows themselves have the wanted rates, up to one row in each group and outcome (quota); ``iid=True``
+        draws them independently. ``given`` fixes columns: ``{"sex": "Female"}``, or a range, ``{"age": slice(18, 65)}``
+        (from 18 up to, but not including, 65). A column of design weights comes back as ones: drawn rows need none.
         """
-        rng = self._generator(random_state)
-        return self._complete(self.distribution.sample(n, given=given, random_state=rng, iid=iid))
+        return next(self.sample_batches(n, size=n, given=given, random_state=random_state, iid=iid))
 
     def sample_batches(
         self,
@@ -74,8 +74,8 @@ class Fit(Solved):
     ) -> Iterator[Any]:
         """Draw ``n`` new rows as frames of ``size`` rows, one at a time in memory; the last frame holds the rest.
 
-        Together they are a sample of ``n`` rows: by quota overall, and each frame by quota too. The options are those
-        of :meth:`sample`.
+        Together they are a sample of ``n`` rows by quota, and each frame has its part of every combination, up to one
+        row. The options are those of :meth:`sample`.
         """
         check_flag("iid", iid)
         count, most = check_count(n), check_count(size)
@@ -85,13 +85,13 @@ class Fit(Solved):
 
         def batches(left: int) -> Iterator[Any]:
             fair = source.root_table
-            wanted = None if iid else quota(fair, left, rng)
+            wanted = None if iid else quota(fair, left, rng, sums=self.certificate.measure.sums)
             while left:
                 rows = min(left, most)
                 if wanted is None:
                     cells = cells_of(fair, rows, rng, independent=True)
                 else:
-                    now = wanted if rows == left else quota(wanted, rows, rng)
+                    now = wanted if rows == left else quota(wanted, rows, rng, sums=())
                     wanted, cells = wanted - now, shuffled_cells(now, rng)
                 left -= rows
                 yield self._complete(source.draw(cells, rng, spread=not iid))
@@ -126,11 +126,12 @@ class Fit(Solved):
     def top_up(self, *, random_state: RandomState = None) -> Any:
         """Draw the fewest rows to add so that old and new together meet the fair table, up to one row per cell.
 
-        Another fair table than that of this fit, with the same rates, might be met with fewer rows.
+        Groups meet it up to one row as well, if that is possible. Another fair table than that of this fit, with the
+        same rates, might be met with fewer rows.
         """
         self._refuse_rows("rows to add")
         rng = self._generator(random_state)
-        cells = shuffled_cells(missing_rows(self), rng)
+        cells = shuffled_cells(missing_rows(self, self.certificate.measure.sums), rng)
         return self._complete(self.distribution.draw(cells, rng, spread=True))
 
     def uncertainty(
@@ -210,8 +211,9 @@ class Fit(Solved):
                 return
             rng = self._generator(random_state)
             source = self.distribution.condition(given) if given else self.distribution
-            fair = source.root_table
-            cells = rng.multinomial(count, fair.ravel() / fair.sum()) if iid else quota(fair, count, rng).ravel()
+            fair, sums = source.root_table, self.certificate.measure.sums
+            shares = fair.ravel() / fair.sum()
+            cells = rng.multinomial(count, shares) if iid else quota(fair, count, rng, sums=sums).ravel()
             form = source.domain, source.blocks, self.columns, self.weight_column
             delivery = Delivery(*form, size=most, evenly=not iid, readable=readable_by_others)
             write_on_workers(self.table, source.prior, source.potentials, cells, target, delivery, rng, progress)

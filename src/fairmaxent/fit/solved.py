@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import read_weights
+from fairmaxent.data.quotas import Sums, held_counts
 from fairmaxent.data.roles import Roles, read_columns
 from fairmaxent.data.table import Counted, Reals, match_rows
 from fairmaxent.engines.lazy_counts import join_weights
@@ -197,8 +198,8 @@ LARGEST_TOP_UP = 10_000_000  # more rows are not added to anybody's table
 _MOST_TRIALS = 10_000  # totals that are tried one after the other; nearly always the first one will do
 
 
-def missing_rows(fit: Solved) -> NDArray[np.intp]:
-    """How many rows each cell lacks, at the smallest total at which no cell has too many."""
+def missing_rows(fit: Solved, sums: Sums) -> NDArray[np.intp]:
+    """How many rows each cell lacks, at the smallest total at which no cell has too many; sums are held if possible."""
     fair = fit.distribution.root_table.ravel()
     old = fit.problem.cells().ravel()
     instead = _MODE_ROWS, " or ", Option("mode", "weights")
@@ -219,7 +220,8 @@ def missing_rows(fit: Solved) -> NDArray[np.intp]:
     for total in range(least, least + _MOST_TRIALS) if more <= LARGEST_TOP_UP else ():
         counts = fair_counts(fair, total, rows)
         if counts is not None:
-            return np.asarray((counts - rows).astype(np.intp))
+            wanted = fit.distribution.root_table * total
+            return np.asarray((held_counts(counts, wanted, rows, sums) - rows).astype(np.intp))
     takes = f"takes at least {more:,} more rows (the limit is {LARGEST_TOP_UP:,}), because a group must become far "
     advice = "rarer than it is. Use ", *instead, ", or change the target."
     raise InfeasibleError(f"meeting the fair table {takes}", *advice)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairmaxent.data.draws import quota, shuffled_cells
+from fairmaxent.data.draws import shuffled_cells
+from fairmaxent.data.quotas import quota
 from fairmaxent.data.roles import Reading, Roles
 from fairmaxent.data.table import Counted, Reals, Table, tally
 from fairmaxent.errors import InfeasibleError, Option

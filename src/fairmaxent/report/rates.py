@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.data.table import Reals
-from fairmaxent.fairness.rates import group_shares, outcome_axis, representation_pair, statistical_pair
+from fairmaxent.fairness.rates import group_shares, group_table, outcome_axis, representation_pair, statistical_pair
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_label
 from fairmaxent.fit.option_values import read_target
@@ -72,7 +72,7 @@ class Reached:
     met_exactly: bool | None  # by the fitted distribution; None: nothing was asked for
     met: bool | None  # by it, and by what was delivered
     gap: float | None  # how far what was delivered falls short, of named shares the largest error; None: not known
-    rounded: bool  # whole rows are as close to the fitted distribution as these, so a gap is one of rounding
+    rounded: bool  # each group is within one row of the fitted distribution, so a gap is one of rounding
     costly: bool  # a group of this grouping rests on too few people, or one of them counts too often
 
     @property
@@ -95,9 +95,7 @@ def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
     before = fit.problem.data_table
     groups = () if certificate.costs is None else certificate.costs.groups
     costly = {group.grouping for group in groups if group.beyond_line}
-    # Whether every combination of outcome and groups has its fair number of rows, up to one.
     rows = delivered.rows + (fit.table.size if delivered.mode == "top-up" else 0)
-    off = float(np.abs(delivered.table - certificate.table).max()) * rows
     axes_of = dict(zip(measure.names, measure.groupings, strict=True))
     for kind, name in certificate.rates_shown:
         axes, wanted, rate = axes_of[name], certificate.wanted[kind][name], rates[kind][name]
@@ -111,6 +109,9 @@ def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
             errors = [float(np.abs(group_shares(table, axes) - shares).max()) for table in tables]
             met, gap = [error <= REACHED for error in errors], errors[1]
         asked = wanted is not None or shares is not None
+        # Whether every group of this grouping has its fair number of rows, up to one, also with each outcome.
+        off = group_table(delivered.table - certificate.table, axes) * rows
+        rounded = bool((np.abs(off) < 1).all() and (np.abs(off.sum(axis=0)) < 1).all())
         yield Reached(
             kind=kind,
             grouping=measure.groups_of(name),
@@ -125,7 +126,7 @@ def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
             met_exactly=met[0] if asked else None,
             met=all(met) if asked else None,
             gap=0.0 if met[1] else gap,
-            rounded=delivered.mode != "weights" and off < 1,
+            rounded=delivered.mode != "weights" and rounded,
             costly=name in costly,
         )
 
