@@ -183,6 +183,7 @@ def _chance(fit: Fit, chosen: Sequence[int], in_data: _Joint) -> Reals:
 
 def group_blocks(changes: Sequence[GroupChange]) -> Iterator[Block]:
     """How often each group has each outcome; of many groups, the largest."""
+    yield Paragraph("Before: in the data, and where the rate among all such people lies. After: in what was delivered.")
     for column, about in dict.fromkeys((change.column, change.about) for change in changes):
         own = [change for change in changes if (change.column, change.about) == (column, about)]
         kept = sorted(own, key=lambda change: -change.rows)[:_GROUPS]
