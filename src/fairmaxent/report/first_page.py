@@ -25,7 +25,7 @@ _EFFECTIVE = (
 _RANGE = "95% range: where the rate among all such people lies, with 95% confidence."
 _NOISE = "These rates and counts are noisy, because the fit is private."
 _DRAWN, _ALERTS, _WISHES, _RATES, _GROUPS, _CHANGES, _GROUPINGS = 12, 3, 5, 4, 4, 4, 2  # lines shown of each
-_TITLE, _LINE, _ALERT = 100, 170, 440  # characters of the title, a line and a warning
+_TITLE, _LINE, _ALERT = 100, 220, 440  # characters of the title, a line and a warning
 _MOST = 2500  # characters in all that fit on a sheet in normal print
 
 Item = TypeVar("Item")
