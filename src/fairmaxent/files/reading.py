@@ -7,8 +7,6 @@ sums; other sums, and remarks, are read as rows, with a note.
 
 import gzip
 import io
-import itertools
-import math
 import os
 import re
 import stat
@@ -305,12 +303,11 @@ def remarks_around(frame: Any, path: str, reading: Reading) -> Iterator[Remark]:
     if reading.columns is None and sum((column == column.name).any() for column in texts) > 1:
         what = f"the first row of {path} looks like data, but was read as names of columns; if so, name the columns in "
         yield (what, Option("columns"))
-    last = reversed(frame.tail(min(_ENOUGH, len(frame) - 1)).rows()) if reading.skip_last is None else ()
-    if count := len([*itertools.takewhile(_is_remark, last)]):
-        what = (
-            f"the end of {path} looks like a sum or a remark, and was read as data; if it is one, leave out the last "
-        )
-        yield (f"{what}{'row' if count == 1 else f'{count} rows'} with ", Option("skip_last", count))
+    last = frame.tail(min(_ENOUGH, len(frame) - 1)).rows()[::-1] if reading.skip_last is None else []
+    count = next((count for count, row in enumerate(last) if not _is_remark(row)), len(last))
+    if count:
+        what = f"the end of {path} looks like a sum or a remark, and was read as data; if it is one, leave out "
+        yield (f"{what}{'the last row' if count == 1 else f'the last {count} rows'} with ", Option("skip_last", count))
 
 
 def _is_remark(row: Sequence[Any]) -> bool:
@@ -322,5 +319,5 @@ def _is_remark(row: Sequence[Any]) -> bool:
 def ends_with_sums(frame: Any) -> bool:
     """Whether the last row is called a total, and holds the sum of a column of numbers."""
     numbers = [column for column in frame.iter_columns() if column.dtype.is_numeric() and column[-1]]
-    sums = any(math.isclose(column[-1], column[:-1].sum(), rel_tol=1e-9) for column in numbers)
+    sums = any(abs(column[-1] - column[:-1].sum()) <= 1e-9 * abs(column[-1]) for column in numbers)
     return sums and is_total(next(str(value) for value in frame.row(-1) if value is not None))
