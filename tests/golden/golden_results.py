@@ -97,7 +97,7 @@ MODEL_SCORES = (
     *("equal_opportunity", "equalised_odds", "calibration_gap"),
 )
 REPORT = (
-    *("rows", "distinct_rows", "columns", "points", "rates", "groupings", "moves", "marginals", "associations"),
+    *("rows", "distinct_rows", "columns", "points", "rates", "groups", "moves", "marginals", "associations"),
     *("trade_off", "relabelled", "iid", "new_rows", "for_report", "copies", "seed"),
 )
 LIST_ITEMS = 3  # kept from each list in a report
