@@ -42,6 +42,5 @@ def run(*args, code=0, **options):
 
 def listing(folder):
     """Every file below a folder with its content, to see that nothing changed."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in Path(folder).rglob("*")
-    }
+    found = Path(folder).rglob("*")
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in found}

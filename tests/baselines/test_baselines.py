@@ -157,9 +157,8 @@ def test_cells_are_filled_by_quota_with_rows_of_the_data(method, n):
     result = method(frame, "y", columns, random_state=1)
     exact = result.marginal(["y", *columns])
     drawn = result.sample(n)
-    found = (
-        drawn.groupby(["y", *columns]).size().reindex(pd.MultiIndex.from_frame(exact[["y", *columns]]), fill_value=0)
-    )
+    index = pd.MultiIndex.from_frame(exact[["y", *columns]])
+    found = drawn.groupby(["y", *columns]).size().reindex(index, fill_value=0)
     assert (np.abs(found.to_numpy() - n * exact["probability"].to_numpy()) < 1).all()
     assert set(drawn.itertuples(index=False)) <= set(frame.itertuples(index=False))
 

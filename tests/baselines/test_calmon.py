@@ -240,11 +240,7 @@ def test_too_little_distortion_names_the_knob_that_is_enough():
 
 @pytest.mark.parametrize(
     ("option", "values"),
-    [
-        ("epsilon", (-0.1, float("nan"))),
-        ("distortion", (float("inf"), True, "0.5")),
-        ("largest_change", (0, 1.5, True)),
-    ],
+    [("epsilon", (-0.1, np.nan)), ("distortion", (np.inf, True, "0.5")), ("largest_change", (0, 1.5, True))],
 )
 def test_options_that_mean_nothing_are_refused(option, values):
     for value in values:

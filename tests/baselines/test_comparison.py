@@ -20,9 +20,7 @@ FEW = ("fairmaxent, rows", "fairmaxent, weights", "raw", "Kamiran-Calders")  # r
 
 def compared(**rates):
     """Methods by (accuracy, rate of the decisions)."""
-    return [
-        Compared(name, Scores(0.5, 0.5, accuracy, rate, None, 0.1), None) for name, (accuracy, rate) in rates.items()
-    ]
+    return [Compared(name, Scores(0.5, 0.5, *pair, None, 0.1), None) for name, pair in rates.items()]
 
 
 def asked(**options):

@@ -5,10 +5,9 @@ import random
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
+import clifiles
 from fairmaxent.cli import values
-from fairmaxent.cli.group import group
 from fairmaxent.cli.values import HOW, as_typed, quoted, split, unquoted
 from fairmaxent.errors import Option
 
@@ -16,29 +15,20 @@ RACE, PLACE = "race, ethnicity", "Washington, DC"
 ROWS = 240
 
 
-def table():
-    rng = random.Random(1)
-    return pl.DataFrame(
-        {
-            "sex": [rng.choice("fm") for _ in range(ROWS)],
-            RACE: [rng.choice(["a", "b"]) for _ in range(ROWS)],
-            "city, state": [rng.choice([PLACE, "Reno, NV"]) for _ in range(ROWS)],
-            "id, of person": [f"P{number:04d}" for number in range(ROWS)],
-            "hired": [rng.choice(["yes", "no"]) for _ in range(ROWS)],
-        }
-    )
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    table().write_csv("t.csv")
+    rng, levels = (
+        random.Random(1),
+        {"sex": "fm", RACE: "ab", "city, state": [PLACE, "Reno, NV"], "hired": ["yes", "no"]},
+    )
+    columns = {name: rng.choices(levels[name], k=ROWS) for name in levels}
+    pl.DataFrame(columns | {"id, of person": [f"P{number:04d}" for number in range(ROWS)]}).write_csv("t.csv")
     return tmp_path
 
 
 def run(*args, code=0):
-    result = CliRunner().invoke(group, [*map(str, args)])
-    assert result.exit_code == code, result.output
+    result = clifiles.run(*args, code=code)
     return result.stderr if code else result.stdout
 
 

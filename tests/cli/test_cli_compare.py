@@ -102,13 +102,10 @@ def test_the_verdict_comes_first_and_all_fits_80_columns(folder, monkeypatch):
 
 def test_the_next_step_asks_for_the_chosen_method(folder, monkeypatch):
     best = Scores(1.0, 1.0, 0.9, 1.0, None, 0.1)
-    results = [
-        Compared("relabel, predictions", best, None),
-        Compared("raw", Scores(1.0, 0.3, 0.91, 0.3, None, 0.1), None),
-    ]
-    monkeypatch.setattr(CrossValidation, "run", lambda *_: iter(results))
+    found = [Compared("relabel, predictions", best, None), Compared("raw", Scores(1, 0.3, 0.91, 0.3, None, 0.1), None)]
+    monkeypatch.setattr(CrossValidation, "run", lambda *_: iter(found))
     shown = run("data.csv", *FAVOURED, "--folds", "2", "--statistical-rate", "0.9")
     assert "Choose 'relabel, predictions'" in shown
     assert "'fairmaxent debias --relabel predictions --mode weights', with the same options" in shown
-    results[0] = Compared("Kamiran-Calders", best, None)
+    found[0] = Compared("Kamiran-Calders", best, None)
     assert "Next: use it in Python: fairmaxent.baselines.kamiran_calders(frame" in run("data.csv", *FAVOURED)

@@ -30,21 +30,13 @@ def drawn(*levels, seed=0):
     return np.random.default_rng([seed, *map(len, levels)]).choice(levels, ROWS).tolist()
 
 
-def many_numbers():
-    return np.random.default_rng(7).normal(50, 9, ROWS).round(1)
-
-
 # ---------------------------------------------------------------- from inspect to a fair table
 TABLES = {
     "plain": {"sex": drawn("f", "m"), "hired": drawn("no", "yes")},
     "names with commas": {"race, ethnicity": drawn("a", "b"), "sex": drawn("f", "m"), "hired": drawn("no", "yes")},
     "names for a shell": {"it's sex = 1": drawn("f", "m"), '$(touch x) "hired" `y`': drawn("not hired", "hired")},
     "names like options": {"--sex": drawn("f", "m"), "-hired: x": drawn("-1", "1")},
-    "a tiny group": {
-        "sex": drawn("f", "m"),
-        "race": ["a"] * 120 + ["b"] * 115 + ["c"] * 5,
-        "hired": drawn("no", "yes"),
-    },
+    "a tiny group": {"sex": drawn("f", "m"), "race": [*"a" * 120, *"b" * 115, *"c" * 5], "hired": drawn("no", "yes")},
     "a group without the outcome": {"race": ["a"] * 230 + ["b"] * 10, "hired": ["no", "yes"] * 115 + ["no"] * 10},
     "gaps": {"sex": [None, "f", "m"] * 80, "hired": drawn("no", "yes")},
     "truth values": {"sex": drawn("f", "m"), "approved": [True, False, True] * 80},
@@ -79,9 +71,8 @@ def test_what_was_given_is_used_and_repeated(folder):
 
 
 def test_an_unknown_outcome_is_asked_for_with_a_command_that_runs(folder):
-    pl.DataFrame({"sex": drawn("f", "m"), "score": many_numbers(), "x": drawn("a", "b", "c", "d", "e", "g")}).write_csv(
-        "t.csv"
-    )
+    score = np.random.default_rng(7).normal(50, 9, ROWS).round(1)
+    pl.DataFrame({"sex": drawn("f", "m"), "score": score, "x": drawn("a", "b", "c", "d", "e", "g")}).write_csv("t.csv")
     shown = run("inspect", "t.csv").stdout
     assert "Which column is the outcome?" in shown
     command = printed_command(shown)

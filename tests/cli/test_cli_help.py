@@ -31,25 +31,16 @@ def sections(command):
 def options_of(command):
     """The first spelling of each option that is not hidden."""
     context = click.Context(command)
-    return [
-        option.opts[0]
-        for option in command.get_params(context)
-        if isinstance(option, click.Option) and not option.hidden
-    ]
+    return [one.opts[0] for one in command.get_params(context) if isinstance(one, click.Option) and not one.hidden]
 
 
-def test_the_main_options_come_first():
+def test_the_main_options_come_first_and_the_rest_is_under_headings_that_say_what_it_is_about():
     headings = sections("debias")
     assert next(iter(headings)) == "Options"
-    assert {"--outcome", "--protected", "--favourable", "--statistical-rate", "-o", "--report"} <= {
-        *headings["Options"]
-    }
-    assert headings["Options"][:2] == ["--outcome", "--protected"]
-    assert len(headings["Options"]) < len(options_of(debias)) / 2
-
-
-def test_the_rest_is_under_headings_that_say_what_it_is_about():
-    headings = sections("debias")
+    main = headings["Options"]
+    assert {"--outcome", "--protected", "--favourable", "--statistical-rate", "-o", "--report"} <= {*main}
+    assert main[:2] == ["--outcome", "--protected"]
+    assert len(main) < len(options_of(debias)) / 2
     assert len(headings) > 4
     assert set(headings.get(OTHERS, ())) <= {"--config", "-h"}
     for first, others in {

@@ -122,12 +122,10 @@ def test_the_command_that_inspect_prints_writes_a_fair_file_of_the_same_form(nam
 
 
 def test_a_workbook_comes_back_as_a_workbook(folder):
-    result = run(f"debias book.xlsx {DEBIAS} --like-input -o fair.xlsx")
-    assert "Note: book.xlsx has 2 sheets, and 'Bewerbungen' was read; to read 'Notizen', set --sheet" in result.stdout
-    assert (
-        "is in row 5, and what stands above it is taken for a title; if it is not, set --skip-lines 0" in result.stdout
-    )
-    assert "only the table was written; titles, number formats, formulas and other sheets" in result.stdout
+    said = run(f"debias book.xlsx {DEBIAS} --like-input -o fair.xlsx").stdout
+    assert "Note: book.xlsx has 2 sheets, and 'Bewerbungen' was read; to read 'Notizen', set --sheet" in said
+    assert "is in row 5, and what stands above it is taken for a title; if it is not, set --skip-lines 0" in said
+    assert "only the table was written; titles, number formats, formulas and other sheets" in said
     book = openpyxl.load_workbook("fair.xlsx")
     header, *rows = book.active.iter_rows(values_only=True)
     assert (header, len(rows)) == (tuple(HEADER), ROWS)

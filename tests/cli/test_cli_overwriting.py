@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+import clifiles
 from clifiles import QUIET, ROLES, ROWS, biased_table, listing
 from fairmaxent import debias
 from fairmaxent.cli.group import group
@@ -86,8 +87,7 @@ def test_refused_even_with_force(kept, typed, monkeypatch):
     ],
 )
 def test_what_is_not_read_may_be_written(folder, typed):
-    result = CliRunner().invoke(group, typed.split())
-    assert result.exit_code == 0, result.stderr
+    clifiles.run(*typed.split())
 
 
 def run(*args, folder, **options):
@@ -115,8 +115,7 @@ def test_hidden_files_and_records_of_other_tools_are_not_data(folder):
         (folder / "parts" / name).parent.mkdir(exist_ok=True)
         extreme.write_parquet(folder / "parts" / name)
     typed = ["debias", "parts", *ROLES, *QUIET, "-o", "fair.csv", "--seed", "1"]
-    result = CliRunner().invoke(group, typed)
-    assert result.exit_code == 0, result.stderr
+    clifiles.run(*typed)
     fair = pl.read_csv("fair.csv")
     assert (len(fair), set(fair["income"])) == (ROWS, {"<=50K", ">50K"})
     (folder / "parts" / "empty.parquet").write_bytes(b"")
@@ -131,7 +130,5 @@ def test_hidden_files_and_records_of_other_tools_are_not_data(folder):
 def test_files_and_folders_of_others_are_left_alone(folder, typed, says):
     (folder / "fair.csv").write_text("precious")
     before = listing(folder)
-    result = CliRunner().invoke(group, [*typed.split(), "--out", "."])
-    assert result.exit_code == 5
-    assert says in result.stderr
+    assert says in clifiles.run(*typed.split(), "--out", ".", code=5).stderr
     assert listing(folder) == before

@@ -7,12 +7,15 @@ import polars
 import pytest
 from click.testing import CliRunner
 
+from fairmaxent.cli.config import read_domain
 from fairmaxent.cli.group import group
+from fairmaxent.errors import InputError
 from fairmaxent.files.write import write_table
 from fairmaxent.fit import pipeline
 from quiet import Deaf, Seeded, people
 
 ROLES = ["--outcome", "hired", "--protected", "sex", "--favourable", "yes", "--estimate", "none"]
+PRIVATE = ["--epsilon", 1, "--domain", "domain.toml"]
 DOMAIN = """\
 missing = ["town"]
 [levels]
@@ -127,18 +130,14 @@ def test_a_domain_is_drafted_and_can_be_used(files):
     ("args", "code", "why"),
     [
         (["--epsilon", 1, "-o", "new.csv"], 3, "needs a declared domain"),
-        (["--epsilon", 1, "--domain", "domain.toml"], 2, "spends its budget each time"),
+        (PRIVATE, 2, "spends its budget each time"),
         (["--epsilon", 0, "--domain", "domain.toml", "-o", "new.csv"], 3, "--epsilon is 0.0; it must be a positive"),
-        (["--epsilon", 1, "--domain", "domain.toml", "-o", "x.csv", "--like-input"], 2, "--like-input cannot go"),
-        (["--epsilon", 1, "--domain", "domain.toml", "--report", "r.md", "--evaluate"], 2, "judge the drawn"),
+        ([*PRIVATE, "-o", "x.csv", "--like-input"], 2, "--like-input cannot go"),
+        ([*PRIVATE, "--report", "r.md", "--evaluate"], 2, "judge the drawn"),
         (["--delta", "1e-6"], 2, "--delta is for --epsilon; add --epsilon"),
-        (
-            ["--epsilon", 1, "--domain", "domain.toml", "--mode", "weights", "-o", "x.csv"],
-            2,
-            "--mode weights cannot go",
-        ),
-        (["--epsilon", 1, "--domain", "domain.toml", "--weight", "age", "-o", "x.csv"], 3, "no design weights"),
-        (["--epsilon", 1, "--domain", "domain.toml", "--detail", "rows", "-o", "x.csv"], 3, "exact values"),
+        ([*PRIVATE, "--mode", "weights", "-o", "x.csv"], 2, "--mode weights cannot go"),
+        ([*PRIVATE, "--weight", "age", "-o", "x.csv"], 3, "no design weights"),
+        ([*PRIVATE, "--detail", "rows", "-o", "x.csv"], 3, "exact values"),
         (["--domain", "domain.toml", "--bins", "8"], 2, "--domain cannot go together with --bins"),
         (["--domain", "nowhere.toml"], 5, "cannot read the domain"),
         (["--release", "--mode", "weights", "-o", "x.csv"], 2, "--mode weights cannot go together with --"),
@@ -160,9 +159,6 @@ def test_refusals(files, args, code, why):
     ],
 )
 def test_a_domain_file_that_makes_no_sense(tmp_path, text, why):
-    from fairmaxent.cli.config import read_domain
-    from fairmaxent.errors import InputError
-
     path = tmp_path / "domain.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=why):

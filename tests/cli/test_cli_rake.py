@@ -5,10 +5,9 @@ import stat
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
+import clifiles
 import fairmaxent
-from fairmaxent.cli.group import group
 
 SURVEY = pl.DataFrame(
     {
@@ -31,14 +30,13 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(*arguments):
-    return CliRunner().invoke(group, ["rake", *arguments], prog_name="fairmaxent")
+def run(*arguments, code=0):
+    return clifiles.run("rake", *arguments, prog_name="fairmaxent", code=code)
 
 
 @pytest.mark.parametrize(("data", "output"), [("survey.csv", "weighted.parquet"), ("survey.parquet", "weighted.csv")])
 def test_a_file_is_weighted(folder, data, output):
     result = run(data, "--margins", "census.csv", "--weight", "design", "--bounds", "0.3,3", "-o", output)
-    assert result.exit_code == 0, result.output
     weighted = pl.read_csv(output) if output.endswith("csv") else pl.read_parquet(output)
     expected = fairmaxent.rake(SURVEY, MARGINS, weight="design", bounds=(0.3, 3)).weights()
     assert weighted["raked_weight"].to_list() == pytest.approx(expected.tolist())
@@ -62,12 +60,11 @@ def test_json_holds_the_certificate():
 
 def test_a_report_is_written_beside_the_table(folder):
     result = run("survey.csv", "--margins", "census.csv", "-o", "w.csv", "--report", "report.html")
-    assert result.exit_code == 0, result.output
     assert "wrote w.csv (30 rows)\nwrote report.html\n\nNext: use the column 'raked_weight'" in result.output
     text = (folder / "report.html").read_text()
     assert "survey.csv" in text
     assert "Design effect" in text
-    assert run("survey.csv", "--margins", "census.csv", "--report", "report.txt").exit_code == 5
+    run("survey.csv", "--margins", "census.csv", "--report", "report.txt", code=5)
 
 
 @pytest.mark.usefixtures("folder")
@@ -82,20 +79,17 @@ def test_a_group_of_three_is_named_before_the_table():
 @pytest.mark.usefixtures("folder")
 def test_the_table_may_go_to_stdout():
     result = run("survey.csv", "--margins", "census.csv", "-o", "-")
-    assert result.exit_code == 0
     assert result.stdout.splitlines()[0] == "sex,age,label,design,raked_weight"
     assert "largest error" in result.stderr
 
 
 def test_a_conflict_ends_with_4_and_leaves_nothing(folder):
     (folder / "census.csv").write_text("columns,level,value\nsex,F,0.55\nsex,M,0.45\nage,young,0.1\nage,old,0.9\n")
-    result = run("survey.csv", "--margins", "census.csv", "--bounds", "0.5,1.3", "-o", "w.csv")
-    assert result.exit_code == 4
+    result = run("survey.csv", "--margins", "census.csv", "--bounds", "0.5,1.3", "-o", "w.csv", code=4)
     assert "age = young has a share of 0.3333 and should have 0.1" in result.output
     assert "--relax all" in result.output
     assert not (folder / "w.csv").exists()
     relaxed = run("survey.csv", "--margins", "census.csv", "--bounds", "0.5,1.3", "--relax", "age", "-o", "w.csv")
-    assert relaxed.exit_code == 0, relaxed.output
     assert "the bounds do not allow all margins" in relaxed.output
 
 
@@ -103,7 +97,6 @@ def test_several_files_and_crossed_margins(folder):
     (folder / "crossed.csv").write_text("sex,age,value\nF,young,20\nF,old,30\nM,young,15\nM,old,35\n")
     (folder / "age.csv").write_text("columns,level,value\nage,young,0.35\nage,old,0.65\n")
     result = run("survey.csv", "--margins", "crossed.csv", "--margins", "age.csv", "-o", "w.csv")
-    assert result.exit_code == 0, result.output
     assert "was read as percentages" in result.output
     weighted = pl.read_csv("w.csv").group_by("sex", "age").agg(pl.col("raked_weight").sum() / 30)
     assert sorted(weighted.iter_rows())[1] == pytest.approx(("F", "young", 0.2))
@@ -128,7 +121,6 @@ def test_several_files_and_crossed_margins(folder):
     ],
 )
 def test_refusals(arguments, code, words):
-    result = run(*arguments)
-    assert result.exit_code == code, result.output
-    assert words in " ".join(result.output.split())
-    assert len(result.output.strip().splitlines()) == 1
+    said = run(*arguments, code=code).output
+    assert words in " ".join(said.split())
+    assert len(said.strip().splitlines()) == 1

@@ -16,6 +16,8 @@ from fairmaxent.cli.group import group
 from fairmaxent.engines.cluster_tasks import results
 from fairmaxent.errors import StorageError
 
+LOST = "the Dask cluster failed or stopped answering"
+
 
 @pytest.mark.parametrize("address", ["tls://127.0.0.1:1", "ucx://127.0.0.1:1", "nonsense://x", "tcp://", ""])
 def test_an_address_that_cannot_be_used_is_no_bug(address, tmp_path):
@@ -29,31 +31,19 @@ def test_an_address_that_cannot_be_used_is_no_bug(address, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "problem",
+    ("problem", "error", "says"),
     [
-        CommClosedError("the connection was closed"),
-        FutureCancelledError("task-1", "scheduler-connection-lost"),
-        asyncio.CancelledError(),
-        TimeoutError("timed out"),
+        (CommClosedError("the connection was closed"), StorageError, LOST),
+        (FutureCancelledError("task-1", "scheduler-connection-lost"), StorageError, LOST),
+        (asyncio.CancelledError(), StorageError, LOST),
+        (TimeoutError("timed out"), StorageError, LOST),
+        (KilledWorker("task-1", SimpleNamespace(address="tcp://127.0.0.1:1"), 3), InputError, "several workers"),
+        (ZeroDivisionError("as it is"), ZeroDivisionError, "as it is"),
     ],
 )
-def test_a_lost_cluster_is_an_error_of_ours(problem):
+def test_a_lost_cluster_is_an_error_of_ours_and_all_else_is_told_as_before(problem, error, says):
     def gather(_):
         raise problem
 
-    with pytest.raises(StorageError, match="the Dask cluster failed or stopped answering"):
+    with pytest.raises(error, match=says):
         results(SimpleNamespace(status="running", gather=gather), [])
-
-
-def test_what_else_happens_on_a_cluster_is_told_as_before():
-    def gather(problem):
-        def raised(_):
-            raise problem
-
-        return SimpleNamespace(status="running", gather=raised)
-
-    killed = KilledWorker("task-1", SimpleNamespace(address="tcp://127.0.0.1:1"), 3)
-    with pytest.raises(InputError, match="several workers"):
-        results(gather(killed), [])
-    with pytest.raises(ZeroDivisionError):
-        results(gather(ZeroDivisionError()), [])

@@ -38,9 +38,7 @@ def start(*args, folder, **options):
     return subprocess.Popen(command, cwd=folder, **piped, **({"preexec_fn": heed_signals} | options))
 
 
-@pytest.mark.parametrize(
-    ("stage", "after"), [("read", 0.0), ("count", 0.02), ("base", 0.0), ("solve", 0.0), ("rows", 0.1)]
-)
+@pytest.mark.parametrize(("stage", "after"), [("read", 0), ("count", 0.02), ("base", 0), ("solve", 0), ("rows", 0.1)])
 def test_ctrl_c_at_every_stage_leaves_nothing(folder, stage, after):
     before = listing(folder)
     # More rows than are drawn before the signal comes.

@@ -102,12 +102,7 @@ def without_privileges():
 
 @pytest.mark.parametrize(
     "outputs",
-    [
-        "-o shut/fair.csv",
-        "-o fair.csv --model shut/model.fme",
-        "-o fair.csv --report shut/report.md",
-        "-o shut/old.csv",
-    ],
+    ["-o shut/fair.csv", "-o fair.csv --model shut/model.fme", "-o fair.csv --report shut/r.md", "-o shut/old.csv"],
 )
 @pytest.mark.process
 def test_without_permission_nothing_is_written(tmp_path, outputs):
@@ -120,9 +115,8 @@ def test_without_permission_nothing_is_written(tmp_path, outputs):
         (tmp_path / "shut").chmod(0o755)
         pytest.skip("this user may write anywhere")
     before = listing(tmp_path)
-    done = subprocess.run(
-        [*COMMAND.split(), "debias", "data.csv", *ROLES, *QUIET, *outputs.split(), "--force"], **options
-    )
+    command = [*COMMAND.split(), "debias", "data.csv", *ROLES, *QUIET, *outputs.split(), "--force"]
+    done = subprocess.run(command, **options)
     (tmp_path / "shut").chmod(0o755)
     assert done.returncode == 5, done.stderr
     assert b"cannot write in" in done.stderr

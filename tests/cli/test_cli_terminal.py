@@ -1,5 +1,6 @@
 """A terminal, recorded: no sequence that came from the data reaches it, whatever the command."""
 
+import json
 import os
 import pty
 import re
@@ -45,9 +46,8 @@ def folder(tmp_path_factory):
 def recorded(args, folder):
     """Run a command with a terminal as all of its streams, and return its code and what the terminal got."""
     master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fairmaxent", *args], cwd=folder, stdin=slave, stdout=slave, stderr=slave
-    )
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), slave)
+    process = subprocess.Popen([sys.executable, "-m", "fairmaxent", *args], cwd=folder, **streams)
     os.close(slave)
     content = b""
     while True:
@@ -110,8 +110,6 @@ def test_a_pipe_gets_the_table_as_it_is(folder, monkeypatch):
     assert CLIPBOARD in result.stdout
     result = CliRunner().invoke(group, ["inspect", "data.csv", *ROLES, "--json"])
     assert steering(result.stdout.encode()) == set()
-    import json
-
     assert any(column["name"] == COLUMN for column in json.loads(result.stdout)["columns"])
 
 

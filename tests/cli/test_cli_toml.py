@@ -13,13 +13,10 @@ from fairmaxent.cli.config import config_keys
 from fairmaxent.cli.group import group
 from fairmaxent.errors import FairMaxEntError
 
-SCALARS = (
-    *("true", "3", "-1", "2.5", "inf", "nan", '""', '"x"', '"none"', "1979-05-27", "07:32:00", "9" * 30),
-    r'"\u0000"',
-)
+SCALARS = ("true", "3", "-1", "2.5", "inf", "nan", '""', '"x"', '"none"', "1979-05-27", "07:32:00", "9" * 30)
 LISTS = ("[]", '["sex"]', "[1, 2]", "[[1]]", "[[]]", "[{a=1}]", "[true]", "[1979-05-27]", "[nan]")
 SECTIONS = ("{}", "{sex=1}", '{sex="x"}', '{sex=[1,"a"]}', "{sex={F=1}}", "{sex=true}", "{sex=1979-05-27}", "{age={}}")
-VALUES = (*SCALARS, *LISTS, *SECTIONS, "{age=[1,2,3]}", "{sex=nan}", '{sex=[["a"]]}', '{"" = 1}')
+VALUES = (*SCALARS, *LISTS, *SECTIONS, "{age=[1,2,3]}", "{sex=nan}", '{sex=[["a"]]}', '{"" = 1}', r'"\u0000"')
 KEYS = [*config_keys(), "seed", "favorable"]
 
 
@@ -58,9 +55,7 @@ def test_any_name_and_level_can_be_written_and_read_back(folder):
     """TOML has no character 127, and writes those beyond 16 bits in its own way."""
     odd = 'a\x7f\x1b\u202e\U000e0041\u0085é"\\\n'
     table = biased_table().with_columns(pl.lit(odd).alias("odd")).rename({"job": f"job{odd}"})
-    table.with_columns(pl.when(pl.col("age") > 40).then(pl.lit("b")).otherwise("odd").alias("odd")).write_parquet(
-        "d.pq"
-    )
+    table.with_columns(odd=pl.when(pl.col("age") > 40).then(pl.lit("b")).otherwise("odd")).write_parquet("d.pq")
     assert CliRunner().invoke(group, ["inspect", "d.pq", *ROLES, "--write-config", "c.toml"]).exit_code == 0
     text = (folder / "c.toml").read_text(encoding="utf-8")
     assert f"job{odd}" in tomllib.loads(text)["kinds"]
