@@ -169,14 +169,8 @@ def people_file(path, rows=400, column="sex", levels=("f", "m"), outcome="hired"
     rng = np.random.default_rng(5)
     sex = rng.choice(levels, rows, p=[0.3, 0.7])
     hired = np.where(rng.random(rows) < np.where(sex == levels[0], 0.2, 0.5), good, "no")
-    table = {
-        column: sex,
-        "region": rng.choice(["n", "s", ""], rows),
-        "age": rng.integers(18, 60, rows),
-        outcome: hired,
-        **more,
-    }
-    polars.DataFrame(table).write_csv(path)
+    region, age = rng.choice(["n", "s", ""], rows), rng.integers(18, 60, rows)
+    polars.DataFrame({column: sex, "region": region, "age": age, outcome: hired, **more}).write_csv(path)
     return path
 
 

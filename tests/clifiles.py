@@ -17,16 +17,9 @@ def biased_table(seed=5):
     sex = rng.choice(["Female", "Male"], ROWS, p=[0.3, 0.7])
     high = rng.random(ROWS) < np.where(sex == "Male", 0.5, 0.2)
     job = np.where((sex == "Female") & (rng.random(ROWS) < 0.7), "nurse", rng.choice(["clerk", "cook"], ROWS))
-    return pl.DataFrame(
-        {
-            "sex": sex,
-            "race": rng.choice(["Black", "Other", "White"], ROWS),
-            "job": job,
-            "age": rng.integers(17, 90, ROWS),
-            "weight": rng.uniform(0.5, 1.5, ROWS).round(3),
-            "income": np.where(high, ">50K", "<=50K"),
-        }
-    )
+    columns = {"sex": sex, "race": rng.choice(["Black", "Other", "White"], ROWS), "job": job}
+    columns |= {"age": rng.integers(17, 90, ROWS), "weight": rng.uniform(0.5, 1.5, ROWS).round(3)}
+    return pl.DataFrame(columns | {"income": np.where(high, ">50K", "<=50K")})
 
 
 ROLES = ["--outcome", "income", "--protected", "sex"]

@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 COMMAND = [sys.executable, "-m", "fairmaxent"]
-
 # The command itself, saying on stderr where it is: a bar is shown on terminals only.
 WATCHED = """
 import contextlib, sys

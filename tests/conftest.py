@@ -17,14 +17,11 @@ from mixed import TABLES
 
 # So that reports are the same whenever they are written; set here, so that subprocesses have it, too.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1780000000")
-
 # Fixtures that start processes: a browser, workers, Java, the documentation's builder.
 STARTING = {"chromium", "cluster", "spark", "site"}
-
 # Folders whose tests try models out, and files that compare numbers with those shown or recorded.
 TRYING = {"app", "cli", "evaluation", "fit", "fuzz", "relabelling", "report", "tests"}
 EXACT = {"test_docs.py"}
-
 REMEDY = estimate._remedy
 
 

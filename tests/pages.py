@@ -18,17 +18,14 @@ from fairmaxent.cli.group import group
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
-
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 _CHECKER = doctest.OutputChecker()
 _FENCE = re.compile(r"^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.M | re.S)
-
 # What a boosting learns from relabelled people turns on the last digits, and kinds of machines round them differently:
 # whether relabelling helps, what is said about a model, and the numbers of what was relabelled.
 _TRIAL = re.compile(r"\. A quick trial gave .*|^Note: fair data are not enough: if a model is trained on .*\n", re.M)
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _NEAR = 0.25, 0.1  # by which numbers of what was relabelled may differ, and relatively
-
 _FILLED = re.compile(r"<!-- measured: \w+ -->.*?<!-- measured: end -->", re.S)
 
 

@@ -55,12 +55,5 @@ def people(rows=800, seed=0):
     job = np.where(rng.random(rows) < 0.6, hired.astype(int), rng.integers(0, 3, rows))
     age = 20 + 15 * job + rng.normal(0, 5, rows)
     town = [None if u < 0.1 else "x" if u < 0.6 else "y" for u in rng.random(rows)]
-    return polars.DataFrame(
-        {
-            "hired": np.where(hired, "yes", "no"),
-            "sex": np.where(sex, "f", "m"),
-            "job": np.array(["a", "b", "c"])[job],
-            "town": town,
-            "age": np.round(age, 6),
-        }
-    )
+    columns = {"hired": np.where(hired, "yes", "no"), "sex": np.where(sex, "f", "m")}
+    return polars.DataFrame(columns | {"job": np.array(["a", "b", "c"])[job], "town": town, "age": np.round(age, 6)})

@@ -25,16 +25,11 @@ def compas_small():
         place = {name: header.index(name) for name in header}  # the first of the repeated columns
         rows = [{name: row[i] for name, i in place.items()} for row in reader]
     kept = [row for row in rows if _kept(row)]
-    return pd.DataFrame(
-        {
-            "sex": [row["sex"] for row in kept],
-            "race": [row["race"] for row in kept],
-            "age_cat": [row["age_cat"] for row in kept],
-            "priors": [_priors(int(row["priors_count"])) for row in kept],
-            "charge": [row["c_charge_degree"] for row in kept],
-            "recid": [int(row["two_year_recid"]) for row in kept],
-        }
-    )
+    columns = {"sex": [row["sex"] for row in kept], "race": [row["race"] for row in kept]}
+    columns["age_cat"] = [row["age_cat"] for row in kept]
+    columns["priors"] = [_priors(int(row["priors_count"])) for row in kept]
+    columns["charge"] = [row["c_charge_degree"] for row in kept]
+    return pd.DataFrame(columns | {"recid": [int(row["two_year_recid"]) for row in kept]})
 
 
 def _kept(row: dict[str, str]) -> bool:
@@ -77,15 +72,11 @@ def adult_small():
     import pandas as pd
 
     full = adult()
-    return pd.DataFrame(
-        {
-            "race": (full["race"] == "White").astype(int),
-            "sex": (full["sex"] == "Male").astype(int),
-            "age": (full["age"] // 10).clip(upper=7),
-            "education": full["education_num"].clip(lower=5, upper=13),
-            "income": (full["income"] == ">50K").astype(int),
-        }
-    )
+    columns = {"race": (full["race"] == "White").astype(int)}
+    columns["sex"] = (full["sex"] == "Male").astype(int)
+    columns["age"] = (full["age"] // 10).clip(upper=7)
+    columns["education"] = full["education_num"].clip(lower=5, upper=13)
+    return pd.DataFrame(columns | {"income": (full["income"] == ">50K").astype(int)})
 
 
 def german():

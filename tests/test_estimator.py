@@ -32,7 +32,6 @@ from fairmaxent.estimator import FairMaxEnt
 from tables import as_table, random_frame, rates_of
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-
 # Of all checks, scikit-learn's and imbalanced-learn's, these two are not met.
 NOT_MET = {
     "check_samplers_multiclass_ova": "an outcome spread over several 0/1 columns is refused: the outcome is one column",
@@ -85,9 +84,8 @@ def test_pandas_rows_are_those_of_debias(frame, parts):
 
 
 def test_pyarrow_rows_are_those_of_debias(frame, parts):
-    X, y = FairMaxEnt("z0", random_state=5, rows=70).fit_resample(
-        pa.table(parts[0]), pa.chunked_array([parts[1].tolist()])
-    )
+    given = pa.table(parts[0]), pa.chunked_array([parts[1].tolist()])
+    X, y = FairMaxEnt("z0", random_state=5, rows=70).fit_resample(*given)
     expected = expected_rows(frame, 70)
     assert X.equals(pa.table(expected.drop(columns="y"), schema=X.schema))
     assert y.to_pylist() == expected["y"].tolist()
@@ -163,9 +161,8 @@ def test_a_fitted_estimator_pickles_and_travels_to_other_processes(parts):
 
 # ---------------------------------------------------------------- pipelines and routing
 def test_in_a_pipeline_under_grid_search(parts):
-    pipeline = Pipeline(
-        [("fair", FairMaxEnt("z0", random_state=0)), ("encode", encoder()), ("fit", LogisticRegression())]
-    )
+    fair = FairMaxEnt("z0", random_state=0)
+    pipeline = Pipeline([("fair", fair), ("encode", encoder()), ("fit", LogisticRegression())])
     search = GridSearchCV(pipeline, {"fair__statistical_rate": [None, 1.0]}, cv=2, scoring="accuracy").fit(*parts)
     assert len(search.cv_results_["mean_test_score"]) == 2
     assert search.best_score_ > 0.5

@@ -15,12 +15,10 @@ import fairmaxent
 from fairmaxent import errors
 
 ROOT = Path(__file__).parent.parent
-
 HEAVY = [
     *("numpy", "narwhals", "pandas", "polars", "pyarrow", "sklearn"),
     *("scipy", "cvxpy", "click", "rich", "jinja2", "matplotlib"),
 ]
-
 WITHOUT_PANDAS = """
 import sys
 for name in {blocked!r}:

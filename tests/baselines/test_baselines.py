@@ -18,7 +18,6 @@ from tables import random_frame, rates_of
 REWEIGHING = [baselines.raw, baselines.kamiran_calders, baselines.king_zeng]
 METHODS = [*REWEIGHING, baselines.prior, baselines.calmon]
 SHAPES = [((2,), 2), ((3,), 2), ((2,), 3), ((2, 3), 2)]
-
 shapes = pytest.mark.parametrize(("groups", "outcomes"), SHAPES)
 methods = pytest.mark.parametrize("method", METHODS)
 reweighing = pytest.mark.parametrize("method", REWEIGHING)

@@ -24,7 +24,6 @@ PROGRAMS = [
     ((2, 2), 2, 0.3, 0.12, 2),
     ((2,), 2, 0.0, 0.02, 2),
 ]
-
 programs = pytest.mark.parametrize(("groups", "outcomes", "epsilon", "distortion", "largest"), PROGRAMS)
 
 

@@ -58,7 +58,6 @@ class Case:
 R = " ".join(ROLES)
 OUT = f"{R} -o new.csv"
 TWICE = ("--representation-rate", "--target", "'sex'")
-
 CASES = [
     # usage
     Case("nonsense", 2, ("No such command 'nonsense'",)),

@@ -15,7 +15,6 @@ from fairmaxent.cli.group import group
 from fairmaxent.files.formats import read_table
 
 openpyxl = pytest.importorskip("openpyxl", reason="workbooks are compared with what openpyxl reads and writes")
-
 ROWS = 160
 ROLES = "--outcome Zusage --protected Geschlecht --favourable ja"
 DEBIAS = f"{ROLES} --representation-rate 1 --estimate none --seed 1"

@@ -9,14 +9,10 @@ import pytest
 import clifiles
 import fairmaxent
 
-SURVEY = pl.DataFrame(
-    {
-        "sex": ["F", "F", "M", "M", "M", "F"] * 5,
-        "age": ["young", "old", "young", "old", "old", "old"] * 5,
-        "label": ["a", "b", "c", "d", "e", "f"] * 5,
-        "design": [1.0, 2.0, 1.5, 1.0, 1.0, 3.0] * 5,
-    }
-)
+COLUMNS = {"sex": ["F", "F", "M", "M", "M", "F"] * 5}
+COLUMNS["age"] = ["young", "old", "young", "old", "old", "old"] * 5
+COLUMNS["label"] = ["a", "b", "c", "d", "e", "f"] * 5
+SURVEY = pl.DataFrame(COLUMNS | {"design": [1.0, 2.0, 1.5, 1.0, 1.0, 3.0] * 5})
 CENSUS = "columns,level,value\nsex,F,0.55\nsex,M,0.45\nage,young,0.4\nage,old,0.6\n"
 MARGINS = {"sex": {"F": 0.55, "M": 0.45}, "age": {"young": 0.4, "old": 0.6}}
 

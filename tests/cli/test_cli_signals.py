@@ -14,7 +14,6 @@ from clifiles import QUIET, ROLES, biased_table, listing
 from cliprocesses import COMMAND, WATCHED, start
 
 pytestmark = pytest.mark.process
-
 ENDING = [signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGXCPU]
 OUTPUTS = ["-o", "fair.csv", "--model", "model.fme", "--report", "report.md"]
 

@@ -202,16 +202,11 @@ def test_drawn_moments_lie_in_their_bins(zone, step):
 # ---------------------------------------------------------------- rows to share
 def recognisable(rows=400):
     rng = np.random.default_rng(1)
-    return polars.DataFrame(
-        {
-            "hired": rng.choice(["no", "yes"], rows),
-            "sex": rng.choice(["f", "m"], rows),
-            "job": ["clerk"] * (rows // 2) + ["nurse"] * (rows // 2 - 3) + ["astronaut", "pope", "queen"],
-            "pay": np.round(rng.lognormal(8, 1, rows), 2),
-            "children": [0] * (rows // 2) + [2] * (rows // 2 - 1) + [13],
-            "email": [f"person{number}@example.org" for number in range(rows)],
-        }
-    )
+    columns = {"hired": rng.choice(["no", "yes"], rows), "sex": rng.choice(["f", "m"], rows)}
+    columns["job"] = ["clerk"] * (rows // 2) + ["nurse"] * (rows // 2 - 3) + ["astronaut", "pope", "queen"]
+    columns["pay"] = np.round(rng.lognormal(8, 1, rows), 2)
+    columns["children"] = [0] * (rows // 2) + [2] * (rows // 2 - 1) + [13]
+    return polars.DataFrame(columns | {"email": [f"person{number}@example.org" for number in range(rows)]})
 
 
 @pytest.mark.parametrize("make", [lambda t: t, lambda t: t.to_pandas(), lambda t: t.to_arrow()])

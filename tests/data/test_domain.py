@@ -99,9 +99,8 @@ number = st.one_of(st.none(), st.integers(-5, 5), st.floats(allow_nan=False, all
 def test_any_small_table_survives_the_round_trip(rows, bins):
     words, numbers, truths = map(list, zip(*rows, strict=True))
     numbers = [None if one is None else float(one) for one in numbers]
-    table = pl.DataFrame(
-        {"w": words, "n": numbers, "t": truths}, schema={"w": pl.String, "n": pl.Float64, "t": pl.Boolean}
-    )
+    schema = {"w": pl.String, "n": pl.Float64, "t": pl.Boolean}
+    table = pl.DataFrame({"w": words, "n": numbers, "t": truths}, schema=schema)
     domain, codes = infer_and_encode(table, bins=bins, max_levels=3)
     assert all(len(set(attribute.labels)) == attribute.size for attribute in domain.attributes)
     decoded = domain.decode(codes, rng=generator())

@@ -64,9 +64,7 @@ OTHERS = {
     "dates as texts": visits([f"2020-{month:02}-{day:02}" for month in range(1, 9) for day in range(1, 25)][:120]),
     "dates as numbers": [20_200_000 + 100 * (row % 12 + 1) + row % 28 + 1 for row in range(ROWS)],
     "towns": visits(["New York", "San José", "Los Angeles", "Bad Homburg", "Berlin"]),
-    "long answers": visits(
-        ["I agree with this statement to a large extent", "I do not agree with it at all, or a bit"]
-    ),
+    "long answers": visits(["I agree with this statement to a large extent", "I do not agree with it at all, a bit"]),
     "postcodes": visits([str(number) for number in some(50, 10_000, 99_999)]),
 }
 

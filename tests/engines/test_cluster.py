@@ -31,7 +31,6 @@ from fairmaxent.solvers import Newton, Status, ThinnedNewton
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 dask = pytest.importorskip("dask.dataframe", reason="Dask is not installed")
-
 ROWS = 1500
 ROLES = {"outcome": "y", "protected": "z", "detail": "bins"}  # no row is kept on workers
 SHIFT = {"target": {"a": {"0": 0.2, "1": 0.3, "2": 0.5}}, "random_state": 4}

@@ -12,7 +12,6 @@ import fairmaxent
 from fairmaxent.data.frames import to_numbers
 
 duckdb = pytest.importorskip("duckdb")
-
 ROWS = 300
 
 

@@ -14,7 +14,6 @@ from fairmaxent import debias
 from fairmaxent.errors import ColumnError
 
 pytestmark = pytest.mark.slow
-
 # What Spark compiles per query costs more than these small tables do.
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -81,9 +80,8 @@ def test_weights_are_joined_by_spark(frame):
     twin = debias(native, "income", "sex", weight="weight", base_share=0, detail="bins")
     same_fit(fit, twin)
     np.testing.assert_allclose(rows["w"].to_numpy(), twin.weights(), rtol=1e-9)
-    assert float(
-        fairmaxent.metrics.statistical_rate(native, "income", "sex", weight=rows["w"].to_numpy())
-    ) == pytest.approx(1)
+    rate = fairmaxent.metrics.statistical_rate(native, "income", "sex", weight=rows["w"].to_numpy())
+    assert float(rate) == pytest.approx(1)
 
 
 def test_names_that_spark_reads_in_its_own_way(spark):

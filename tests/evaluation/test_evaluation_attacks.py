@@ -108,10 +108,8 @@ def fits(row, guess, ranks):
 
 def code_tables(pooled):
     """The number of each value of each column, looked up from the rows."""
-    return [
-        {row[name]: int(pooled.columns[k].codes[at]) for at, row in enumerate(all_rows())}
-        for k, name in enumerate(NAMES)
-    ]
+    pairs = list(zip(NAMES, pooled.columns, strict=True))
+    return [{row[name]: int(column.codes[at]) for at, row in enumerate(all_rows())} for name, column in pairs]
 
 
 def test_guesses_say_what_a_new_row_says_and_fit_it_alone(pooled):
@@ -119,9 +117,8 @@ def test_guesses_say_what_a_new_row_says_and_fit_it_alone(pooled):
     new = [dict(row) for row in {tuple(row.items()): None for row in TABLES["new"].iter_rows(named=True)}]
     guesses = make_guesses(pooled, Ranges.of(pooled.distinct("new")), 50, rng)
     assert len(set(guesses)) == len(guesses) == 50
-    medians = {
-        name: np.median([ranks[NAMES.index(name)][r[name]] for r in new if r[name] is not None]) for name in NUMBERS
-    }
+    by_name = dict(zip(NAMES, ranks, strict=True))
+    medians = {name: np.median([by_name[name][r[name]] for r in new if r[name] is not None]) for name in NUMBERS}
     for guess in guesses:
         assert len(guess) == 3
         fitting = [row for row in new if fits(row, guess, ranks)]

@@ -17,7 +17,6 @@ import fairmaxent
 import realdata
 
 pytestmark = pytest.mark.process
-
 PYTHON = os.environ.get("FAIRMAXENT_EVALUATION_PYTHON", sys.executable)
 
 

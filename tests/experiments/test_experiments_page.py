@@ -17,7 +17,6 @@ from fairmaxent.experiments.figures import METHODS, METRICS
 from fairmaxent.experiments.reasons import CODE_AGREES, KEYS, REASONS, UNEXPLAINED, compare, load_published
 
 pytestmark = pytest.mark.slow
-
 PRINTED_TABLE = Path(__file__).resolve().parents[3] / "shared" / "paper" / "table2.csv"
 SMALL = ("compas-small", "sex")
 CURVES = [(prior, theta) for prior in "wd" for theta in "dbw"]

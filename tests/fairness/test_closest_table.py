@@ -17,7 +17,6 @@ from fairmaxent.fairness.wishes import Wanted
 # Tighter than the solver can always reach; it then says "inaccurate", which here means better than 1e-8.
 TIGHT = {"tol_gap_abs": 1e-13, "tol_gap_rel": 1e-13, "tol_feas": 1e-13}
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
-
 RATES = [None, 0.3, 0.8, 1.0]
 PROBLEMS = 500
 QUICK = 60

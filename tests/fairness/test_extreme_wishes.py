@@ -27,7 +27,7 @@ def test_a_level_removed_from_a_table_without_overlap():
 def test_a_removed_level_of_intersections(rate):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(
-        {name: rng.choice(list(levels), 90) for name, levels in (("y", "ab"), ("z", "pqs"), ("w", "uv"))}
+        {name: rng.choice([*levels], 90) for name, levels in {"y": "ab", "z": "pqs", "w": "uv"}.items()}
     )
     target = {"z": {"p": 0.6, "q": 0.4, "s": 0.0}}
     fit = debias(frame, "y", ["z", "w"], groups="joint", statistical_rate=rate, target=target, estimate=None)

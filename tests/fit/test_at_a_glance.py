@@ -15,7 +15,6 @@ from fairmaxent.fit.pipeline import debias
 from tables import random_frame
 
 pytest.importorskip("matplotlib", reason="it draws the plots").use("Agg")
-
 HOSTILE = "<script>alert(1)</script>$\\frac{$ \u202e&\x1b[31m"
 
 
@@ -52,9 +51,8 @@ def test_a_summary_is_what_a_group_by_gives(frame, fit):
             assert line["share_after"] == pytest.approx((weights * inside).sum() / len(frame), abs=1e-7)
             assert line["weight_factor"] == pytest.approx(weights[inside].mean(), abs=1e-7)
             assert line["rate_before"] == pytest.approx(favoured[inside].mean())
-            assert line["rate_after"] == pytest.approx(
-                (weights * inside * favoured).sum() / (weights * inside).sum(), abs=1e-7
-            )
+            after = (weights * inside * favoured).sum() / (weights * inside).sum()
+            assert line["rate_after"] == pytest.approx(after, abs=1e-7)
 
 
 @pytest.mark.parametrize("groups", ["each", "joint"])

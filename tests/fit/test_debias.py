@@ -203,12 +203,11 @@ def test_moment_features_keep_the_mean():
 
 def test_a_target_on_a_protected_column_is_what_the_certificate_calls_wanted():
     frame = random_frame(np.random.default_rng(21), (2, 2), 2)
-    fit = debias(frame, "y", "z0", target={"z0": {"g0": 0.6, "g1": 0.4}})
+    target = {"z0": {"g0": 0.6, "g1": 0.4}}
+    fit = debias(frame, "y", "z0", target=target)
     assert fit.certificate.wanted["representation_rate"]["z0"] == pytest.approx(2 / 3)
     assert fit.certificate.achieved["representation_rate"]["z0"] == pytest.approx(2 / 3)
-    joint = debias(
-        frame, "y", ["z0", "z1"], groups="joint", target={"z0": {"g0": 0.6, "g1": 0.4}}, representation_rate=1.0
-    )
+    joint = debias(frame, "y", ["z0", "z1"], groups="joint", target=target, representation_rate=1.0)
     assert joint.certificate.wanted["representation_rate"]["z0 × z1"] is None
     shares = joint.distribution.marginal(["z0", "z1"])["probability"]
     np.testing.assert_allclose(shares, [0.3, 0.3, 0.2, 0.2], atol=1e-9)  # parity within each level of z0

@@ -30,9 +30,8 @@ def test_some_have_the_shares_of_all(weight):
     part = represented(data, 300)
     assert part.table.size == 300
     roots = data.roles.blocks.levels[0]
-    shares = [
-        np.bincount(own.table.codes[own.table.inverse, 0], minlength=roots) / own.table.size for own in (data, part)
-    ]
+    tables = (data.table, part.table)
+    shares = [np.bincount(own.codes[own.inverse, 0], minlength=roots) / own.size for own in tables]
     assert np.abs(shares[1] - shares[0]).max() <= 1.01 / 300
     assert (part.design is None) == (weight is None)
 

@@ -106,14 +106,10 @@ def test_noise_teaches_nothing(relabels, output):
     """A number unique to each row and nothing else: who had seen a row would know its outcome."""
     rng = np.random.default_rng(1)
     rows = 400
-    frame = pd.DataFrame(
-        {
-            "z": np.where(rng.random(rows) < 0.5, "a", "b"),
-            "y": np.where(rng.random(rows) < 0.5, "p", "n"),
-            "n1": [f"v{c}" for c in rng.integers(0, 50, rows)],
-            "n2": [f"v{c}" for c in rng.integers(0, 50, rows)],
-        }
-    )
+    columns = {"z": np.where(rng.random(rows) < 0.5, "a", "b")}
+    columns["y"] = np.where(rng.random(rows) < 0.5, "p", "n")
+    columns["n1"] = [f"v{c}" for c in rng.integers(0, 50, rows)]
+    frame = pd.DataFrame(columns | {"n2": [f"v{c}" for c in rng.integers(0, 50, rows)]})
     learner = DecisionTreeClassifier(random_state=0)  # learns by heart
     fit = debias(
         frame,
@@ -186,9 +182,8 @@ def test_what_is_tried_goes_on_to_the_next_thing():
 
 @pytest.fixture(scope="module")
 def certificate():
-    return debias(
-        hiring(3, rows=300), "y", "z", **PLAIN, estimate=Estimate(output="weights", student="tree")
-    ).certificate
+    estimate = Estimate(output="weights", student="tree")
+    return debias(hiring(3, rows=300), "y", "z", **PLAIN, estimate=estimate).certificate
 
 
 @pytest.mark.parametrize(
@@ -338,10 +333,8 @@ def test_students_see_raw_numbers():
     x = rng.random(rows)
     y = np.floor(x * 40) % 2 == 0
     frame = pd.DataFrame({"z": np.where(rng.random(rows) < 0.5, "a", "b"), "y": np.where(y, "p", "n"), "x": x})
-    estimates = [
-        Estimate(output=output, student=DecisionTreeClassifier(random_state=0)) for output in ("rows", "weights")
-    ]
-    for estimate in estimates:
+    for output in ("rows", "weights"):
+        estimate = Estimate(output=output, student=DecisionTreeClassifier(random_state=0))
         known = debias(frame, "y", "z", estimate=estimate, **PLAIN).certificate.estimate
         assert min(known.before.accuracy, known.after.accuracy) > 0.75
         binned = debias(frame, "y", "z", estimate=estimate, detail="bins", **PLAIN).certificate.estimate

@@ -281,13 +281,8 @@ FORGED_LABELS = {
 
 def test_labels_that_say_something_else_are_refused(tmp_path):
     rng = np.random.default_rng(1)
-    frame = pl.DataFrame(
-        {
-            "hired": rng.choice(["no", "yes"], ROWS),
-            "sex": rng.choice(["F", "M"], ROWS),
-            "age": rng.integers(18, 80, ROWS),
-        }
-    )
+    words = {"hired": rng.choice(["no", "yes"], ROWS), "sex": rng.choice(["F", "M"], ROWS)}
+    frame = pl.DataFrame(words | {"age": rng.integers(18, 80, ROWS)})
     domain = Domain.infer(frame, bins={"age": [18, 45, 80]})
     debias(frame, "hired", ["sex", "age"], favourable="yes", domain=domain, estimate=None).save(tmp_path / "model.fme")
     load(tmp_path / "model.fme")

@@ -16,15 +16,10 @@ from fairmaxent.cli.group import group
 def people():
     rng = np.random.default_rng(0)
     rows = 800
-    frame = pd.DataFrame(
-        {
-            "age": rng.integers(16, 90, rows).astype(float),
-            "children": rng.integers(0, 4, rows),
-            "joined": pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, rows), unit="D"),
-            "sex": rng.choice(["f", "m"], rows),
-            "hired": rng.choice(["no", "yes"], rows),
-        }
-    )
+    columns = {"age": rng.integers(16, 90, rows).astype(float)}
+    columns["children"] = rng.integers(0, 4, rows)
+    columns["joined"] = pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, rows), unit="D")
+    frame = pd.DataFrame(columns | {"sex": rng.choice(["f", "m"], rows), "hired": rng.choice(["no", "yes"], rows)})
     frame.loc[::50, "age"] = np.nan
     return frame
 

@@ -13,13 +13,9 @@ PROBLEMS = 6
 
 def salaries(seed, rows=600, *, missing=False):
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(
-        {
-            "sex": rng.choice(["f", "m"], rows, p=[0.4, 0.6]),
-            "race": rng.choice(["x", "y", "z"], rows, p=[0.6, 0.3, 0.1]),
-            "job": rng.choice(["a", "b"], rows),
-        }
-    )
+    columns = {"sex": rng.choice(["f", "m"], rows, p=[0.4, 0.6])}
+    columns["race"] = rng.choice(["x", "y", "z"], rows, p=[0.6, 0.3, 0.1])
+    frame = pd.DataFrame(columns | {"job": rng.choice(["a", "b"], rows)})
     mean = 3 + 0.3 * (frame.sex == "m") + 0.2 * (frame.job == "a") + 0.1 * (frame.race == "x")
     frame["salary"] = np.round(np.exp(rng.normal(mean, 0.5)), 2)
     if missing:

@@ -67,9 +67,8 @@ def worst(shares, columns=None):
 def test_a_students_decisions_are_levelled_and_probabilities_alone_are_not():
     groups, threshold = 3, 0.6
     frame, people = skewed(0, groups=groups, rows=2500), skewed(1, groups=groups, rows=20_000)
-    fits = {
-        parity: relabelled(frame, parity=parity, threshold=threshold) for parity in ("probabilities", "predictions")
-    }
+    kinds = ("probabilities", "predictions")
+    fits = {parity: relabelled(frame, parity=parity, threshold=threshold) for parity in kinds}
     rates = {parity: worst(decided(fit, frame, people, threshold), [True]) for parity, fit in fits.items()}
     assert rates["predictions"] > 0.75  # the share of a group of some 1,300 people is not known better than to a tenth
     assert rates["probabilities"] < rates["predictions"] - 0.1

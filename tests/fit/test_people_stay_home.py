@@ -25,20 +25,15 @@ def people():
     """Every personal value begins with a mark that can be looked for; people come more than once."""
     rng = np.random.default_rng(8)
     person = rng.integers(0, 200, ROWS)
-    return pd.DataFrame(
-        {
-            "name": [f"Zqname{n} Zqsurname{n % 17}" for n in person],
-            "mail": [f"zqmail{n}@example.org" for n in person],
-            "phone": [f"+49 30 77{n:05}" for n in person],
-            "ssn": [f"{n + 100}-{n % 90 + 10}-77{n % 100:02}" for n in person],
-            "patient_id": 770_000 + person,
-            "note": [f"zqnote {n}: feels better since the {n % 30}th, wants to come again soon" for n in person],
-            "age": rng.integers(18, 90, ROWS),
-            "town": rng.choice(["Bonn", "Ulm", "Jena"], ROWS),
-            "sex": rng.choice(["F", "M"], ROWS),
-            "hired": rng.choice(["no", "yes"], ROWS),
-        }
-    )
+    columns = {"name": [f"Zqname{n} Zqsurname{n % 17}" for n in person]}
+    columns["mail"] = [f"zqmail{n}@example.org" for n in person]
+    columns["phone"] = [f"+49 30 77{n:05}" for n in person]
+    columns["ssn"] = [f"{n + 100}-{n % 90 + 10}-77{n % 100:02}" for n in person]
+    columns["patient_id"] = 770_000 + person
+    columns["note"] = [f"zqnote {n}: feels better since the {n % 30}th, wants to come again soon" for n in person]
+    columns["age"] = rng.integers(18, 90, ROWS)
+    columns["town"] = rng.choice(["Bonn", "Ulm", "Jena"], ROWS)
+    return pd.DataFrame(columns | {"sex": rng.choice(["F", "M"], ROWS), "hired": rng.choice(["no", "yes"], ROWS)})
 
 
 def personal_values():

@@ -53,15 +53,9 @@ def skewed(seed=0, rows=600):
     sex = rng.choice(["F", "M"], rows)
     income = np.where(rng.random(rows) < 0.25 + 0.3 * (sex == "M"), "high", "low")
     wealth = np.exp(rng.normal(2 + (income == "high"), 1.5, rows)).round(2)
-    return pd.DataFrame(
-        {
-            "sex": sex,
-            "wealth": np.where(rng.random(rows) < 0.1, np.nan, wealth),
-            "area": rng.choice(list("abc"), rows),
-            "income": income,
-            "w": rng.integers(1, 5, rows).astype(float),
-        }
-    )
+    columns = {"sex": sex, "wealth": np.where(rng.random(rows) < 0.1, np.nan, wealth)}
+    columns |= {"area": rng.choice(list("abc"), rows), "income": income}
+    return pd.DataFrame(columns | {"w": rng.integers(1, 5, rows).astype(float)})
 
 
 @pytest.mark.parametrize("options", [{}, {"weight": "w"}], ids=["unweighted", "weighted"])

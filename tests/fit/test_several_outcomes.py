@@ -16,9 +16,8 @@ QUICK, MANY = 5, 200
 def random_people(seed):
     rng = np.random.default_rng(seed)
     rows = 250
-    frame = pd.DataFrame(
-        {"z": rng.choice(["a", "b", "c"][: int(rng.integers(2, 4))], rows), "x": rng.choice(["p", "q"], rows)}
-    )
+    groups = ["a", "b", "c"][: int(rng.integers(2, 4))]
+    frame = pd.DataFrame({"z": rng.choice(groups, rows), "x": rng.choice(["p", "q"], rows)})
     first = rng.random(rows) < 0.3 + 0.3 * (frame.z == "a")
     frame["hired"] = np.where(first, "yes", "no")
     levels = ["low", "mid", "high"][: int(rng.integers(2, 4))]
@@ -28,10 +27,8 @@ def random_people(seed):
 
 def enumerated(fit, columns):
     """The probability of every point of the domain, one by one."""
-    names = list(fit.domain.names)
-    points = pd.DataFrame(
-        list(product(*(fit.domain.attribute(name).values.to_list() for name in names))), columns=names
-    )
+    values = [attribute.values.to_list() for attribute in fit.domain.attributes]
+    points = pd.DataFrame(list(product(*values)), columns=list(fit.domain.names))
     return points.assign(p=fit.distribution.probability(points))[[*columns, "p"]]
 
 

@@ -84,12 +84,8 @@ def seen_of(fit, frame):
         "marginal": picture(distribution.marginal(["sex", "age", "hired"])),
         "expectation": distribution.expectation("score"),
         "probability": distribution.probability(frame).tobytes(),
-        "certificate": (
-            str(certificate),
-            repr(certificate.to_dict()),
-            certificate.table.tobytes(),
-            certificate.measure,
-        ),
+        "certificate": (str(certificate), repr(certificate.to_dict())),
+        "table": (certificate.table.tobytes(), certificate.measure),
         "interval": certificate.interval(100),
         "domain": (fit.domain.names, fit.domain.sizes, fit.domain.notes),
     }

@@ -15,7 +15,6 @@ from fairmaxent.report.delivered import deliver
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-14}
 SCALES = (1e-99, 1e99)
-
 PLAIN = LogisticRegression(max_iter=2000, tol=1e-10)
 
 
@@ -24,16 +23,11 @@ def survey(rows=500):
     rng = np.random.default_rng(5)
     sex = rng.choice(["F", "M"], rows)
     weight = rng.integers(1, 6, rows).astype(float)
-    return pd.DataFrame(
-        {
-            "sex": sex,
-            "race": rng.choice(["a", "b", "c"], rows, p=[0.6, 0.3, 0.1]),
-            "hours": rng.normal(40, 10, rows).round(1),
-            "town": rng.choice([f"t{number}" for number in range(90)], rows),
-            "pay": np.where(rng.random(rows) < 0.3 + 0.2 * (sex == "M"), "high", "low"),
-            "w": weight / weight.mean(),
-        }
-    )
+    columns = {"sex": sex, "race": rng.choice(["a", "b", "c"], rows, p=[0.6, 0.3, 0.1])}
+    columns["hours"] = rng.normal(40, 10, rows).round(1)
+    columns["town"] = rng.choice([f"t{number}" for number in range(90)], rows)
+    columns["pay"] = np.where(rng.random(rows) < 0.3 + 0.2 * (sex == "M"), "high", "low")
+    return pd.DataFrame(columns | {"w": weight / weight.mean()})
 
 
 def scaled(frame, scale):

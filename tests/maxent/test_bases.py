@@ -68,9 +68,8 @@ def test_the_tree_has_the_edges_of_the_conditional_mutual_information():
         for i, j in itertools.combinations(range(1, 5), 2):
             table = np.zeros([blocks.levels[b] for b in (0, i, j)])
             np.add.at(table, tuple(counted.codes[:, [0, i, j]].astype(int).T), weighted.counts)
-            apart = (
-                table.sum(axis=2, keepdims=True) * table.sum(axis=1, keepdims=True) / table.sum((1, 2), keepdims=True)
-            )
+            first, second, both = (table.sum(axis, keepdims=True) for axis in (2, 1, (1, 2)))
+            apart = first * second / both
             bias = (blocks.levels[i] - 1) * (blocks.levels[j] - 1) * 4 / (2 * counted.total)
             information[i, j] = (table * np.log(np.where(table > 0, table / apart, 1.0))).sum() - bias
         assert list(tree.parents) == spanning_parents(information.T, [])

@@ -159,9 +159,8 @@ def test_rare_targets_are_met():
     blocks = Blocks.rooted([2, 3], [0])
     prior = Product.of(blocks, np.array([1e-6, 1.0, 1e-9, 1.0, 1.0]))
     levels = np.array([0.9, 0.1, 0.999, 1e-3 - 1e-8, 1e-8])
+    features = cell_features(blocks, [None] * 2, levels)
     for solver in (Newton(), NewtonCG()):
-        optimum = maximise_entropy(
-            prior, cell_features(blocks, [None] * 2, levels), levels, describe=str, solver=solver
-        )
+        optimum = maximise_entropy(prior, features, levels, describe=str, solver=solver)
         tilted = prior.tilt(optimum.dual.features.potentials(optimum.solution.multipliers))
         np.testing.assert_allclose(tilted.levels, levels, atol=1e-11)

@@ -29,9 +29,8 @@ def test_the_strength_of_smoothing_makes_the_rows_most_likely():
     rng = np.random.default_rng(3)
     for spread in np.repeat([0.3, 2.0, 20.0, 500.0], 5):
         towards = np.broadcast_to(rng.dirichlet(np.ones(4)), (3, 2, 4))
-        counts = np.array([rng.multinomial(9, rng.dirichlet(spread * towards[0, 0])) for _ in range(6)]).reshape(
-            3, 2, 4
-        )
+        drawn = [rng.multinomial(9, rng.dirichlet(spread * towards[0, 0])) for _ in range(6)]
+        counts = np.array(drawn).reshape(3, 2, 4)
         twin = [likelihood(counts, towards, strength) for strength in STRENGTHS]
         assert best_strength(counts.astype(float), towards) == STRENGTHS[int(np.argmax(twin))]
 

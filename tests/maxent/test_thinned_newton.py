@@ -52,19 +52,17 @@ def test_packed_columns_give_the_scores_and_levels_of_single_ones(count):
     ]
     np.testing.assert_allclose(tilted.levels, np.concatenate(counted), atol=1e-13)
     for packs in (rows.packs, rows.pair_packs):
-        assert [block for pack in packs for block in range(pack.first, pack.last)] == list(
-            range(len(rows.blocks.levels))
-        )
-        assert len(packs) < len(rows.blocks.levels) or count < 1000
+        number = len(rows.blocks.levels)
+        assert [block for pack in packs for block in range(pack.first, pack.last)] == list(range(number))
+        assert len(packs) < number or count < 1000
 
 
 @pytest.mark.parametrize("count", [3, 50, 20_000])
 def test_packs_counted_against_packs_give_the_pairs_of_single_columns(count):
     rows = dependent_rows(1, count)
     tilted = rows.tilt(np.random.default_rng(2).normal(size=rows.blocks.width))
-    indicators = np.hstack(
-        [np.eye(size)[column] for column, size in zip(rows.codes.T, rows.blocks.levels, strict=True)]
-    )
+    columns = zip(rows.codes.T, rows.blocks.levels, strict=True)
+    indicators = np.hstack([np.eye(size)[column] for column, size in columns])
     expected = indicators.T @ (tilted.weights[:, None] * indicators)
     pairs = tilted.pairs()
     np.testing.assert_allclose(pairs, expected, atol=1e-12)
@@ -155,9 +153,8 @@ def test_preconditioning_inverts_the_covariance_of_independent_blocks(seed):
     independent = Product.of(blocks, np.where(levels > 0, levels, 0.0)).tilt(np.zeros(blocks.width))
     covariance = features.covariance(independent.levels, independent.pairs())
     vector = rng.normal(size=features.count)
-    np.testing.assert_allclose(
-        covariance @ features.precondition(independent.levels, vector), vector, rtol=1e-9, atol=1e-9
-    )
+    found = covariance @ features.precondition(independent.levels, vector)
+    np.testing.assert_allclose(found, vector, rtol=1e-9, atol=1e-9)
 
 
 def test_columns_that_nearly_repeat_each_other_are_met():

@@ -16,7 +16,6 @@ from fairmaxent.errors import InputError, LevelError
 # In most tests, missing values are a group of their own.
 representation_rate = partial(metrics.representation_rate, missing="compare")
 statistical_rate = partial(metrics.statistical_rate, missing="compare")
-
 COLUMNS = {
     "sex": ["F", "F", "M", "M", "M", "M", None, None],
     "age": ["old", "new", "old", "old", "new", "new", "old", "new"],
@@ -161,14 +160,9 @@ def test_a_rate_behaves_like_a_number():
 
 
 def people() -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "sex": ["f"] * 40 + ["m"] * 60,
-            "age": [20 + i % 50 for i in range(100)],
-            "hired": (["yes"] + ["no"] * 3) * 10 + ["yes", "no"] * 30,
-            "code": [1, 0, 0, 0] * 10 + [1, 0] * 30,
-        }
-    )
+    columns = {"sex": ["f"] * 40 + ["m"] * 60, "age": [20 + i % 50 for i in range(100)]}
+    columns["hired"] = (["yes"] + ["no"] * 3) * 10 + ["yes", "no"] * 30
+    return pd.DataFrame(columns | {"code": [1, 0, 0, 0] * 10 + [1, 0] * 30})
 
 
 def test_levels_of_a_domain_are_compared_instead_of_single_numbers():

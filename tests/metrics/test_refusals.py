@@ -10,14 +10,9 @@ import fairmaxent
 from fairmaxent import metrics
 from fairmaxent.errors import ColumnError, InputError, LevelError, RateError, WeightError
 
-FRAME = pd.DataFrame(
-    {
-        "sex": ["F", "F", "F", "M", "M", "M"],
-        "team": ["a", "b", "a", "a", "a", "a"],
-        "hired": ["yes", "no", "no", "yes", "yes", "no"],
-        "said": ["yes", "no", "yes", "yes", "no", "no"],
-    }
-)
+COLUMNS = {"sex": ["F", "F", "F", "M", "M", "M"], "team": ["a", "b", "a", "a", "a", "a"]}
+COLUMNS["hired"] = ["yes", "no", "no", "yes", "yes", "no"]
+FRAME = pd.DataFrame(COLUMNS | {"said": ["yes", "no", "yes", "yes", "no", "no"]})
 CHANCE = [0.8, 0.4, 0.6, 0.9, 0.7, 0.3]
 YES, SURE = {"favourable": "yes"}, {"favourable": "yes", "as_probability": True}
 

@@ -356,9 +356,8 @@ def test_theorem_a_1_our_sampler_agrees_with_it():
     """20,000 rows each: both have the frequencies of p*, and the test would notice those of the prior."""
     draws = 20_000
     fit, problem, multipliers = sampling_problem(1, 0.3)
-    coins = {
-        prefix: zero_probability(problem, multipliers, prefix) for k in range(4) for prefix in product((0, 1), repeat=k)
-    }
+    prefixes = [prefix for k in range(4) for prefix in product((0, 1), repeat=k)]
+    coins = {prefix: zero_probability(problem, multipliers, prefix) for prefix in prefixes}
     tossed = []
     for tosses in np.random.default_rng(11).random((draws, 4)):
         prefix = ()

@@ -78,12 +78,9 @@ def audited(privacy, make_noise, *, fits=PAIRS):
     # The canary has a job that nobody else has, and no town; everything else about it is usual.
     canary = np.array([3, *(size - 1 for size in roles.blocks.levels[1:])])
     noise = make_noise()
-    scores = np.array(
-        [
-            [attacks(roles, table, canary, privacy, noise) for table in (np.vstack([rows, canary]), rows)]
-            for _ in range(fits)
-        ]
-    ).repeat(PAIRS // fits, axis=0)
+    both = (np.vstack([rows, canary]), rows)
+    scores = [[attacks(roles, table, canary, privacy, noise) for table in both] for _ in range(fits)]
+    scores = np.array(scores).repeat(PAIRS // fits, axis=0)
     return max(lower_bound(scores[:, 0, attack], scores[:, 1, attack], privacy.delta) for attack in range(3))
 
 

@@ -107,9 +107,8 @@ def test_more_budget_means_less_error():
     levels = np.concatenate(table.tables([(block,) for block in range(4)], roles.blocks.levels)) / 5000
     errors = []
     for epsilon in (0.1, 1.0, 10.0):
-        runs = [
-            learn_private_model(table, roles, Privacy(epsilon=epsilon), noise=Seeded(seed)).tree for seed in range(5)
-        ]
+        privacy = Privacy(epsilon=epsilon)
+        runs = [learn_private_model(table, roles, privacy, noise=Seeded(seed)).tree for seed in range(5)]
         errors.append(np.mean([np.abs(t.tilt(np.zeros(roles.blocks.width)).levels - levels).sum() for t in runs]))
     assert errors[0] > 3 * errors[1] > 9 * errors[2]
 

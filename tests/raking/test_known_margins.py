@@ -6,14 +6,9 @@ import pytest
 
 import fairmaxent
 
-FRAME = pl.DataFrame(
-    {
-        "sex": ["F", "F", "M", "M", "M", "F"],
-        "age": ["young", "old", "young", "old", "old", "old"],
-        "children": [0, 1, 2, 0, 1, 2],
-        "votes": [True, False, True, True, False, True],
-    }
-)
+COLUMNS = {"sex": ["F", "F", "M", "M", "M", "F"]}
+COLUMNS |= {"age": ["young", "old", "young", "old", "old", "old"], "children": [0, 1, 2, 0, 1, 2]}
+FRAME = pl.DataFrame(COLUMNS | {"votes": [True, False, True, True, False, True]})
 SEX = {"F": 0.6, "M": 0.4}
 AGE = {"young": 0.25, "old": 0.75}
 CROSSED = {("F", "young"): 0.2, ("F", "old"): 0.3, ("M", "young"): 0.1, ("M", "old"): 0.4}
@@ -75,9 +70,8 @@ def test_totals_are_what_the_weights_add_up_to():
     raking = fairmaxent.rake(FRAME, {"sex": {"F": 600, "M": 400}, "age": AGE})
     assert raking.weights().sum() == pytest.approx(1000)
     assert raking.certificate.total == 1000
-    assert raking.certificate.notes == (
-        "shares are known for age, and totals for the rest; the weights add up to 1,000",
-    )
+    (note,) = raking.certificate.notes
+    assert note == "shares are known for age, and totals for the rest; the weights add up to 1,000"
     assert fairmaxent.rake(FRAME, {"sex": SEX}).weights().sum() == pytest.approx(6)
 
 

@@ -11,15 +11,10 @@ import fairmaxent
 
 RNG = np.random.default_rng(0)
 ROWS = 400
-FRAME = pl.DataFrame(
-    {
-        "person": [f"id-{number:06}" for number in range(ROWS)],
-        "sex": RNG.choice(["F", "M"], ROWS, p=[0.3, 0.7]),
-        "age": RNG.choice(["young", "middle", "old"], ROWS, p=[0.6, 0.3, 0.1]),
-        "income": RNG.gamma(3, 1000, ROWS),
-        "design": RNG.gamma(4, size=ROWS),
-    }
-)
+COLUMNS = {"person": [f"id-{number:06}" for number in range(ROWS)]}
+COLUMNS["sex"] = RNG.choice(["F", "M"], ROWS, p=[0.3, 0.7])
+COLUMNS["age"] = RNG.choice(["young", "middle", "old"], ROWS, p=[0.6, 0.3, 0.1])
+FRAME = pl.DataFrame(COLUMNS | {"income": RNG.gamma(3, 1000, ROWS), "design": RNG.gamma(4, size=ROWS)})
 MARGINS = {"sex": {"F": 0.51, "M": 0.49}, "age": {"young": 0.3, "middle": 0.4, "old": 0.3}}
 
 
@@ -115,9 +110,8 @@ def test_the_certificate_is_what_the_weights_show():
         chosen = weights[(FRAME["sex"] == level.level).to_numpy()]
         assert level.rows == len(chosen)
         assert level.effective_rows == pytest.approx(chosen.sum() ** 2 / (chosen**2).sum())
-        assert level.before == pytest.approx(
-            FRAME.filter(pl.col("sex") == level.level)["design"].sum() / FRAME["design"].sum()
-        )
+        design = FRAME.filter(pl.col("sex") == level.level)["design"]
+        assert level.before == pytest.approx(design.sum() / FRAME["design"].sum())
     record = json.loads(json.dumps(certificate.to_dict()))
     assert record["largest_error"] == certificate.largest_error
     assert "design effect" in str(certificate)

@@ -21,10 +21,8 @@ def survey():
     design = rng.gamma(4, size=ROWS)
     columns = {"age": age, "sex": sex, "region": region, "degree": degree, "size": size, "design": design}
     frame = pl.DataFrame(columns)
-    crossed = {
-        name: pl.concat_str(list(name.split("_")), separator="|") for name in ("sex_age", "age_region", "sex_region")
-    }
-    return frame.with_columns(**crossed)
+    crossed = ("sex_age", "age_region", "sex_region")
+    return frame.with_columns(**{name: pl.concat_str(name.split("_"), separator="|") for name in crossed})
 
 
 AGE = {"18-34": 0.28, "35-64": 0.49, "65+": 0.23}
@@ -45,10 +43,7 @@ def crossed_shares(*columns):
 
 DESIGNS = {
     "two margins": ({"age": AGE, "sex": SEX}, None),
-    "five margins and design weights": (
-        {"age": AGE, "sex": SEX, "region": REGION, "degree": DEGREE, "size": SIZE},
-        "design",
-    ),
+    "five margins by design": ({"age": AGE, "sex": SEX, "region": REGION, "degree": DEGREE, "size": SIZE}, "design"),
     "totals": ({"age": {key: 8e6 * share for key, share in AGE.items()}, "region": REGION, "size": SIZE}, None),
     "one crossed margin": ({"sex_age": crossed_shares("sex", "age"), "region": REGION, "degree": DEGREE}, "design"),
     "three overlapping crossed margins": (

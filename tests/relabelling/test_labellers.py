@@ -22,15 +22,10 @@ from oracle import dense, points
 def some_frame(seed=0, rows=300, outcomes=3):
     rng = np.random.default_rng(seed)
     y, a = rng.integers(0, outcomes, rows), rng.integers(0, 4, rows)
-    return pd.DataFrame(
-        {
-            "a": [f"a{c}" for c in (a + y) % 4],
-            "z": [f"g{c}" for c in rng.choice(3, rows, p=[0.5, 0.3, 0.2])],
-            "y": [f"o{c}" for c in y],
-            "b": rng.random(rows) < 0.2 + 0.2 * y,
-            "w": [f"g{c}" for c in rng.integers(0, 2, rows)],
-        }
-    )
+    columns = {"a": [f"a{c}" for c in (a + y) % 4]}
+    columns["z"] = [f"g{c}" for c in rng.choice(3, rows, p=[0.5, 0.3, 0.2])]
+    columns |= {"y": [f"o{c}" for c in y], "b": rng.random(rows) < 0.2 + 0.2 * y}
+    return pd.DataFrame(columns | {"w": [f"g{c}" for c in rng.integers(0, 2, rows)]})
 
 
 def profiles_of(frame, outcome="y", protected=("z", "w"), weights=None):
@@ -180,9 +175,8 @@ def test_the_tree_labels_by_bayes_rule(monkeypatch):
 
     original = labellers.build_base
     monkeypatch.setattr(labellers, "build_base", spying)
-    seeing, blind = (
-        TreeLabeller(roles, blind=blind).learn(people.lesson(people.size))(everybody) for blind in (False, True)
-    )
+    lesson = people.lesson(people.size)
+    seeing, blind = (TreeLabeller(roles, blind=blind).learn(lesson)(everybody) for blind in (False, True))
     grid, joint = points(roles.blocks.levels), dense(built[0])
     probability = dict(zip(map(tuple, grid.tolist()), joint, strict=True))
     for profile, labels, unaware in zip(everybody.codes.tolist(), seeing, blind, strict=True):
@@ -226,14 +220,8 @@ def test_an_outcome_that_a_lesson_lacks_gets_zero():
 
 # ---------------------------------------------------------------- inputs
 def test_inputs_by_hand():
-    frame = pd.DataFrame(
-        {
-            "colour": ["red", "blue", None, "red"] * 3,
-            "y": ["n", "p", "n", "p"] * 3,
-            "age": [1.0, 2.0, None, 3.0] * 3,
-            "z": ["a", "b", "a", "b"] * 3,
-        }
-    )
+    columns = {"colour": ["red", "blue", None, "red"] * 3, "y": ["n", "p", "n", "p"] * 3}
+    frame = pd.DataFrame(columns | {"age": [1.0, 2.0, None, 3.0] * 3, "z": ["a", "b", "a", "b"] * 3})
     people = people_of(frame, protected=("z",), domain=Domain.infer(frame, kinds={"age": "numeric"}))
     four = people.inputs.take(slice(4))
     # colour: blue, red, missing; z: a, b
@@ -242,21 +230,16 @@ def test_inputs_by_hand():
     )
     np.testing.assert_array_equal(four.matrix(blind=True, with_categories=True), [[1, 1], [0, 2], [2, np.nan], [1, 3]])
     spread = np.sqrt(2 / 3)  # of 1, 2, 3
-    expected = [
-        [0, 1, 0, -1 / spread, 0, 1, 0],
-        [1, 0, 0, 0, 0, 0, 1],
-        [0, 0, 1, 0, 1, 1, 0],
-        [0, 1, 0, 1 / spread, 0, 0, 1],
-    ]
+    low, high = -1 / spread, 1 / spread
+    expected = [[0, 1, 0, low, 0, 1, 0], [1, 0, 0, 0, 0, 0, 1], [0, 0, 1, 0, 1, 1, 0], [0, 1, 0, high, 0, 0, 1]]
     np.testing.assert_allclose(four.matrix(blind=False, with_categories=False), expected, atol=1e-12)
     np.testing.assert_allclose(four.matrix(blind=True, with_categories=False), np.array(expected)[:, :5], atol=1e-12)
 
 
 def test_models_see_raw_numbers_and_bins_where_there_are_none():
     rng = np.random.default_rng(2)
-    frame = pd.DataFrame(
-        {"n": rng.normal(size=500), "z": rng.choice(["a", "b"], 500), "y": rng.choice(["n", "p"], 500)}
-    )
+    columns = {"n": rng.normal(size=500), "z": rng.choice(["a", "b"], 500), "y": rng.choice(["n", "p"], 500)}
+    frame = pd.DataFrame(columns)
     people = people_of(frame, protected=("z",))
     np.testing.assert_array_equal(people.inputs.numbers[0], frame["n"])
     counted = people_of(frame, protected=("z",), rows=False)
@@ -278,15 +261,9 @@ def test_without_scikit_learn_there_is_the_tree(monkeypatch):
 def test_boosting_knows_which_columns_are_categories(monkeypatch):
     """Words are categories, numbers have an order, and more levels than boosting can take are taken in order."""
     rng, rows = np.random.default_rng(4), 900
-    frame = pd.DataFrame(
-        {
-            "word": rng.choice(list("abcd"), rows),
-            "age": rng.integers(18, 80, rows),
-            "town": [f"t{code:03}" for code in rng.permutation(np.arange(rows) % 300)],
-            "z": rng.choice(["f", "m"], rows),
-            "y": rng.choice(["n", "p"], rows),
-        }
-    )
+    columns = {"word": rng.choice(list("abcd"), rows), "age": rng.integers(18, 80, rows)}
+    columns["town"] = [f"t{code:03}" for code in rng.permutation(np.arange(rows) % 300)]
+    frame = pd.DataFrame(columns | {"z": rng.choice(["f", "m"], rows), "y": rng.choice(["n", "p"], rows)})
     people = people_of(frame, protected=("z",), domain=Domain.infer(frame, max_levels=400))
     models = []
     monkeypatch.setattr(labellers, "_fit", lambda model, *_: models.append(model))
