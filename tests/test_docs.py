@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import warnings
-from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -31,8 +30,6 @@ NOTEBOOKS = sorted(path.relative_to(pages.DOCS).as_posix() for path in pages.DOC
 
 # ---------------------------------------------------------------- pages
 NOT_RUN = "(not run here)"  # at the end of the title of code that needs what is not installed
-
-
 # These pages train many models; the start page does, too, and stays.
 LONG = (
     *("choosing.md", "coming-from/fairlearn.md", "notebooks/pipeline.ipynb", "questions/certificate.md"),
@@ -130,24 +127,19 @@ def script(name):
 
 
 # ---------------------------------------------------------------- site
-@dataclass
 class Parts(HTMLParser):
     """What a built page links to, what it loads, and the places in it."""
 
-    links: list[str] = field(default_factory=list)
-    assets: list[str] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, text):
         super().__init__()
+        self.links, self.assets, self.ids = [], [], []
+        self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        known = dict(attrs)
-        self.ids += [known[name] for name in ("id",) if known.get(name)]
-        if tag == "a":
-            self.links += [known["href"]] if known.get("href") else []
-        else:
-            self.assets += [known[name] for name in ("href", "src", "data") if known.get(name)]
+        known = {name: value for name, value in attrs if value}
+        self.ids += [known["id"]] if "id" in known else []
+        found, names = (self.links, ("href",)) if tag == "a" else (self.assets, ("href", "src", "data"))
+        found += [known[name] for name in names if name in known]
 
 
 @pytest.fixture(scope="module")
@@ -155,14 +147,9 @@ def site(tmp_path_factory):
     """The site, built as `make docs` does."""
     pytest.importorskip("mkdocs", reason="the documentation's builder is not installed: make engines")
     folder = tmp_path_factory.mktemp("docs") / "site"
-    built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    quiet = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    built = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
     return folder
 
@@ -170,12 +157,7 @@ def site(tmp_path_factory):
 @pytest.fixture(scope="module")
 def built(site):
     """The parts of every page of the site, by path."""
-    found = {}
-    for path in sorted(site.rglob("*.html")):
-        parts = Parts()
-        parts.feed(path.read_text(encoding="utf-8"))
-        found[path] = parts
-    return found
+    return {path: Parts(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
 
 
 def test_every_page_is_built_and_what_it_loads_is_there(site, built):
