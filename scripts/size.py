@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "fairmaxent"
-MOST_LINES, MOST_FILES, MOST_TEST_LINES = 34_000, 190, 30_000
+MOST_LINES, MOST_FILES, MOST_TEST_LINES = 36_000, 190, 30_000
 MOST_IMPORTS = 6.5  # per cent of all lines
 LONGEST_FILE, SHORTEST_PARAGRAPH, MOST_PARAMETERS, MOST_FILES_OF_AN_OPTION = 400, 60, 9, 5
 # What users call, as module and function: a signature is documentation, so each keyword stands in it.

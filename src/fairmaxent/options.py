@@ -10,7 +10,6 @@ import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from fairmaxent.errors import did_you_mean
@@ -23,7 +22,7 @@ _KEY = "option"
 _WIDTH = 112  # of a parameter's text in a docstring
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class OptionInfo:
     """What is known about an option besides its name, default and check."""
 
@@ -57,7 +56,7 @@ class OptionInfo:
     reasons: Mapping[str, str] = dataclasses.field(default_factory=dict)  # why, by the other, and what to do instead
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class TypedOption:
     """An option as it is typed: the field that it sets, and whether that is in a record of its own."""
 

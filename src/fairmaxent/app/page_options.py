@@ -14,8 +14,7 @@ from fairmaxent.cli.debias import debias_command as debias
 from fairmaxent.cli.group import group
 from fairmaxent.cli.options import RecordOption, goes_with, options_from
 from fairmaxent.cli.output import OutputOptions
-from fairmaxent.cli.rake import RakeOptions
-from fairmaxent.cli.rake import rake_command as rake
+from fairmaxent.cli.rake import RakeOptions, rake_command
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
 from fairmaxent.cli.values import FILE, NOTHING, RATE, as_typed
 from fairmaxent.errors import KEEP_COLUMNS, InputError, Option, shown
@@ -183,7 +182,7 @@ def forms() -> dict[str, list[dict[str, Any]]]:
         "privacy": _drawn(debias, ("release", "epsilon", "delta")),
         "take": _drawn(debias, ("mode", "rows", "iid", "weight_name", "evaluate")),
         "report": _drawn(debias, (*FILING_NAMES, "pdf")),
-        "raking": _drawn(rake, ("replicates", "random_state", "weight_name", *FILING_NAMES)),
+        "raking": _drawn(rake_command, ("replicates", "random_state", "weight_name", *FILING_NAMES)),
     }
 
 

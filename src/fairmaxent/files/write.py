@@ -8,6 +8,7 @@ import atexit
 import contextlib
 import errno
 import os
+import shutil
 import stat
 import tempfile
 import threading
@@ -47,8 +48,6 @@ def remove(path: Path) -> None:
     for _ in range(2):  # a failure may pass
         with contextlib.suppress(OSError):
             if path.is_dir() and not path.is_symlink():
-                import shutil  # slow to import
-
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
@@ -125,8 +124,6 @@ class _Staged(NamedTuple):
     def publish(self, *, force: bool) -> None:
         """Put what is complete in its place; without ``force``, only if nothing else has the name."""
         if _is_pipe(self.target):
-            import shutil  # slow to import
-
             with self.temporary.open("rb") as source, self.target.open("wb") as pipe:
                 shutil.copyfileobj(source, pipe)
             return

@@ -5,7 +5,6 @@ the gradients show. `NewtonCG` is for more features than a dense Hessian can hol
 Newton of the paper's appendix ("Full algorithm", Algorithm 5).
 """
 
-import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -91,7 +90,7 @@ def _way(start: float, now: float, tolerance: float) -> float:
     """How far the residual has come from the start to the tolerance, in digits, from 0 to 1."""
     if now <= tolerance:
         return 1.0
-    return max(0.0, math.log(start / now) / math.log(start / max(tolerance, 1e-300)))
+    return max(0.0, log(start / now) / log(start / max(tolerance, 1e-300)))
 
 
 P = TypeVar("P", bound=SearchPoint)

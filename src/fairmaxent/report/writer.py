@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +143,7 @@ def _printed(document: Document) -> bytes:
     return content
 
 
-def write_report(fit: Fit, path: str | PathLike[str], **options: Any) -> None:
+def write_report(fit: Fit, path: str | os.PathLike[str], **options: Any) -> None:
     """Write a report on a fit, which `debias` or `load` returned, for readers who did not run it.
 
     The first page answers what most readers ask; an appendix has the details. The same arguments and the same date
@@ -158,7 +157,7 @@ def write_report(fit: Fit, path: str | PathLike[str], **options: Any) -> None:
 
 
 def write_raking_report(
-    raking: Raking, path: str | PathLike[str], *, source: Source | None = None, **filing: Any
+    raking: Raking, path: str | os.PathLike[str], *, source: Source | None = None, **filing: Any
 ) -> None:
     """Write a report on a raking, which :func:`fairmaxent.rake` returned, for readers who did not run it.
 
@@ -177,7 +176,7 @@ def write_raking_report(
 
 
 def write_inspection_report(
-    inspection: Inspection, path: str | PathLike[str], *, source: Source | None = None, **filing: Any
+    inspection: Inspection, path: str | os.PathLike[str], *, source: Source | None = None, **filing: Any
 ) -> None:
     """Write a report on an inspection, which :func:`fairmaxent.inspect` returned, with the options for a raking."""
     check_path(path)
@@ -189,20 +188,20 @@ def write_inspection_report(
     _save_short(path, page, source, filing, {"inspection": inspection.to_dict(spell)})
 
 
-def save_report(report: Report, path: str | PathLike[str]) -> None:
+def save_report(report: Report, path: str | os.PathLike[str]) -> None:
     """Write a report that was built; the JSON form has the first page as it is shown, too."""
     document = report_document(report)
     _save(path, document, {"first_page": replace(document, appendix=()), **report.to_dict()})
 
 
-def _save(path: str | PathLike[str], document: Document, numbers: Mapping[str, Any]) -> None:
+def _save(path: str | os.PathLike[str], document: Document, numbers: Mapping[str, Any]) -> None:
     content = _FORMS[Path(path).suffix.lower()](document, numbers)
     write_whole(Path(path), content.encode() if isinstance(content, str) else content, readable=True)
 
 
-def check_path(path: str | PathLike[str]) -> None:
+def check_path(path: str | os.PathLike[str]) -> None:
     """Refuse, before any work, a path whose suffix names no form of a report, and a PDF without a browser."""
-    if not isinstance(path, str | PathLike):
+    if not isinstance(path, str | os.PathLike):
         raise StorageError(f"path is a {type(path).__name__}; pass the name of a file, e.g. 'report.html'")
     suffix = Path(path).suffix.lower()
     if suffix not in _FORMS:
@@ -212,7 +211,7 @@ def check_path(path: str | PathLike[str]) -> None:
 
 
 def _save_short(
-    path: str | PathLike[str],
+    path: str | os.PathLike[str],
     page: Sequence[Any],
     source: Source,
     filing: Mapping[str, Any],
