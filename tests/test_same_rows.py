@@ -1,5 +1,7 @@
 """One seed, one result: command line, pandas, polars, pyarrow, a lazy frame and the estimator give the same rows."""
 
+import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -45,3 +47,15 @@ def test_the_command_line(table, expected, tmp_path):
     done = CliRunner().invoke(group, [*arguments, "-o", str(tmp_path / "fair.csv")])
     assert done.exit_code == 0, done.output
     assert pl.read_csv(tmp_path / "fair.csv").to_dicts() == expected
+
+
+@pytest.mark.parametrize("asked", [{"base_share": 1}, {"relabel": fairmaxent.Relabel(labeller="tree")}])
+def test_the_order_of_columns_changes_no_base_and_no_folds(asked):
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 3, 600)
+    frame = pd.DataFrame({name: np.where(rng.random(600) < 0.6, first, rng.integers(0, 3, 600)) for name in "dbca"})
+    frame = frame.assign(e=frame["a"], z=rng.choice(["p", "q"], 600), y=rng.choice(["0", "1"], 600)).astype(str)
+    fits = [fairmaxent.debias(frame[rng.permutation(frame.columns)], "y", "z", **asked) for _ in range(4)]
+    for fit in fits[1:]:
+        np.testing.assert_array_equal(fit.weights(), fits[0].weights())
+        np.testing.assert_array_equal(fit.distribution.probability(frame), fits[0].distribution.probability(frame))

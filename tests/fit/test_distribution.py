@@ -194,5 +194,5 @@ def test_a_confidence_that_is_no_share_is_refused(fit, confidence):
 def test_real_data_sampler_of_the_papers_configuration():
     frame = realdata.compas_small()
     fit = paper.fit(frame, outcome="recid", protected="race")
-    drawn = fit.sample(100_000, random_state=0, iid=True)
+    drawn = fit.sample(100_000, random_state=1, iid=True)
     assert min(pairwise_p_values(fit.distribution, fit.domain.encode(drawn))) > 1e-4

@@ -79,7 +79,7 @@ def test_fixed_points_of_the_prior_alone(name, protected, divergence):
     """q_C^w at C = 0.5 from the frame by Algorithm 1 as printed; the fit's prior is the same, point by point."""
     frame = data_of(name).frame
     first = [data_of(name).outcome, protected]
-    frame = frame[first + [column for column in frame if column not in first]]
+    frame = frame[first + sorted(column for column in frame if column not in first)]
     codes = np.column_stack([np.unique(frame[column].to_numpy(), return_inverse=True)[1] for column in frame])
     rows, counts = np.unique(codes, axis=0, return_counts=True)
     data = Data(tuple(int(k) + 1 for k in codes.max(axis=0)), rows, counts)

@@ -79,8 +79,9 @@ class Roles:
 
     @cached_property
     def blocks(self) -> Blocks:
-        """Outcome, protected attributes and strata pooled as the root, the others on their own."""
-        return Blocks.rooted(self.domain.sizes, self.root)
+        """Outcome, protected attributes and strata pooled as the root, the others on their own, by name."""
+        names = self.domain.names
+        return Blocks.rooted(self.domain.sizes, self.root, order=sorted(range(len(names)), key=names.__getitem__))
 
     def compress(self, codes: Codes, weight: Reals | None = None) -> Table:
         """Distinct rows of attribute codes, as block codes."""

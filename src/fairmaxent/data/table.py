@@ -32,9 +32,9 @@ class Blocks:
     members: tuple[tuple[int, ...], ...]  # attributes of each block
 
     @classmethod
-    def rooted(cls, sizes: Sequence[int], root: Sequence[int]) -> Blocks:
-        """Pool the ``root`` attributes, in that order, and leave every other attribute on its own."""
-        others = [(index,) for index in range(len(sizes)) if index not in root]
+    def rooted(cls, sizes: Sequence[int], root: Sequence[int], *, order: Sequence[int] = ()) -> Blocks:
+        """Pool the ``root`` attributes, in that order, and leave every other attribute on its own, in an ``order``."""
+        others = [(index,) for index in order or range(len(sizes)) if index not in root]
         return cls(tuple(sizes), (tuple(root), *others))
 
     @cached_property
