@@ -42,7 +42,7 @@ from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.maxent.solvers import Solution, Status
 from fairmaxent.plain_text import visible
 
-FORMAT, VERSION = "fairmaxent model", 2  # 1 held its columns in the order of the table
+FORMAT, VERSION = "fairmaxent model", 1
 
 # Other machines add in another order; nobody sees a smaller difference.
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
