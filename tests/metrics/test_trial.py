@@ -192,17 +192,17 @@ def test_ranges_hold_what_is_measured_on_new_people(spread):
     assert coverage.mean() >= 0.92
 
 
-def test_models_that_differ_widen_the_ranges():
+def test_models_that_differ_widen_the_ranges_and_one_is_better_by_the_difference_of_their_scores():
     rng = np.random.default_rng(10)
     people = 3000
     truth, group, chances = simulated(rng, people, (0.5, 0.6), np.zeros(2))
     fold = dealt(rng, people)
     other = simulated(np.random.default_rng(10), people, (0.5, 0.6), np.array([1.0, -1.0]))[2]
     mixed = np.where((fold == 0)[:, None], other, chances)
-    widths = []
-    for predicted in (chances, mixed):
-        held = Trial(truth, group, np.ones(people), [Run(fold, predicted)], (1,), {"z": np.arange(2)})
-        found = held.expected()["by_predictions"]["z"]
-        assert found.low <= found.value <= found.high
-        widths.append(found.high - found.low)
-    assert widths[1] > 1.5 * widths[0]
+    ones, groups = np.ones(people), {"z": np.arange(2)}
+    trials = [Trial(truth, group, ones, [Run(fold, predicted)], (1,), groups) for predicted in (chances, mixed)]
+    alike, apart = (trial.expected()["by_predictions"]["z"] for trial in trials)
+    assert all(found.low <= found.value <= found.high for found in (alike, apart))
+    assert apart.high - apart.low > 1.5 * (alike.high - alike.low)
+    gains = trials[0].advantage(trials[1], "by_predictions", "z")
+    assert abs(gains.mean() - (apart.value - alike.value)) < gains.std() < 0.3
