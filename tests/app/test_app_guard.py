@@ -58,7 +58,7 @@ def test_an_address_lets_one_browser_in_once_and_at_its_host_only(client):
     path = client.address.split(str(client.port), 1)[1]
     assert client.send("HEAD", path, Cookie="")[0] == 403
     status, headers, body = client.send("GET", path, Cookie="", Host=f"localhost:{client.port}")
-    assert (status, b"url=/" in body) == (200, True)
+    assert (status, b"url=/" in body, b'rel="icon" href="data:,"' in body) == (200, True, True)
     cookie = next(value for name, value in headers.items() if name.lower() == "set-cookie").split(";")[0]
     assert client.send("GET", "/api/state", Cookie=cookie, Host=f"localhost:{client.port}")[0] == 200
     assert client.send("GET", "/api/state", Cookie=cookie)[0] == 403
