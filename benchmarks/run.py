@@ -58,6 +58,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer repeats")
     parser.add_argument("--out", type=Path, default=HERE, help="folder of the results")
     asked = parser.parse_args()
+    asked.out.mkdir(parents=True, exist_ok=True)  # before hours of work, not after
     for name in asked.only or SUBJECTS:
         print(f"{name} …", flush=True)
         subject = SUBJECTS[name]
