@@ -9,7 +9,8 @@ from scipy.stats import chi2
 
 import realdata
 from fairmaxent import paper
-from fairmaxent.errors import EvidenceError, InputError
+from fairmaxent.data.limits import max_memory
+from fairmaxent.errors import EvidenceError, InputError, LimitError
 from fairmaxent.fit.pipeline import debias
 
 MANY = 100_000
@@ -33,6 +34,14 @@ def mixed_frame(seed: int = 0, rows: int = 3000) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def fit():
     return debias(mixed_frame(), "y", ["sex", "race"], base_share=0.5)
+
+
+def test_more_rows_than_memory_holds_are_refused_with_a_way_out(fit):
+    with max_memory("1MB"):
+        assert len(fit.sample(1000)) == 1000
+        for draw in (fit.sample, fit.distribution.sample):
+            with pytest.raises(LimitError, match=r"drawing 50,000 rows.*sample_batches"):
+                draw(50_000)
 
 
 def pairwise_p_values(distribution, drawn_codes, given=()) -> list[float]:

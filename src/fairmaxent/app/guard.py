@@ -30,8 +30,8 @@ HEADERS = {
 _SAFE = ("GET", "HEAD")
 _OWN_SITES = (None, "same-origin", "none")
 NO_TOKEN = "The address that 'fairmaxent app' prints works once. Go to where it is open, or start the app again.\n"
-# A browser sends a strict cookie only where the app's own page leads, so the next step is a page, and no redirection.
 _NO_ICON = '<link rel="icon" href="data:,">'  # or a browser that is slow to go on asks the app for one
+# A browser sends a strict cookie only where the app's own page leads, so the next step is a page, and no redirection.
 ONWARD = f'<!doctype html>{_NO_ICON}<meta http-equiv="refresh" content="0;url={{0}}"><a href="{{0}}">fairmaxent</a>'
 
 
