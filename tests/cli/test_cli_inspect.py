@@ -148,7 +148,7 @@ def test_the_strongest_proxy_comes_first():
 def test_what_is_shown(folder):
     before = listing(folder)
     shown = run("inspect", "data.csv", *ROLES, "--favourable", ">50K")
-    for text in ("240 rows, 7 columns", "95 % interval", "with sex 'Male'", "--keep-columns id", "under a second"):
+    for text in ("240 rows, 7 columns", "95% range", "with sex 'Male'", "--keep-columns id", "under a second"):
         assert text in shown
     assert any(line.split()[:2] == ["sex", "job"] for line in shown.splitlines())
     assert listing(folder) == before

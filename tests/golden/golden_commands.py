@@ -81,10 +81,10 @@ def cli_inspect():
     with temporary_folder():
         people().write_csv("data.csv")
         printed = json.loads(_command("inspect", "data.csv", *ROLES, "--weight", "weight", "--json"))
-        shown = _command("inspect", "data.csv", *ROLES, "--groups", "joint")
+        joint = json.loads(_command("inspect", "data.csv", *ROLES, "--groups", "joint", "--json"))["groupings"]
     numbers = {name: printed[name] for name in ("rows", "columns", "proxies")}
     cost = {name: printed["cost"][name] for name in ("distinct_rows", "features", "cells", "domain_size")}
-    return {"json": numbers | {"cost": cost}, "shown": decimals(shown)}
+    return {"json": numbers | {"cost": cost}, "joint": joint}
 
 
 def cli_sample_and_report():

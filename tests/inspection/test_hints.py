@@ -28,7 +28,9 @@ def test_a_clean_table_has_no_hints():
 
 
 def test_identifiers_are_named():
-    shown = hints(people(person_id=list(range(10_000, 10_000 + ROWS)), mail=[f"p{n}@x.org" for n in range(ROWS)]))
+    frame = people(person_id=list(range(10_000, 10_000 + ROWS)), mail=[f"p{n}@x.org" for n in range(ROWS)])
+    assert {own.column for own in inspect(frame, "hired", "sex").proxies} == {"job"}
+    shown = hints(frame)
     assert shown["identifier", "person_id", "mail"].endswith("unless you add keep_columns=['person_id', 'mail']")
 
 
@@ -90,10 +92,11 @@ def test_an_outcome_of_many_numbers_can_be_cut():
     assert hint.columns == ("wage",)
 
 
-def test_weights_are_asked_about_until_they_are_used():
+def test_weights_are_asked_about_and_then_named():
     frame = datasets.load("adult", library="polars").frame
-    assert any(one.kind == "weights" for one in inspect(frame).hints)
-    assert not any(one.kind == "weights" for one in inspect(frame, weight="final_weight").hints)
+    for weight, said in ((None, "if 'final_weight' says how"), ("final_weight", "shares, rates and percentages count")):
+        (hint,) = [one for one in inspect(frame, weight=weight).hints if one.kind == "weights"]
+        assert str(hint).startswith(said)
 
 
 def test_options_are_kept_as_data():

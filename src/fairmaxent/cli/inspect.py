@@ -181,7 +181,7 @@ def _next(ctx: click.Context, data: str, inspection: Inspection, *, config: str 
     doubt = "no gap here is clearly more than chance; if you want none at all, " if is_unclear else ""
     sizes = ""
     if "--representation-rate" in options:
-        sizes = " (this also makes groups equally large; to keep their sizes, leave out --representation-rate)"
+        sizes = " (a --representation-rate of 1 also makes groups equally large; to keep their sizes, leave it out)"
     return next_step(
         f"{doubt}make the table fair, with a report{piped}{sizes}", ["debias", data, *options, *outputs(data, form)]
     )

@@ -12,7 +12,7 @@ from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Codes
 from fairmaxent.document import Block, Note, Paragraph, Section, Table
 from fairmaxent.document.text import sections_text, table_lines
-from fairmaxent.document.words import counted
+from fairmaxent.document.words import counted, percent
 from fairmaxent.errors import Option, cut, spelled
 from fairmaxent.inspection.hints import NOTABLE, Hint, Proxy
 from fairmaxent.inspection.proposals import Proposal, Role
@@ -48,6 +48,12 @@ class Cost:
         time = next((words for bound, words in _DURATIONS if self.seconds < bound), _TOO_LONG)
         memory = f"about {self.megabytes:,.0f} MB" if self.megabytes > 100 else "little memory"
         return f"{time}, {memory}"
+
+    @property
+    def sentence(self) -> str:
+        """Time, memory and size, for those who run the fit."""
+        size = f"{counted(self.distinct_rows, 'distinct row')}, {self.features:,} features"
+        return f"Cost of a fit: {self.words} ({size}, {count_text(self.domain_size)} possible rows)."
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values; a size with dozens of digits is rounded, and one beyond all numbers of JSON is None."""
@@ -185,9 +191,10 @@ _TITLES: dict[Role, str] = {"outcome": "outcome", "favourable": "good outcome", 
 
 def inspection_text(inspection: Inspection, spell: Spelling = str, *, notes: Sequence[str] = ()) -> str:
     """Everything that was seen, with options spelled by ``spell``; ``notes`` say how the table was read."""
-    answer, sections = map(Paragraph, answers(inspection, spell)), inspection_sections(inspection, spell)
+    answer, sections = map(Paragraph, answers(inspection, spell)), inspection_sections(inspection, spell, _WIDTH)
+    takes = [] if inspection.cost is None else [Paragraph(inspection.cost.sentence)]
     cautious = [Note(f"Note: {line}") for line in (*notes, *cautions(inspection, spell))]
-    return sections_text([answer, *(section.blocks for section in sections), cautious])
+    return sections_text([answer, *(section.blocks for section in sections), takes, cautious])
 
 
 def answers(inspection: Inspection, spell: Spelling) -> list[str]:
@@ -196,22 +203,19 @@ def answers(inspection: Inspection, spell: Spelling) -> list[str]:
     return [*told, *_questions(inspection, spell)] or ["No two groups can be compared."]
 
 
-def inspection_sections(inspection: Inspection, spell: Spelling) -> list[Section]:
-    """What was seen: the groups first, then the columns, what is proposed, and what a fit takes."""
+def inspection_sections(inspection: Inspection, spell: Spelling, width: int) -> list[Section]:
+    """What was seen: the groups first, then the columns, in lines of so many characters, and what is proposed."""
     seen: list[tuple[str, tuple[Block, ...]]]
-    seen = [(one.name, (_rates(one), Paragraph(one.verdict.details))) for one in inspection.groupings]
-    seen += [("Columns that predict a group", (_proxies(inspection),))] if inspection.groupings else []
+    apart = {one.name: [Paragraph(one.verdict.details)] if one.verdict.details else [] for one in inspection.groupings}
+    seen = [(one.name, (_rates(one), *apart[one.name])) for one in inspection.groupings]
+    seen += [("Columns that predict a group", tuple(_proxies(inspection)))] if inspection.groupings else []
     size = f"{counted(inspection.rows, 'row')}, {counted(len(inspection.columns), 'column')}"
-    seen.append(("All columns", (Paragraph(size), _columns(inspection))))
+    seen.append(("All columns", (Paragraph(size), _columns(inspection, width))))
     seen += [("What is proposed", (_proposals(inspection, spell),))] if inspection.proposals else []
-    if (cost := inspection.cost) is not None:
-        size = f"{counted(cost.distinct_rows, 'distinct row')}, {cost.features:,} features"
-        words = f"Cost of a fit: {cost.words} ({size}, {count_text(cost.domain_size)} possible rows)."
-        seen.append(("What a fit takes", (Paragraph(words),)))
     return [Section(f"part-{number}", title, title, blocks) for number, (title, blocks) in enumerate(seen)]
 
 
-def _columns(inspection: Inspection) -> Table:
+def _columns(inspection: Inspection, width: int) -> Table:
     heads = ("column", "kind", "values", "levels", "missing", "role")
     rows = [
         (
@@ -222,7 +226,7 @@ def _columns(inspection: Inspection) -> Table:
         )
         for column in inspection.columns
     ]
-    room = max(_WIDTH - 2 - max(map(len, table_lines([*heads[:-1], "protected"], rows))), _LEVELS)
+    room = max(width - 2 - max(map(len, table_lines([*heads[:-1], "protected"], rows))), _LEVELS)
     levels = (
         "an identifier?" if one.identifier else cell_text(", ".join(one.shown[:100])) for one in inspection.columns
     )
@@ -263,22 +267,27 @@ def _rates(grouping: GroupingRates) -> Block:
     rows = [
         (
             " × ".join(map(value_text, group.group)),
-            *map(cell_text, (shares[group.group].count, shares[group.group].rate, group.outcome, group.rate)),
-            "" if group.interval is None else "{:.4f} … {:.4f}".format(*group.interval),
+            *(cell_text(shares[group.group].count), percent(shares[group.group].rate)),
+            *(cell_text(group.outcome), percent(group.rate)),
+            "" if group.interval is None else " – ".join(map(percent, group.interval)),
         )
         for group in grouping.statistical.groups
     ]
-    return Table("Rates", (grouping.name, "rows", "share", "outcome", "rate", "95 % interval"), tuple(rows))
+    return Table("Rates", (grouping.name, "rows", "share", "outcome", "rate", "95% range"), tuple(rows))
 
 
-def _proxies(inspection: Inspection) -> Block:
+def _proxies(inspection: Inspection) -> Iterator[Block]:
     rows = []
     for name in inspection.protected:
         notable = [proxy for proxy in inspection.proxies if proxy.protected == name and proxy.strength >= NOTABLE]
         rows += [(name, proxy.column, f"{proxy.strength:.0%}") for proxy in notable[:_PROXIES]]
     if not rows:
-        return Paragraph("No column predicts a protected column.")
-    return Table("Proxies", ("protected", "predicted by", "how well"), tuple(rows))
+        yield Paragraph("No column predicts a protected column.")
+        return
+    yield Table("Proxies", ("protected", "predicted by", "how well"), tuple(rows))
+    yield Paragraph(
+        "0% is no better than chance, 100% is always right: a model can learn the groups from such columns."
+    )
 
 
 def cautions(inspection: Inspection, spell: Spelling) -> tuple[str, ...]:
@@ -286,4 +295,5 @@ def cautions(inspection: Inspection, spell: Spelling) -> tuple[str, ...]:
     hints = (spelled(hint.parts, spell) for hint in inspection.hints)
     empty = inspection.empty_cells
     more = f" and {len(empty) - _CELLS} more" if len(empty) > _CELLS else ""
-    return *inspection.notes, *hints, *([f"no row has {'; '.join(empty[:_CELLS])}{more}"] if empty else [])
+    unseen = f"no row has these combinations, so nothing is known about such people: {'; '.join(empty[:_CELLS])}{more}"
+    return *inspection.notes, *hints, *([unseen] if empty else [])

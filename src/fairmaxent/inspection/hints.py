@@ -32,13 +32,13 @@ class Proxy:
 
 
 def proxies(roles: Roles, codes: Codes, design: Reals | None) -> list[Proxy]:
-    """Every column but the outcome against every protected one, the strongest first."""
+    """Every column but the outcome and identifiers against every protected one, the strongest first."""
     names = roles.domain.names
     each = (
         Proxy(names[other], names[group], strength)
         for group in roles.protected
         for other, strength in predictors(roles, group, codes, design)
-        if other != roles.outcome
+        if other != roles.outcome and names[other] not in roles.domain.identifiers
     )
     return sorted(each, key=lambda proxy: -proxy.strength)
 
@@ -101,13 +101,15 @@ def column_hints(frame: nw.DataFrame[Any], domain: Domain, roles: Sequence[str],
     identifiers = tuple(name for name in domain.identifiers if name not in roles)
     if identifiers:
         what = "looks like an identifier" if len(identifiers) == 1 else "look like identifiers"
-        what = f"{listed(map(shown, identifiers), 'column')} {what}: left out of the result unless you add "
+        what = f"{listed(map(shown, identifiers), 'column')} {what}: left out of the fair table unless you add "
         yield _hint("identifier", identifiers, what, replace(KEEP_COLUMNS, value=list(identifiers)))
     for attribute in domain.attributes:
         if attribute.name not in identifiers:
             yield from _gaps(attribute, len(frame), has_role=attribute.name in roles)
             yield from _similar_levels(attribute, has_role=attribute.name in roles)
     yield from _totals(frame, domain)
+    if weight is not None:
+        yield _hint("weights", weight, f"shares, rates and percentages count each row by its {shown(weight)}")
     for attribute in domain.attributes if weight is None else ():
         named = words_for("weights").intersection(words_in(attribute.name))
         if named and attribute.kind == "numeric" and attribute.name not in roles:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.data.levels import value_text
-from fairmaxent.document.words import percent
 from fairmaxent.errors import cut, shown
 from fairmaxent.fairness.rates import smallest_over_largest
 from fairmaxent.inspection.hints import listed
@@ -25,14 +24,13 @@ class Verdict:
     outcome, or would not have it, if it had it as often as all rows. A person more or less then changes its rate so
     much that it says nothing. Rows with weights count as the unweighted rows that tell as much.
 
-    Of the others, the largest is compared with each, and the gap that is most surely one is told; if none is, that to
-    the second largest. Their intervals hold together: if there are m of them, each has the confidence 1 − α / m.
+    Of the others, the largest is compared with each, and the gap that is most surely one is told; if none is, the
+    widest. Their intervals hold together: if there are m of them, each has the confidence 1 − α / m.
     """
 
     outcome: str
     gap: Rate | None  # between two groups, with their shares; None: no two groups are large enough
     set_apart: tuple[GroupRate, ...]  # with their shares, the largest first
-    rows: int  # of the table, those of unknown groups among them
 
     @property
     def most(self) -> float:
@@ -54,16 +52,12 @@ class Verdict:
 
     @property
     def details(self) -> str:
-        """How large the group is that has the outcome less often, and who is set apart."""
-        told = [
-            f"People with {_named(one.columns, one.group)} are {percent((one.count or 0) / self.rows)} of the rows."
-            for one in (() if self.gap is None else self.gap.groups[:1])
-        ]
+        """Who is set apart; nothing if nobody is."""
         few = [
             f"{group.count:,} {'person' if group.count == 1 else 'people'} with {_named(group.columns, group.group)}"
             for group in self.set_apart
         ]
-        return " ".join(told + ([f"Too little is known to say anything about {listed(few, 'group')}."] if few else []))
+        return f"Too little is known to say anything about {listed(few, 'group')}." if few else ""
 
     def __str__(self) -> str:
         return f"{self.headline} {self.details}".strip()
@@ -80,19 +74,19 @@ def judge(table: GroupedTable, representation: Rate, outcome: str, confidence: f
     ranked = [[group for group in order if large[group]] for large in is_large]
     gaps = np.array([(row, groups[0], other) for row, groups in enumerate(ranked) for other in groups[1:]])
     if not len(gaps):
-        return Verdict(outcome, None, apart, len(table.rows.group))
+        return Verdict(outcome, None, apart)
     cells = gaps[:, :1], gaps[:, 1:]
     ratios = smallest_over_largest(table.rates[cells])
     # The rates of the second of two outcomes follow from those of the first.
     compared = len(gaps) / (2 if table.is_two_sided and len(table.outcomes) == 2 else 1)
     low, high = ratio_ends([Compared(table.effective[cells])], 1 - (1 - confidence) / compared)
-    best = min(range(len(gaps)), key=lambda gap: (high[gap], -shares[gaps[gap, 2]].rate, ratios[gap]))
+    best = min(range(len(gaps)), key=lambda gap: (high[gap], ratios[gap], -shares[gaps[gap, 2]].rate))
     row, largest, other = gaps[best].tolist()
     lowest, highest = (shares[group] for group in sorted([other, largest], key=lambda group: table.rates[row, group]))
     worst = Pair(table.rows.columns, table.outcomes[row], lowest.group, highest.group)
     value = float(ratios[best])
     gap = Rate(value, widened((low[best], high[best]), value), worst, (lowest, highest))
-    return Verdict(outcome, gap, apart, len(table.rows.group))
+    return Verdict(outcome, gap, apart)
 
 
 def _named(columns: Sequence[str], levels: Sequence[object]) -> str:

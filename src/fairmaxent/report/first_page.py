@@ -77,7 +77,7 @@ def _first(items: Sequence[Item], room: int, what: str) -> tuple[Sequence[Item],
     """The first items, and how many there are more; one item is not left out to say so."""
     kept = items if len(items) <= room else items[: room - 1]
     left = len(items) - len(kept)
-    return kept, (f"{counted(left, f'more {what}')} in the appendix.",) if left else ()
+    return kept, (f"{counted(left, f'more {what}')}: see the appendix.",) if left else ()
 
 
 def _all(lines: Sequence[str], room: int, what: str) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ def _groups(report: Report) -> tuple[str, Section]:
     shown = [change for change in groups if change in kept]
     table = outcome_table(f"How often each group has {short_name(outcome)}", shown, about)
     left = len({change.about for change in report.groups}) - 1
-    more += (f"{counted(left, 'more outcome')} in the appendix.",) if left else ()
+    more += (f"{counted(left, 'more outcome')}: see the appendix.",) if left else ()
     section = Section("groups", "Before and after", "Groups", (table, *map(Paragraph, more)))
     return _in_people(by_column[own[0].column]), section
 

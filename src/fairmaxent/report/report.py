@@ -119,11 +119,11 @@ class Report:
             "top-up": f"Delivered: {self.new_rows:,} rows to be added to the {self.rows:,}.",
             "rows": drawn.format(self.new_rows, how),
         }[self.mode]
-        share, sharing = self.certificate.copied_share, ""
+        share, redrawn, sharing = self.certificate.copied_share, self.certificate.redrawn, ""
         if self.promise is not None:
             sharing = f" It is {self.promise}. Counts, and all numbers before, are noisy estimates."
-        elif share and self.mode == "rows":
-            are, mean = copies_of(self.certificate.redrawn)
+        elif share and self.mode == "rows" and (redrawn or self.copies is None or self.copies.same_values is None):
+            are, mean = copies_of(redrawn)  # exact copies are counted further down
             sharing = f" About {round(share * self.new_rows):,} of them are copies of {are}: {mean}."
         head = f"A table of {about}{self.rows:,} rows and {self.columns} columns was turned into a fair distribution."
         return f"{head} {delivery}{sharing}"

@@ -244,9 +244,9 @@ def column_blocks(columns: Sequence[Marginal]) -> Iterator[Block]:
 
 
 def _largest_shifts(shifts: Sequence[Shift], room: int) -> tuple[list[Shift], list[Shift]]:
-    """As many as there is room for, the largest, in their order; and the others."""
+    """As many as there is room for, the largest, in their order; and the others, of which there is never only one."""
     sizes = [-max(pair) for pair in _shares(shifts)]
-    largest = set(sorted(range(len(shifts)), key=sizes.__getitem__)[:room])
+    largest = set(sorted(range(len(shifts)), key=sizes.__getitem__)[: room + (len(shifts) == room + 1)])
     parts: tuple[list[Shift], list[Shift]] = ([], [])
     for index, shift in enumerate(shifts):
         parts[index not in largest].append(shift)

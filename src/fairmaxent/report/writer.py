@@ -55,6 +55,7 @@ _OPTIONS = (
 )
 _PAGE = re.compile(rb"/Type\s*/Page\b")
 _LONGEST_FOLDER = 50  # characters of a folder in which a browser can still make a socket, whose path may have 104
+_WIDTH = 96  # characters of a line in the table of all columns that a sheet has room for
 _INSTEAD = "write an .html report and print it from any browser"
 
 
@@ -132,11 +133,10 @@ _FORMS: dict[str, Callable[[Document, Mapping[str, Any]], str | bytes]] = {
 
 def _printed(document: Document) -> bytes:
     """A PDF: of a document with an appendix, one sheet with the first page, in smaller print if it needs that."""
-    if not document.appendix:
-        return print_pdf(to_page(document, paper="A4"))
-    footer = f"{document.footer} The appendix is in the other forms of this report, such as HTML."
-    for size in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5):
-        sheet = replace(document, appendix=(), footer=footer, print_size=size)
+    more = " The appendix is in the other forms of this report, such as HTML." if document.appendix else ""
+    smaller = (0.8, 0.7, 0.6, 0.5) if more else ()  # what has no appendix may take more sheets, but not for a few lines
+    for size in (1.0, 0.9, *smaller):
+        sheet = replace(document, appendix=(), footer=f"{document.footer}{more}", print_size=size)
         content = print_pdf(to_page(sheet, paper="A4"))
         if len(_PAGE.findall(content)) <= 1:
             break
@@ -183,7 +183,7 @@ def write_inspection_report(
     source = source or Source()
     spell = source.front_door.spell
     summary, notes = " ".join(answers(inspection, spell)), Note("What to watch out for:", cautions(inspection, spell))
-    sections = [section.titled() for section in inspection_sections(inspection, spell)]
+    sections = [section.titled() for section in inspection_sections(inspection, spell, _WIDTH)]
     page = "Inspection report", "Is this table fair?", summary, notes, sections
     _save_short(path, page, source, filing, {"inspection": inspection.to_dict(spell)})
 
@@ -223,8 +223,8 @@ def _save_short(
     own = replace(own, title=own.title or title)
     record = replace(record, blocks=(*record.blocks, *([] if source.command is None else [Code(source.command)])))
     warning = [Section("warning", "Note", "Note", (notes,))] if notes.items else []
-    footer = "Written by fairmaxent."
-    document = Document(kind, own.title or "", own.pairs, summary, (*warning, *sections, record), (), footer)
+    footer, pairs = "Written by fairmaxent.", own.pairs if filing else own.pairs[1:2]  # not who, if nobody could say it
+    document = Document(kind, own.title or "", pairs, summary, (*warning, *sections, record), (), footer)
     _save(path, document, {**asdict(own), "version": version("fairmaxent"), "source": source.to_dict(), **numbers})
 
 
