@@ -191,7 +191,7 @@ _TITLES: dict[Role, str] = {"outcome": "outcome", "favourable": "good outcome", 
 
 def inspection_text(inspection: Inspection, spell: Spelling = str, *, notes: Sequence[str] = ()) -> str:
     """Everything that was seen, with options spelled by ``spell``; ``notes`` say how the table was read."""
-    answer, sections = map(Paragraph, answers(inspection, spell)), inspection_sections(inspection, spell, _WIDTH)
+    answer, sections = map(Paragraph, answers(inspection, spell)), inspection_sections(inspection, spell)
     takes = [] if inspection.cost is None else [Paragraph(inspection.cost.sentence)]
     cautious = [Note(f"Note: {line}") for line in (*notes, *cautions(inspection, spell))]
     return sections_text([answer, *(section.blocks for section in sections), takes, cautious])
@@ -203,19 +203,19 @@ def answers(inspection: Inspection, spell: Spelling) -> list[str]:
     return [*told, *_questions(inspection, spell)] or ["No two groups can be compared."]
 
 
-def inspection_sections(inspection: Inspection, spell: Spelling, width: int) -> list[Section]:
-    """What was seen: the groups first, then the columns, in lines of so many characters, and what is proposed."""
+def inspection_sections(inspection: Inspection, spell: Spelling, room: int | None = None) -> list[Section]:
+    """What was seen: groups, then columns, with ``room`` for their levels (None: as a terminal has), then proposals."""
     seen: list[tuple[str, tuple[Block, ...]]]
     apart = {one.name: [Paragraph(one.verdict.details)] if one.verdict.details else [] for one in inspection.groupings}
     seen = [(one.name, (_rates(one), *apart[one.name])) for one in inspection.groupings]
     seen += [("Columns that predict a group", tuple(_proxies(inspection)))] if inspection.groupings else []
     size = f"{counted(inspection.rows, 'row')}, {counted(len(inspection.columns), 'column')}"
-    seen.append(("All columns", (Paragraph(size), _columns(inspection, width))))
+    seen.append(("All columns", (Paragraph(size), _columns(inspection, room))))
     seen += [("What is proposed", (_proposals(inspection, spell),))] if inspection.proposals else []
     return [Section(f"part-{number}", title, title, blocks) for number, (title, blocks) in enumerate(seen)]
 
 
-def _columns(inspection: Inspection, width: int) -> Table:
+def _columns(inspection: Inspection, room: int | None) -> Table:
     heads = ("column", "kind", "values", "levels", "missing", "role")
     rows = [
         (
@@ -226,7 +226,7 @@ def _columns(inspection: Inspection, width: int) -> Table:
         )
         for column in inspection.columns
     ]
-    room = max(width - 2 - max(map(len, table_lines([*heads[:-1], "protected"], rows))), _LEVELS)
+    room = room or max(_WIDTH - 2 - max(map(len, table_lines([*heads[:-1], "protected"], rows))), _LEVELS)
     levels = (
         "an identifier?" if one.identifier else cell_text(", ".join(one.shown[:100])) for one in inspection.columns
     )

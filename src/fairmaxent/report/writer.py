@@ -55,7 +55,7 @@ _OPTIONS = (
 )
 _PAGE = re.compile(rb"/Type\s*/Page\b")
 _LONGEST_FOLDER = 50  # characters of a folder in which a browser can still make a socket, whose path may have 104
-_WIDTH = 96  # characters of a line in the table of all columns that a sheet has room for
+_LEVELS = 33  # characters of a column's levels that a line on a sheet has room for
 _INSTEAD = "write an .html report and print it from any browser"
 
 
@@ -183,7 +183,7 @@ def write_inspection_report(
     source = source or Source()
     spell = source.front_door.spell
     summary, notes = " ".join(answers(inspection, spell)), Note("What to watch out for:", cautions(inspection, spell))
-    sections = [section.titled() for section in inspection_sections(inspection, spell, _WIDTH)]
+    sections = [section.titled() for section in inspection_sections(inspection, spell, _LEVELS)]
     page = "Inspection report", "Is this table fair?", summary, notes, sections
     _save_short(path, page, source, filing, {"inspection": inspection.to_dict(spell)})
 
