@@ -6,16 +6,18 @@ import pickle
 import subprocess
 import sys
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from fairmaxent import Estimate, InfeasibleError, Relabel, debias, load, paper
+from fairmaxent import Domain, Estimate, InfeasibleError, Relabel, debias, load, paper
 from fairmaxent.errors import StorageError
 from fairmaxent.fit.storage import FORMAT, VERSION
 from modelfiles import FRAMES, digest, pandas_frame, refused, saved, sealed, small_file, zipped
@@ -47,6 +49,13 @@ def test_rows_that_no_weighting_can_use_stay_out_of_use(tmp_path):
     weights = load(tmp_path / "fit").weights()
     assert weights.tolist() == fit.weights().tolist()
     assert weights[2:4].tolist() == [0, 0]
+
+
+def test_declared_decimals_come_back_from_a_column_that_pads_them(tmp_path):
+    money = [Decimal("0.1"), Decimal("2.50")]
+    frame = pl.DataFrame({"pay": money * 2, "sex": ["F", "F", "M", "M"]})
+    debias(frame, "pay", "sex", domain=Domain.declare(levels={"pay": money, "sex": ["F", "M"]})).save(tmp_path / "fit")
+    assert load(tmp_path / "fit").domain.attribute("pay").labels == ("0.1", "2.5")
 
 
 def test_the_papers_own_configurations_are_not_saved(tmp_path):

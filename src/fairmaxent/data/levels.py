@@ -4,6 +4,7 @@ import datetime
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import chain, count, pairwise
 from numbers import Number
 from typing import Any, Literal, get_args
@@ -261,7 +262,7 @@ def value_key(value: object) -> Hashable:
 def value_text(value: object) -> str:
     """Return a value's text, the same for every library.
 
-    >>> value_text(25.0), value_text(0.5), value_text(True), value_text(datetime.date(2020, 2, 1))
+    >>> value_text(25.0), value_text(Decimal("0.50")), value_text(True), value_text(datetime.date(2020, 2, 1))
     ('25', '0.5', 'True', '2020-02-01')
     """
     if isinstance(value, float | np.floating):
@@ -270,6 +271,9 @@ def value_text(value: object) -> str:
         return value.isoformat(" ")
     if isinstance(value, datetime.timedelta):  # pandas writes its own durations differently
         return str(datetime.timedelta(value.days, value.seconds, value.microseconds))
+    if isinstance(value, Decimal):  # Polars gives all values of a column as many digits as the longest has
+        text = f"{value:f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
     return str(value)
 
 
