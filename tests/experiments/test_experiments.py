@@ -194,7 +194,8 @@ def find_data(dataset, monkeypatch):
 
 def published(dataset, protected, method, monkeypatch):
     find_data(dataset, monkeypatch)
-    return load_published().set_index(["dataset", "protected", "method", "metric"]).loc[(dataset, protected, method)]
+    keys = ["dataset", "protected", "method", "metric"]
+    return load_published().set_index(keys).sort_index().loc[(dataset, protected, method)]
 
 
 def means_of(dataset, protected, method, repetitions):
