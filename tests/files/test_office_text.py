@@ -121,6 +121,7 @@ def test_what_stands_below_the_table_can_be_left_out(last, put):
         ("Summe:;;100\n\n", 4, "left out; to keep it"),
         (";Grand total;100\n;;\n", 4, "left out; to keep it"),
         ("Łącznie;;100\n", 4, "left out; to keep it"),
+        ("Gesamt;;\n", 4, "left out; to keep it"),
         ("Total;;99\n", 5, "looks like a sum or a remark"),
         ("Source: HR;;\n", 5, "looks like a sum or a remark, and was read as data"),
         ("Total;;100\nSource: HR;;\n", 6, "leave out the last 2 rows with --skip-last 2"),

@@ -72,7 +72,7 @@ def read_table(path: Name, reading: Reading | None = None, *, texts: Collection[
     may_skip = reading.skip_last is None and "skip_last" in FORMATS[format].options
     if may_skip and not texts and ends_with_sums(frame):
         frame, remarks, form = read(content, str(path), replace(reading, skip_last=1), texts, format)
-        what = f"the last row of {path} is called a total and holds sums, so it was left out; to keep it, set "
+        what = f"the last row of {path} is called a total, so it was left out; to keep it, set "
         remarks.append((what, Option("skip_last", 0)))
     return TableFile(frame, tuple(remarks), form=form or TableForm(format))
 

@@ -317,7 +317,8 @@ def _is_remark(row: Sequence[Any]) -> bool:
 
 
 def ends_with_sums(frame: Any) -> bool:
-    """Whether the last row is called a total, and holds the sum of a column of numbers."""
+    """Whether the last row is called a total, and holds the sum of a column of numbers or is half empty."""
     numbers = [column for column in frame.iter_columns() if column.dtype.is_numeric() and column[-1]]
     sums = any(abs(column[-1] - column[:-1].sum()) <= 1e-9 * abs(column[-1]) for column in numbers)
-    return sums and is_total(next(str(value) for value in frame.row(-1) if value is not None))
+    filled = [str(value) for value in frame.row(-1) if value is not None]
+    return bool(filled) and is_total(filled[0]) and (sums or 2 * len(filled) <= frame.width > _PAIR)
