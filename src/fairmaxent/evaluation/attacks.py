@@ -70,9 +70,9 @@ class Risk(Score):
     """How often it succeeded against control rows; None: there are none, and `value` is at least the risk."""
 
     @classmethod
-    def of_hits(cls, hits: Sequence[Mask], confidence: float) -> "Risk":
-        """Estimate a risk from who was hit: people of the real table and, if there are any, of the control."""
-        attack, *control = (SuccessRate.of(int(part.sum()), len(part), confidence) for part in hits)
+    def of_hits(cls, hits: Sequence[Mask | Reals], confidence: float) -> "Risk":
+        """Estimate a risk from who was hit, or how likely: people of the real table and, if any, of the control."""
+        attack, *control = (SuccessRate.of(float(part.sum()), len(part), confidence) for part in hits)
         return cls.beyond(attack, control[0] if control else None, len(hits[0]))
 
     @classmethod
@@ -157,7 +157,7 @@ def linkability(attacked: Sequence[Nearest], *, confidence: float) -> Risk:
 
     Somebody's columns are split into two parts, as if two tables about the same people held one part each.
     """
-    return Risk.of_hits([np.equal(*near.by_parts.T) for near in attacked], confidence)
+    return Risk.of_hits([near.linked for near in attacked], confidence)
 
 
 def read_parts(pooled: Pooled, given: Sequence[Sequence[str]] | None) -> tuple[tuple[int, ...], ...]:

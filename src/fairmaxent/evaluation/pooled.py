@@ -226,7 +226,7 @@ class Nearest:
 
     people: Rows
     distance: Reals  # (people,): by all columns, each of which counts at most 1
-    by_parts: Rows  # (people, parts): the nearest by the columns of each part
+    linked: Reals  # (people,): how likely both parts of the columns lead to the same candidate; 0 without parts
     by_others: Rows  # (people, columns): the nearest by all columns but this one
 
 
@@ -239,28 +239,34 @@ def nearest(
     others: Sequence[int] = (),
     done: Callable[[float], None] = lambda share: None,
 ) -> Nearest:
-    """Find the nearest candidates of each person; the first of several that are equally near.
+    """Find the nearest candidates of each person; by all columns but one, the first of several that are equally near.
 
-    ``people`` and ``candidates`` are rows of all tables; ``parts`` are sets of columns, ``others`` the columns that are
-    left out one at a time: the distance by all columns but one is the whole distance less that column's.
+    ``people`` and ``candidates`` are rows of all tables; ``parts`` are two sets of columns, ``others`` the columns that
+    are left out one at a time: the distance by all columns but one is the whole distance less that column's.
+
+    If A and B are the candidates nearest by either part, each part leads to one of its own at random, as anonymeter's
+    unstable sort does: to the same one with probability |A ∩ B| / (|A|·|B|). The first of both would be the same one
+    far more often, |A ∩ B| / |A ∪ B|, where few columns with few values make many candidates equally near.
     """
     unit = _WHOLE // len(pooled.columns)
     kept = _KEPT // (4 * len(candidates) * len(pooled.columns))
     columns = [_distances_by(column, candidates, unit, kept) for column in pooled.columns]
-    distance = np.empty(len(people), np.int32)
-    by_parts, by_others = (np.empty((len(people), len(of)), np.intp) for of in (parts, others))
+    distance, linked = np.empty(len(people), np.int32), np.zeros(len(people))
+    by_others = np.empty((len(people), len(others)), np.intp)
     without = np.empty(len(candidates), np.int32)
     for at, person in enumerate(people.tolist()):
         apart = [column(person) for column in columns]
         whole = _added(apart)
         distance[at] = whole.min()
-        for number, part in enumerate(parts):
-            by_parts[at, number] = _added([apart[index] for index in part]).argmin()
+        by_parts = [_added([apart[index] for index in part]) for part in parts]
+        if by_parts:
+            one, other = (part == part.min() for part in by_parts)
+            linked[at] = np.count_nonzero(one & other) / (np.count_nonzero(one) * np.count_nonzero(other))
         for number, index in enumerate(others):
             by_others[at, number] = np.subtract(whole, apart[index], out=without).argmin()
         if at % 50 == 0:
             done(at / len(people))
-    return Nearest(people, distance / unit, candidates[by_parts], candidates[by_others])
+    return Nearest(people, distance / unit, linked, candidates[by_others])
 
 
 def _distances_by(column: PooledColumn, candidates: Rows, unit: int, kept: int) -> Callable[[int], Distances]:
