@@ -274,6 +274,13 @@ def test_years_stay_in_their_bins(library):
     assert abs(changed.mean() - years.mean()) < 0.1
 
 
+def test_an_outlier_moves_no_number_that_is_shared():
+    pay = np.random.default_rng(1).normal(50_000, 9_000, 399).round(2)
+    usual, moved = (shared(np.append(pay, highest)) for highest in (90_000.0, 4e9))
+    assert usual.tolist() == moved.tolist()
+    assert not set(usual) & set(pay)
+
+
 @pytest.mark.parametrize("dtype", ["Int64", "Int16", "UInt8", "int64[pyarrow]", "Float64", "Float32", "float32"])
 def test_pandas_numbers_with_gaps_keep_their_type(dtype):
     numbers = np.random.default_rng(0).integers(1, 90, 400)

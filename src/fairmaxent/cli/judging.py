@@ -1,7 +1,7 @@
 """``fairmaxent evaluate``, ``compare`` and ``reproduce``: judge new rows, methods, and what the paper says."""
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -10,7 +10,7 @@ import click
 
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.group import INTERRUPTED
-from fairmaxent.cli.options import SectionedCommand, folder_option, next_step, taking
+from fairmaxent.cli.options import SectionedCommand, folder_option, given_options, name_for, next_step, taking
 from fairmaxent.cli.output import JSON, SEED
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, check_files, reading_options, table_command
 from fairmaxent.cli.request import ROLES, AskedOptions, RoleOptions, comparison_options, role_options
@@ -52,7 +52,10 @@ class EvaluateOptions:
 @taking(EvaluateOptions, "wanted")
 @reading_options
 @config_option
-def evaluate_command(real: str, new: str, roles: RoleOptions, wanted: EvaluateOptions, reading: ReadingOptions) -> None:
+@click.pass_context
+def evaluate_command(
+    ctx: click.Context, real: str, new: str, roles: RoleOptions, wanted: EvaluateOptions, reading: ReadingOptions
+) -> None:
     """Judge the rows in the file NEW, which were made from the table in the file REAL (- is stdin).
 
     Fidelity: how much the tables differ. Utility: what a model of --outcome, trained on the new rows, does with real
@@ -91,15 +94,21 @@ def evaluate_command(real: str, new: str, roles: RoleOptions, wanted: EvaluateOp
     if wanted.as_json:
         echo(json_record({**evaluation.to_dict(), "notes": notes}))
         return
-    following = "share the rows together with this evaluation (or with --json)"
-    if "copies" in evaluation.flagged:
-        unlike = as_typed(replace(BASE_SHARE, value=1))
-        following = f"make rows that copy nobody, and evaluate those: 'fairmaxent debias' with {unlike}"
+    following, command = "share the rows together with this evaluation (or with --json)", list[str | None]()
+    copies = evaluation.risks.copies
+    if copies.risk.low > 0 and copies.judged() != "low":
+        following, unlike = "make rows that copy nobody, and evaluate those", as_typed(replace(BASE_SHARE, value=1))
+        if roles.outcome and roles.protected:
+            asked = {each.name or "" for each in ctx.command.params if isinstance(each, click.Option)}
+            typed = given_options(ctx, asked - {each.name for each in fields(EvaluateOptions)})
+            command = ["debias", real, *typed, *unlike.split(), "-o", name_for(new, "uncopied.csv")]
+        else:
+            following += f": 'fairmaxent debias' with {unlike}"
     elif evaluation.flagged:
         following = "round or drop columns with rare values, make new rows and evaluate those"
     elif not evaluation.control_rows:
         following = "set rows aside before you make new ones; pass them with --control"
-    echo(f"{evaluation_text(evaluation, notes)}\n\n{next_step(following)}")
+    echo(f"{evaluation_text(evaluation, notes)}\n\n{next_step(following, command)}")
 
 
 # The options of 'debias' that choose a method of fairmaxent.

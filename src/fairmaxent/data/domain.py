@@ -229,8 +229,8 @@ def shareable(
 ) -> tuple[nw.DataFrame[Any], tuple[str, ...]]:
     """Return a table without rare values, which may point to a person, and without identifiers, whose names come last.
 
-    Rare texts become "other". A column of many numbers is cut into bins, and each number becomes the mean of its bin;
-    in a column of few numbers, a rare one becomes the nearest that is not rare.
+    Rare texts become "other". A column of many numbers is cut into bins, and each number becomes the middle of
+    its bin; in a column of few numbers, a rare one becomes the nearest that is not rare.
     """
     columns = frame if weight is None else frame.drop(frames.column(frame, weight).name)
     identifiers = Domain.infer(columns.to_native()).identifiers
@@ -278,7 +278,11 @@ def _without_unused(series: frames.Column, distinct: DistinctValues) -> frames.C
 
 
 def _common_numbers(distinct: DistinctValues, rare: NDArray[np.bool_]) -> Reals:
-    """For each distinct number, the one that takes its place."""
+    """For each distinct number, the one that takes its place.
+
+    For a bin, it is the mean of the middle half of its rows. No outlier moves it, as none moves a median; and several
+    people make it together, where a median of an odd number of rows is one person's own, even rounded.
+    """
     numbers, counts = frames.to_numbers(distinct.values), distinct.counts.astype(np.float64)
     if len(numbers) <= DEFAULT_BINS and not rare.all():
         usual = numbers[~rare]
@@ -287,10 +291,12 @@ def _common_numbers(distinct: DistinctValues, rare: NDArray[np.bool_]) -> Reals:
     bins = max(1, min(DEFAULT_BINS, int(counts.sum()) // (2 * FEWEST_ROWS)))
     middle = np.cumsum(counts) - counts / 2  # the numbers ascend
     bin_of = np.minimum((middle / counts.sum() * bins).astype(np.intp), bins - 1)
-    rows = np.bincount(bin_of, counts, minlength=bins)
-    means = np.bincount(bin_of, counts * numbers, minlength=bins) / np.maximum(rows, 1)
-    rounded = np.array([_few_digits(float(mean), float(np.ptp(numbers))) for mean in means], dtype=np.float64)
-    return np.asarray(rounded[bin_of])
+    middles = np.zeros(bins)
+    for number in np.unique(bin_of):
+        people = np.repeat(numbers[bin_of == number], distinct.counts[bin_of == number])
+        middles[number] = people[len(people) // 4 : len(people) - len(people) // 4].mean()
+    span = float(np.ptp(middles[bin_of]) or np.ptp(numbers))  # an outlier moves no digit, either
+    return np.asarray(np.array([_few_digits(middle, span) for middle in middles.tolist()])[bin_of])
 
 
 def _few_digits(mean: float, span: float) -> float:

@@ -16,7 +16,7 @@ Linkability, inference and membership start from the new rows that are nearest t
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
@@ -26,7 +26,7 @@ import numpy as np
 from fairmaxent.data.roles import read_columns
 from fairmaxent.data.table import Mask, Reals, tally
 from fairmaxent.errors import ColumnError, InputError
-from fairmaxent.evaluation.pooled import Nearest, Pooled, Rows, TableName, nearest
+from fairmaxent.evaluation.pooled import Nearest, Pooled, nearest
 from fairmaxent.metrics.trial import Score
 
 Judgement = Literal["high", "low", "uncertain", "needs control"]
@@ -34,7 +34,9 @@ Judgement = Literal["high", "low", "uncertain", "needs control"]
 LIMIT = 0.09
 """A risk above this is called high: it is what regulators accept when patients' data are published (the European
 Medicines Agency's policy 0070, Health Canada)."""
-MOST_COPIES = 0.01  # a larger share of copies, beyond those expected by chance, is too large
+MOST_COPIES = 0.01  # a larger share of people who were copied, beyond those expected by chance, is too large
+_ENOUGH = 0.25  # control rows for each real one, to tell what is chance
+_SEVERAL = 3  # others with the same values: nobody is given away
 TOLERANCE = 0.05  # of a number that is guessed
 MOST_SECRETS = 40  # columns that are guessed if nobody says which
 RARE = 0.01  # of the people outside may be accused wrongly
@@ -83,6 +85,8 @@ class Risk(Score):
             room = max(1 - control.value, 1e-12)
             value = (attack.value - control.value) / room
             error = math.hypot(attack.error / room, control.error * (1 - attack.value) / room**2)
+            if attack.value - control.value <= math.hypot(attack.error, control.error):  # near 1, errors are not linear
+                error = max(error, value)
         low, value, high = (min(max(number, 0.0), 1.0) for number in (value - error, value, value + error))
         return cls(value, low, high, attempts, attack.observed, None if control is None else control.observed)
 
@@ -97,59 +101,69 @@ class Risk(Score):
 
 @dataclass(frozen=True)
 class CopiedRows:
-    """New rows that equal a real row."""
+    """People of the real table who are in the new rows with all their values."""
 
     copies: int
+    """The new rows that equal a real row."""
+    people: int
+    """The people whose row is among the new rows."""
     by_chance: float
-    """The share of the new rows that would be copies if nobody was copied."""
+    """How many people would be there if nobody was copied."""
+    limit: float
+    """So many people beyond chance are too many: 1 % of the people, or of the new rows if they are fewer."""
     risk: Risk
-    """The share of copies beyond those by chance."""
+    """The share of the people who are there beyond chance."""
     control_overlap: Risk | None
     """The share of the control rows that equal a real row, beyond chance: they should be other people."""
     lone_values: dict[str, int]
     """Columns with values in the new rows that only one real row has, and how many such values."""
 
+    def judged(self) -> Judgement:
+        """Whether they are more than the limit, as far as that is known."""
+        return self.risk.judged(self.limit / self.risk.attempts)
+
 
 def copied_rows(pooled: Pooled, *, confidence: float) -> CopiedRows:
-    """Count the new rows that are a real row, in every column.
+    """Count the people of the real table whose row is among the new rows, in every column.
 
-    Some rows equal a real one by chance, so copies are compared with how many there would be if nobody was copied. With
-    control rows, that is how many new rows equal a control row. A control of c rows beside n real ones has fewer of
-    them; by Good and Toulmin, (n/c − 1) times as many as those that equal exactly one control row are added, which is
-    at least as many as there would be. Without control rows, it is the share of rows that equal another one of the same
-    table: of the new rows or of the real ones, whichever is smaller.
+    Some are there by chance: as many as other people would be, the control rows, who are drawn like them. Where those
+    are few or none, rows that equal each other in the same table tell, too, how common such luck is: of both, the one
+    counts that bounds chance more narrowly.
     """
     numbers = pooled.row_numbers
     tables = {name: numbers[part] for name, part in pooled.parts.items()}
     times = {name: tally(rows, None, int(numbers.max()) + 1) for name, rows in tables.items()}
     real, new = tables["real"], tables["new"]
-    copies, by_chance = int(np.count_nonzero(times["real"][new])), _by_chance(tables, times)
-    overlap = None
-    if "control" in tables:  # by chance, as many of them would equal a real row as real rows equal another one
-        overlap = Risk.of_hits([times["real"][tables["control"]] > 0, times["real"][real] > 1], confidence)
+    found, people = times["new"] > 0, len(real)
+    chances, overlap = [], None
+    if (control := tables.get("control")) is not None:  # as many should equal a real row as real rows another one
+        chances.append(SuccessRate.of(int(found[control].sum()), len(control), confidence))
+        overlap = Risk.of_hits([times["real"][control] > 0, times["real"][real] > 1], confidence)
+    if pooled.rows("control") < _ENOUGH * people:
+        chances.append(_by_doubles(times["real"][real] - 1, times["new"][new] - 1, confidence))
+    chance = min(chances, key=lambda rate: rate.value + rate.error)
     lone = {}
     for column in pooled.columns:
         met = np.unique(column.codes[pooled.parts["new"]])
-        people = tally(column.codes[pooled.parts["real"]], None, column.size)
-        lone[column.name] = int(np.count_nonzero(people[met] == 1))
-    attack, chance = (SuccessRate.of(number, len(new), confidence) for number in (copies, by_chance * len(new)))
-    risk = Risk.beyond(attack, chance, len(new))
-    return CopiedRows(copies, by_chance, risk, overlap, {name: count for name, count in lone.items() if count})
+        sharing = tally(column.codes[pooled.parts["real"]], None, column.size)
+        lone[column.name] = int(np.count_nonzero(sharing[met] == 1))
+    attack, limit = SuccessRate.of(int(found[real].sum()), people, confidence), MOST_COPIES * min(people, len(new))
+    risk, copies = Risk.beyond(attack, chance, people), int(np.count_nonzero(times["real"][new]))
+    lone = {name: count for name, count in lone.items() if count}
+    return CopiedRows(copies, int(found[real].sum()), chance.observed * people, limit, risk, overlap, lone)
 
 
-def _by_chance(tables: Mapping[TableName, Rows], times: Mapping[TableName, Reals]) -> float:
-    real, new = tables["real"], tables["new"]
-    if "control" in tables:
-        met = times["control"][new]
-        larger = max(len(real) / len(tables["control"]) - 1, 0.0)
-        smaller = min(len(real) / len(tables["control"]), 1.0)  # only this part of a larger control
-        return float(min(1.0, (1 - (1 - smaller) ** met).mean() + larger * (met == 1).mean()))
-    shares = [(times["real"][real] > 1).mean()]
-    if len(new) >= len(real):  # in fewer rows, fewer are equal to each other
-        others = times["new"][new] - 1
-        part = (len(real) - 1) / max(len(new) - 1, 1)
-        shares.append((1 - (1 - part) ** others).mean())
-    return float(min(shares))
+def _by_doubles(real: Reals, new: Reals, confidence: float) -> SuccessRate:
+    """Bound how many people are in the new rows by chance, from how many others of its table each row equals.
+
+    If cells have shares p among n people and q among m new rows, Σ n·p·m·q people are there at most; by Cauchy and
+    Schwarz, that is at most √(n·m · Σ n·p² · Σ m·q²), and these sums are the shares of rows with a double. That is for
+    rare cells: people who equal several others may all be there by chance.
+    """
+    some = (real > 0) & (real < _SEVERAL)
+    one, other = (SuccessRate.of(float(np.count_nonzero(rows)), len(rows), confidence).value for rows in (some, new))
+    by_chance = np.count_nonzero(real >= _SEVERAL) + math.sqrt(one * other * len(new) * len(real))
+    return SuccessRate.of(min(by_chance, len(real)), len(real), confidence)
 
 
 def linkability(attacked: Sequence[Nearest], *, confidence: float) -> Risk:

@@ -244,9 +244,8 @@ def nearest(
     ``people`` and ``candidates`` are rows of all tables; ``parts`` are two sets of columns, ``others`` the columns that
     are left out one at a time: the distance by all columns but one is the whole distance less that column's.
 
-    If A and B are the candidates nearest by either part, each part leads to one of its own at random, as anonymeter's
-    unstable sort does: to the same one with probability |A ∩ B| / (|A|·|B|). The first of both would be the same one
-    far more often, |A ∩ B| / |A ∪ B|, where few columns with few values make many candidates equally near.
+    Of the candidates A and B that are nearest by either part, each part leads to one of its own at random, as by
+    anonymeter's unstable sort: to the same with probability |A ∩ B| / (|A|·|B|). The first of both is it more often.
     """
     unit = _WHOLE // len(pooled.columns)
     kept = _KEPT // (4 * len(candidates) * len(pooled.columns))

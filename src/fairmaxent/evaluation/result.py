@@ -41,7 +41,7 @@ class Risks:
     def judgements(self) -> dict[str, attacks.Judgement]:
         """What is to be said of each attack that was tried."""
         judged = {name: risk.judged() for name, risk in self.tried().items()}
-        judged["copies"] = self.copies.risk.judged(attacks.MOST_COPIES)
+        judged["copies"] = self.copies.judged()
         if self.inference is not None:
             judged["inference"] = self.inference.judged()
         return judged if self.membership is not None else judged | {"membership": "needs control"}
@@ -85,7 +85,7 @@ class Evaluation:
 _NAMES = {"inference": "inference, average"}
 # Each attack: what it does, and when it succeeds.
 ATTACKS = {
-    "copies": ("copying real rows", "a new row is a real row, more often than by chance"),
+    "copies": ("copying real rows", "a person is in the new rows with all their values, more often than by chance"),
     "singling out": ("singling people out", "a description made from a new row fits exactly one person"),
     "linkability": (
         "linking two tables about the same people",
@@ -109,15 +109,20 @@ def verdict(measured: Evaluation) -> Iterator[str]:
             "look: pass rows of other people."
         )
     if measured.flagged:
-        yield "Do not treat these rows as anonymous: they give away people of the real table."
-        yield from (_reason(name, measured) for name in measured.flagged)
+        above = "" if measured.flagged == ("copies",) else f", with risks above the limit of {100 * attacks.LIMIT:g} %"
+        yield f"Do not treat these rows as anonymous: they give away people of the real table{above}."
+    if copied := measured.risks.copies.risk.low > 0:  # more than chance explains, be they above the limit or not
+        yield _copied(measured)
+    if measured.flagged:
+        yield from (_reason(name, measured) for name in measured.flagged if name != "copies")
         return
+    unsure = [name for name in unsure if not (copied and name == "copies")]
     if not open_ones:
-        how = "clearly did" if unsure else "did notably"
-        yield f"No attack {how} better on people of the real table than on other people."
+        which, how = "other attack" if copied else "attack", "clearly did" if unsure else "did notably"
+        yield f"No {which} {how} better on people of the real table than on other people."
     elif "copies" in unsure:
         yield "It is not clear whether real rows were copied."
-    else:
+    elif not copied:
         yield "No more rows were copied than chance explains."
     if unsure:
         yield f"It is too close to call for {_named(unsure)}; more rows, or more attacks, make the intervals narrower."
@@ -134,14 +139,20 @@ def _named(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
+def _copied(measured: Evaluation) -> str:
+    """Who was copied, in people, and what the limit says of it."""
+    copies = measured.risks.copies
+    compared = {"high": "is above", "low": "is within"}.get(copies.judged(), "may be above")
+    return (
+        f"{copies.people:,} of the {measured.real_rows:,} people of the real table are in the new rows with all their "
+        f"values; chance explains about {copies.by_chance:,.0f}. That {compared} the limit of "
+        f"{copies.limit:,.3g} beyond chance."
+    )
+
+
 def _reason(attack: str, measured: Evaluation) -> str:
     """Why the risk of an attack is too high."""
     risks, risk = measured.risks, measured.risks.tried()[attack]
-    if attack == "copies":
-        return (
-            f"{risks.copies.copies:,} of the {measured.new_rows:,} new rows are copies of a real row "
-            f"({_percent(risk.rate)}); by chance it would be about {_percent(risks.copies.by_chance)}."
-        )
     if attack == "membership":
         pairs = f"In {_percent(risk.rate)} of pairs, the person of the real table"
         return f"{pairs} is nearer to a new row than the other person; 50 % would be chance."
