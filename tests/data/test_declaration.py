@@ -289,4 +289,4 @@ def test_pandas_numbers_with_gaps_keep_their_type(dtype):
     changed = shared(column)
     assert changed.dtype == column.dtype
     assert (changed.isna() == column.isna()).all()
-    assert (changed.dropna().astype(float) - column.dropna().astype(float)).abs().max() < 6
+    assert (changed.dropna().astype(float) - column.dropna().astype(float)).abs().max() <= 6  # a bin is about as wide
