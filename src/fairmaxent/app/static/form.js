@@ -76,9 +76,9 @@ const DRAWN = {
   whole: (one, value, change) => number(one.label, value ?? one.default, { min: one.least, step: 1 }, change),
   number: (one, value, change) => number(one.label, value ?? one.default, { min: 0, step: "any" }, change),
   text: (one, value, change) => text(one.label, value ?? one.default, change),
-  // An empty cell is missing whatever else is.
+  // An empty cell is missing whatever else is; a column has a name.
   texts: (one, value, change) => text(one.label, (value ?? []).filter(Boolean).join(", "),
-    (words) => change(words ? ["", ...words.split(",").map((word) => word.trim())] : null)),
+    (words) => change(words ? [...(one.name === "missing" ? [""] : []), ...words.split(",").map((word) => word.trim())] : null)),
   slider: (one, value, change) => (one.optional
     ? wish(one, { label: one.label, spoken: `${one.label}: on or off`, value: value ?? null }, change)
     : slider(one, one.label, value ?? one.start, false, change)),
