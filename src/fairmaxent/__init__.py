@@ -1,14 +1,15 @@
 """fairmaxent: turn a biased table into a fair one by maximum entropy."""
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
-from fairmaxent.errors import FairMaxEntError, InfeasibleError, InputError
-
+TYPE_CHECKING = False  # `typing` is slow to import, and until the command line has started Ctrl-C shows a traceback
 if TYPE_CHECKING:
-    from fairmaxent import aif360, baselines, datasets, metrics, paper, report
+    from typing import Any
+
+    from fairmaxent import aif360, baselines, datasets, errors, metrics, paper, report
     from fairmaxent.baselines.comparison import compare
     from fairmaxent.data.domain import Domain
+    from fairmaxent.errors import FairMaxEntError, InfeasibleError, InputError
     from fairmaxent.estimator import FairMaxEnt
     from fairmaxent.evaluation.evaluation import evaluate
     from fairmaxent.fit.fit import load
@@ -47,11 +48,14 @@ __all__ = [
 ]
 
 # Loaded when first asked for, so that importing the package, or asking the command line for help, costs nothing.
-_MODULES = ("aif360", "baselines", "datasets", "metrics", "paper", "report")
+_MODULES = ("aif360", "baselines", "datasets", "errors", "metrics", "paper", "report")
 _HOMES = {
     "Domain": "fairmaxent.data.domain",
     "Estimate": "fairmaxent.fit.option_values",
     "FairMaxEnt": "fairmaxent.estimator",
+    "FairMaxEntError": "fairmaxent.errors",
+    "InfeasibleError": "fairmaxent.errors",
+    "InputError": "fairmaxent.errors",
     "Privacy": "fairmaxent.privacy.budget",
     "Relabel": "fairmaxent.fit.option_values",
     "compare": "fairmaxent.baselines.comparison",
@@ -64,7 +68,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name in _MODULES:
         return importlib.import_module(f"fairmaxent.{name}")
     if name == "__version__":  # pyproject.toml states it, and the installation knows it

@@ -7,7 +7,7 @@ with the others of their stratum only, and the worst stratum counts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Literal
 
@@ -116,10 +116,11 @@ def representation_pair(table: Reals, grouping: Grouping, *, strata: int = 0) ->
 
 
 def statistical_pair(table: Reals, grouping: Grouping, outcomes: Sequence[int], *, strata: int = 0) -> WorstPair:
-    """Return the pair of groups and the outcome that determine the statistical rate; the first on a tie."""
+    """Return the statistical rate, and the pair of groups and the outcome that determine it; on a tie the first."""
     rates = outcome_rates(table, grouping)
     pairs = [_pair(rates[y], outcome=y, strata=strata) for y in outcomes]
-    return pairs[first_smallest([pair.rate for pair in pairs])]
+    ratios = [pair.rate for pair in pairs]
+    return replace(pairs[first_smallest(ratios)], rate=float(np.nanmin(ratios)))  # a tie is not quite equal
 
 
 def representation_rate(table: Reals, grouping: Grouping, *, strata: int = 0) -> float:
@@ -184,7 +185,7 @@ def _pair(values: Reals, *, outcome: int | None, strata: int) -> WorstPair:
     worst = first_smallest(ratios)
     ends = (first_smallest(rows[worst]), first_largest(rows[worst]))
     lowest, highest = (np.unravel_index(end * len(rows) + worst, values.shape) for end in ends)
-    return WorstPair(float(ratios[worst]), outcome, tuple(map(int, lowest)), tuple(map(int, highest)))
+    return WorstPair(float(np.nanmin(ratios)), outcome, tuple(map(int, lowest)), tuple(map(int, highest)))
 
 
 def first_smallest(values: Sequence[float] | Reals) -> int:

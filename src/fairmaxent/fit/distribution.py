@@ -26,6 +26,7 @@ from fairmaxent.maxent.optimum import Optimum
 from fairmaxent.maxent.priors.mixture import row_probabilities, rows_of, with_rows
 from fairmaxent.maxent.priors.protocol import Density, Prior, Tilted
 from fairmaxent.maxent.priors.rows import Rows
+from fairmaxent.plain_text import visible
 from fairmaxent.relabelling.people import Profiles
 
 _CELL_MEMORY = 32  # bytes of a cell that is drawn
@@ -129,7 +130,7 @@ class Distribution:
     details: Details | None = None  # raw values of real rows; None: numbers are always drawn inside their bins
 
     def __repr__(self) -> str:
-        return f"<Distribution over {count_text(self.domain.size)} points: {', '.join(self.domain.names)}>"
+        return visible(f"<Distribution over {count_text(self.domain.size)} points: {', '.join(self.domain.names)}>")
 
     @classmethod
     def of(cls, domain: Domain, optimum: Optimum) -> "Distribution":

@@ -104,7 +104,7 @@ class Odds(Number):
         """The larger of the two rates' largest differences between groups."""
         return max(self.true_positive.difference, self.false_positive.difference)
 
-    def __str__(self) -> str:
+    def _words(self) -> str:
         true, false = self.true_positive, self.false_positive
         kind, worse = ("true", true) if true.value <= false.value else ("false", false)
         left_out = left_out_text([*true.left_out, *false.left_out])
@@ -245,7 +245,7 @@ class Disparity(Number):
         """The group with the largest disparity."""
         return max(self.groups, key=lambda group: group.value)
 
-    def __str__(self) -> str:
+    def _words(self) -> str:
         names = ", ".join(stratum_text(stratum).removeprefix(" within ") for stratum in self.left_out)
         alike = f"; everybody or nobody has the outcome in {names}" if names else ""
         return f"{self.value:.3f}: {' × '.join(self.worst.columns)}, {group_text(self.worst.group)}{alike}"

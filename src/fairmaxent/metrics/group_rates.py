@@ -19,6 +19,7 @@ from fairmaxent.metrics import intervals
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.groups import Comparison, GroupedRows, Label, StratumLevels, favourable_codes, stratum_text
 from fairmaxent.metrics.intervals import Compared, Interval, interval_text
+from fairmaxent.plain_text import visible
 
 _TINY = 1e-150  # in place of no weight at all, so that its square is not zero
 
@@ -47,7 +48,16 @@ class Pair:
     stratum: StratumLevels = ()
 
 
-class Number:
+class Spoken:
+    """A result in words, in which names of the data cannot steer a terminal."""
+
+    _words: Any  # a method
+
+    def __str__(self) -> str:
+        return visible(self._words())
+
+
+class Number(Spoken):
     """A result that can be used like a number: its `value`."""
 
     value: float
@@ -97,7 +107,7 @@ class Rate(Number):
             compared.setdefault((group.columns, group.outcome, group.stratum), []).append(group.rate)
         return max(max(rates) - min(rates) for rates in compared.values())
 
-    def __str__(self) -> str:
+    def _words(self) -> str:
         return f"{self.value:.3f}{interval_text(self.interval)}: {pair_text(self.worst)}{left_out_text(self.left_out)}"
 
 
@@ -225,10 +235,9 @@ def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
             " out",
         )
     ratios = [smallest_over_largest(table.rates) for table in tables]
-    worst_of = [first_smallest(ratio) for ratio in ratios]
-    values = [float(ratio[worst]) for ratio, worst in zip(ratios, worst_of, strict=True)]
+    values = [float(np.nanmin(ratio)) for ratio in ratios]
     at = first_smallest(values)
-    value, table, outcome = values[at], tables[at], worst_of[at]
+    value, table, outcome = min(values), tables[at], first_smallest(ratios[at])
     lowest, highest = (table.rows.labels[find(table.rates[outcome])] for find in (first_smallest, first_largest))
     interval = None
     if not table.rows.exact:
@@ -269,7 +278,7 @@ class GroupCalibration:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Spoken):
     """The largest gap between two groups, with its interval, and the calibration of every group.
 
     `worst.lowest` is the group whose probabilities are too high compared with those of `worst.highest`.
@@ -285,7 +294,7 @@ class Calibration:
         """The expected calibration error of the worst group."""
         return max(group.error for group in self.groups)
 
-    def __str__(self) -> str:
+    def _words(self) -> str:
         worst = max(self.groups, key=lambda group: group.error)
         error = f"error {worst.error:.3f} ({worst.by_chance:.3f} by chance alone) in {group_text(worst.group)}"
         return f"gap {self.gap:.3f}{interval_text(self.interval)}: {pair_text(self.worst)}; {error}"
