@@ -16,6 +16,7 @@ STEPS = {
     "estimate": "trying out a model, to estimate what it will do",
     "rows": "drawing rows",
     "trade-off": "fitting other wishes",
+    "cells": "repeating the experiments",
 }
 
 

@@ -124,6 +124,25 @@ def test_ctrl_c_before_there_is_anything_to_interrupt_ends_it_quietly(folder):
 
 
 @pytest.mark.process
+def test_ctrl_c_ends_it_quietly_as_soon_as_python_itself_has_started(folder):
+    """Nothing but two small modules is imported before it is heeded, at whichever moment it comes."""
+    script = (
+        "import importlib, signal, sys\nbefore = set(sys.modules)\n"
+        "signal.signal = lambda *_: sys.exit(' '.join(sorted(set(sys.modules) - before)))\n"
+        "from fairmaxent.cli import main\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, cwd=folder, preexec_fn=heed_signals)
+    assert done.stderr.split() == [b"fairmaxent", b"fairmaxent.cli"]
+    for turn in range(20):
+        process = start("--help", folder=folder)
+        time.sleep(turn / 50)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=600)[1]
+        assert process.returncode in (0, 130, 1, -signal.SIGINT), said
+        assert b"in main" not in said, said
+
+
+@pytest.mark.process
 def test_without_click_it_says_what_to_install(folder):
     script = "import sys\nsys.modules['click'] = None\nfrom fairmaxent.cli import main\nmain()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=600, cwd=folder)

@@ -1,6 +1,9 @@
 """What relabelling makes equal: mean probabilities, or the decisions of a student about people it has never seen."""
 
+import re
 from dataclasses import replace
+from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,7 +12,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from fairmaxent import Estimate, Relabel, debias
+from fairmaxent import Estimate, Relabel, debias, progress
 from fairmaxent.relabelling import closed_loop
 from fairmaxent.relabelling.labellers import ScikitLabeller
 
@@ -233,3 +236,7 @@ def test_progress_names_the_labels_and_ends_the_estimate():
     )  # fmt: skip
     assert list(dict.fromkeys(stage for stage, _ in calls)) == ["read", "count", "label", "base", "solve", "estimate"]
     assert [share for stage, share in calls if stage == "label"] == [0.0, 0.5]
+    source = Path(progress.__file__).parent
+    wings = [path for path in source.rglob("*.py") if path.parent.name != "app"]  # whose stages say it themselves
+    told = [re.findall(r'(?:progress\(|\(progress, )"([\w-]+)"', path.read_text("utf-8")) for path in wings]
+    assert set(chain(*told)) == set(progress.STEPS)

@@ -12,6 +12,7 @@ from fairmaxent.errors import ColumnError, ForbiddenError, RateError
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.records import pack, unpack
 from fairmaxent.fit.request import Request
+from fairmaxent.maxent.priors.mixture import Mixture
 from tables import random_frame
 
 FULL = Request(
@@ -45,6 +46,7 @@ def frame():
         ({"weight": "y"}, ColumnError, "weight"),
         ({"groups": "both"}, InputError, "groups"),
         ({"base": "tre"}, InputError, "did you mean 'tree'"),
+        ({"base": Mixture((), np.zeros(0))}, InputError, "known: 'tree', 'product', 'uniform'"),
         ({"base_share": 1.5}, InputError, "between 0"),
         ({"base_share": True}, InputError, "between 0"),
         ({"representation_rate": 1.5}, RateError, "representation_rate is 1.5"),

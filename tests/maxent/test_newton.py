@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from fairmaxent.maxent.dual import Dual, Point
+from fairmaxent.maxent.dual import Dual, Point, SearchPoint
 from fairmaxent.maxent.features import cell_features
+from fairmaxent.maxent.solvers import backtrack
 from fairmaxent.solvers import Newton, Status
 from oracle import random_blocks, random_prior
 
@@ -40,3 +41,19 @@ def test_a_step_that_did_not_finish_is_followed_by_one_with_its_own_hessian():
     solution = Newton(tolerance=1e-300).solve(dual)
     assert solution.status is Status.CONVERGED
     assert solution.residual <= 1e-12
+
+
+@pytest.mark.parametrize("length", [1.0, 0.5])
+@pytest.mark.parametrize(("fall", "taken"), [(2e-4, 0.5), (8e-4, 1.0)])
+def test_a_step_that_hardly_lowers_the_dual_is_halved_and_a_short_one_is_doubled(length, fall, taken):
+    """From 1 to nearly −1, x² falls by next to nothing where the slope promises 4; Armijo asks for 1e-4 of that."""
+
+    def square(x):
+        return SearchPoint(x, float(x @ x), 2 * x)
+
+    def walk(step):
+        return backtrack(square, square(np.ones(1)), np.array([step])).multipliers.item()
+
+    step = -(2 - fall / 2)
+    assert walk(step / length) == pytest.approx(1 + taken * step, abs=1e-12)
+    assert walk(-0.5) == 0.0

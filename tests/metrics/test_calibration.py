@@ -8,7 +8,8 @@ import pytest
 from sklearn.calibration import calibration_curve
 
 from fairmaxent.metrics import calibration
-from fairmaxent.metrics.group_rates import quantile_bins
+from fairmaxent.metrics.effective_counts import EffectiveCounts
+from fairmaxent.metrics.group_rates import compared_surpluses, quantile_bins
 
 # Observed minus promised: F 0.5 − 0.4, M 0.75 − 0.85.
 COLUMNS = {
@@ -86,6 +87,15 @@ def test_the_errors_of_weighted_groups_are_those_of_group_by():
     np.testing.assert_allclose([part.error for part in result.groups], errors)
     np.testing.assert_allclose([part.predicted for part in result.groups], totals["promised"] / totals["w"])
     assert (result.gap, result.error) == pytest.approx((np.ptp(totals["surplus"] / totals["w"]), errors.max()))
+
+
+def test_probabilities_that_say_nothing_add_a_variance_that_is_widened_like_students():
+    chance = np.random.default_rng(5).random(9)
+    happened = np.arange(9) % 2 > 0
+    counts = EffectiveCounts.of_rates(np.array([4 / 9]), np.array([9.0]))
+    added = compared_surpluses(counts, [(happened, chance, np.ones(9))]).added
+    alone = (np.var(happened - chance) - np.var(happened)) / 9
+    assert added == pytest.approx(alone * (8 + 1) / (8 - 2))  # eight degrees of freedom
 
 
 # ---------------------------------------------------------------- by simulation

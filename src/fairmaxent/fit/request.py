@@ -98,7 +98,8 @@ class Request:
         label="Compare",
         choice_labels={"each": "each column on its own", "joint": "their intersections"},
         choice_help={"each": "Their intersections may then stay unequal."},
-        help="Compare each protected column on its own, or their intersections.",
+        help="Compare each protected column on its own, or their intersections: drawn rows then have the size of each "
+        "intersection up to one row, but a column's own groups, which are sums of them, may be off by a few rows.",
         words=lambda request: "Groups are the intersections of the protected columns.",
     )
     within: WithinOption = option(
