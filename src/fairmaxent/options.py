@@ -136,7 +136,7 @@ def as_python(value: object) -> str:
     given = [
         f"{field.name}={repr(part) if isinstance(part, str | float | int) else field.name}"
         for field in dataclasses.fields(value)
-        if not _is_default(part := getattr(value, field.name), field.default)
+        if field.repr and not _is_default(part := getattr(value, field.name), field.default)
     ]
     return f"fairmaxent.{type(value).__name__}({', '.join(given)})"
 

@@ -37,11 +37,12 @@ def test_a_private_fit_spends_its_budget_when_told_and_only_then(client):
     assert "draft" in answer["error"]
     status, answer = ask(spend=True, representation_rate=None)
     assert status == 200, answer
-    assert answer["answer"]["spent"] == ["ε = 5, δ = 1e-09"]
+    said = "Spent on these people so far: ε = {} (δ = {}), in {}; the app keeps count until it ends."
+    assert answer["answer"]["spent"].startswith(said.format(5, "1e-09", "1 private fit"))
     seen = answer["answer"]["see"]["groups"]
     status, moved = ask(statistical_rate=0.8)  # from what was measured already
     assert status == 200, moved
-    assert moved["answer"]["spent"] == ["ε = 5, δ = 1e-09"]
+    assert moved["answer"]["spent"] == answer["answer"]["spent"]
     assert [group["rate_before"] for group in moved["answer"]["see"]["groups"]] == [
         group["rate_before"] for group in seen
     ]
@@ -50,7 +51,15 @@ def test_a_private_fit_spends_its_budget_when_told_and_only_then(client):
     assert ask()[0] == 200
     status, again = ask(spend=True, epsilon=1, delta=1e-8)
     assert status == 200
-    assert again["answer"]["spent"] == ["ε = 5, δ = 1e-09", "ε = 1, δ = 1e-08"]
+    assert again["answer"]["spent"].startswith(said.format(4.83, "1e-08", "2 private fits"))
+    assert ask(spend=True, ledger="/tmp/x.json")[0] == 422  # no path comes from a browser
+    assert "budget" in ask(spend=True, epsilon=2, budget=5)[1]["error"]
+    number = opened(client)[0]["table"]["number"]  # the same file, again
+    status, back = ask()
+    assert status == 200, back
+    assert back["answer"]["see"]["groups"] == seen
+    assert "2 private fits" in back["answer"]["spent"]
+    assert ask(epsilon=1, delta=1e-8)[0] == 200
     job = client.work("take")
     assert job["state"] == "done", job
     files = {file["what"]: file["name"] for file in job["result"]["files"]}

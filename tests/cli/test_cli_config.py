@@ -63,6 +63,8 @@ CASES = ABOUT_MODELS | {
     "release": Case(True, "--release"),
     "epsilon": Case(1.5, "--epsilon 1.5"),
     "delta": Case(1e-6, "--delta 1e-06"),
+    "ledger": Case("people.json", "--ledger people.json"),
+    "budget": Case(2.5, "--budget 2.5"),
     # what is written
     "output_format": Case("jsonl", "--output-format jsonl"),
     "like_input": Case(True, "--like-input"),

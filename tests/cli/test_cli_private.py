@@ -1,16 +1,17 @@
 """Private fits and rows to share, on the command line."""
 
 import json
+from unittest.mock import Mock
 
 import numpy as np
 import polars
 import pytest
 from click.testing import CliRunner
 
+from fairmaxent.cli import result
 from fairmaxent.cli.config import read_domain
 from fairmaxent.cli.group import group
-from fairmaxent.errors import InputError
-from fairmaxent.files.write import write_table
+from fairmaxent.errors import InputError, StorageError
 from fairmaxent.fit import pipeline
 from quiet import Deaf, Seeded, people
 
@@ -47,15 +48,51 @@ def test_a_private_fit_from_file_to_file(files):
     said = run("debias", "data.csv", *ROLES, "--epsilon", 2, "--domain", "domain.toml", "-o", "new.csv",
                "--model", "m.fme", "--report", "r.md")  # fmt: skip
     assert "Private with ε = 2, δ = 1e-09" in said
+    assert "spends another ε = 2" in said
     assert "it holds no row of the data" in said
     rows = polars.read_csv(files / "new.csv")
     assert rows.columns == people().columns
     report = (files / "r.md").read_text(encoding="utf-8")
     assert "It is private with ε = 2" in report
     assert "| hired × sex | discrete Gaussian |" in report
+    assert "### How it was made. Running it again spends another ε = 2" in report
+    assert "How to repeat it" not in report
     assert "private with ε = 2" in run("verify", "m.fme")
     run("sample", "m.fme", "-n", 20, "-o", "more.csv")
-    run("report", "m.fme", "-o", "again.md")
+
+
+def test_nothing_is_paid_for_twice(files, monkeypatch):
+    """The model is kept without being asked for, and before anything else can fail; what comes next is free."""
+    args = ["debias", "data.csv", *ROLES[:-2], "--domain", "domain.toml", "--epsilon"]
+    assert json.loads(run(*args, 1, "-o", "new.csv", "--json"))["files"] == ["new.csv", "new.fme"]
+    assert f"paid for already: {files / 'new.fme'} holds" in run(*args, 1, "-o", "new.csv", "--force", code=3)
+    assert "would bring it to 1.44, beyond the" in run(*args, 1, "--rows", 9, "-o", "b.csv", "--budget", 1.4, code=3)
+    said, following = run(*args, 0.5, "-o", "b.csv.gz", "--budget", 1.4).split("Next: ")
+    assert f"ε = 1.13 (δ = 1e-09), in 2 private fits; {files / 'data.csv.ledger.json'} keeps count." in said
+    assert following.startswith("write a report to file; this, and drawing more rows, spends nothing")
+    command = following.split("fairmaxent ")[1].split()
+    monkeypatch.setattr(pipeline, "OpenDP", None)
+    run(*command)
+    assert "An estimate for gradient boosting" in (files / command[-1]).read_text(encoding="utf-8")
+    monkeypatch.setattr(pipeline, "OpenDP", lambda: Seeded(0))
+    monkeypatch.setattr(result, "make_result", Mock(side_effect=StorageError("the disk is full")))
+    said = run(*args, 2, "-o", "late.csv", "--model", "kept.fme", "--ledger", "other.json", code=5)
+    assert "what was paid for is in kept.fme: 'fairmaxent sample'" in said
+    run("verify", "kept.fme")
+    made = {"b.csv.gz", "b.fme", command[-1], "kept.fme", "new.csv", "new.fme", "data.csv.ledger.json", "other.json"}
+    assert {path.name for path in files.iterdir()} == {"data.csv", "domain.toml", *made}
+
+
+def test_the_ledger_is_beside_what_holds_all_rows_and_stdin_has_no_place(files):
+    (files / "parts").mkdir()
+    people().write_parquet(files / "parts" / "a.parquet")
+    (files / "link").symlink_to("parts")
+    for number, data in enumerate(("parts", "link/", "parts/*.parquet", "link/a.*", "parts/a.parquet")):
+        run("debias", data, *ROLES, *PRIVATE[2:], "--epsilon", 1 + number, "-o", f"{number}.csv")
+    counts = {path.name: len(json.loads(path.read_text())["fits"]) for path in files.rglob("*.ledger.json")}
+    assert counts == {"parts.ledger.json": 4, "a.parquet.ledger.json": 1}
+    typed = [*map(str, ["debias", "-", *ROLES, *PRIVATE, "-o", "s.csv"])]
+    assert "is in no ledger" in CliRunner().invoke(group, typed, input=people().write_csv()).stdout
 
 
 def test_nothing_about_the_file_but_its_name_is_in_report_and_json(files, monkeypatch):
@@ -72,34 +109,6 @@ def test_nothing_about_the_file_but_its_name_is_in_report_and_json(files, monkey
         parts = [(files / name).read_bytes() for name in ("new.csv", "m.fme", "r.md")]
         outputs.append((record, parts))
     assert outputs[0] == outputs[1]
-
-
-def test_what_reading_showed_is_for_the_user_alone(files):
-    text = people().write_csv()
-    header = text.split("\n", 1)[0].split(",")
-    row = {"hired": "no", "sex": "m", "job": "a", "town": "?", "age": "33"}
-    lines = [*text.rstrip("\n").split("\n")[:-1], ",".join(row[name] for name in header)]
-    (files / "data.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    asked = ["debias", "data.csv", *ROLES, "--epsilon", 2, "--domain", "domain.toml", "--force", "-o", "new.csv"]
-    said = run(*asked)
-    assert "About your file, not private, so do not pass it on: '?' was read as missing" in said
-    assert "Note: '?'" not in said
-    assert "read as missing" not in run(*asked, "--json")
-
-
-@pytest.mark.parametrize(
-    ("levels", "suffix"),
-    [(["1", "2", "unknown"], "csv"), (["2024-01-01", "2025-01-01", "never"], "xlsx"), (["€ 5", "€ 7", "-"], "csv")],
-)
-def test_whether_a_level_is_in_the_file_does_not_decide_how_it_is_read(files, levels, suffix):
-    """Without the last level, all cells look like numbers, dates or amounts."""
-    (files / "domain.toml").write_text(DOMAIN.replace('["a", "b", "c"]', json.dumps(levels, ensure_ascii=False)))
-    for lacking in (0, 1):
-        named = people().with_columns(polars.col("job").replace_strict(dict(zip("abc", levels, strict=True))))
-        write_table(named.filter(polars.col("job") != levels[2]) if lacking else named, f"{lacking}.{suffix}")
-        private = ["--epsilon", 50, "--domain", "domain.toml", "-o", f"{lacking}.jsonl"]
-        run("debias", f"{lacking}.{suffix}", *ROLES, *private)
-        assert set(polars.read_ndjson(files / f"{lacking}.jsonl")["job"]) <= set(levels)
 
 
 def test_a_damaged_line_is_for_the_user_alone(files):

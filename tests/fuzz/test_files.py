@@ -19,6 +19,7 @@ FILES = int(os.environ.get("FUZZ_FILES", "112"))
 CONFIGS = int(os.environ.get("FUZZ_CONFIGS", "30"))
 FORMATS = ("csv", "tsv", "csv.gz", "parquet", "arrow", "jsonl", "xlsx")
 DEBIAS = ["debias", "DATA", *ROLES, *QUIET]
+DECLARED = ["--domain", "domain.toml", "--ledger", "../ledger.json"]
 # Each command, in which DATA is the file, with what it writes.
 COMMANDS = (
     (["inspect", "DATA"], ()),
@@ -28,7 +29,7 @@ COMMANDS = (
     ([*DEBIAS, "--within", "race", "--also", "job=cook", "-o", "fair.csv"], ("fair.csv",)),
     (["debias", "DATA", "--outcome", "age", *ROLES[2:], *QUIET, "--equal-means", "-o", "fair.jsonl"], ("fair.jsonl",)),
     ([*DEBIAS, "--release", "--skip-last", "3", "-o", "fair.xlsx"], ("fair.xlsx",)),
-    ([*DEBIAS, "--epsilon", "100", "--delta", "1e-6", "--domain", "domain.toml", "-o", "fair.csv"], ("fair.csv",)),
+    ([*DEBIAS, "--epsilon", "100", "--delta", "1e-6", *DECLARED, "-o", "fair.csv"], ("fair.csv", "fair.fme")),
     (["rake", "DATA", "--margins", "margins.csv", "--relax", "all", "-o", "fair.csv"], ("fair.csv",)),
     (["rake", "DATA", "--margins", "DATA", "--like-input", "-o", "fair.out"], ("fair.out",)),
     (["evaluate", "DATA", "clean.csv", "--attacks", "20"], ()),
@@ -107,7 +108,7 @@ def test_a_mutated_file_beside_the_table_is_read_or_refused(tmp_path, monkeypatc
 # ---------------------------------------------------------------- config files
 
 KEYS = [
-    key for key in config_keys() if key not in ("scheduler", "relabel", "estimate", "labeller")
+    key for key in config_keys() if key not in ("scheduler", "relabel", "estimate", "labeller", "ledger")
 ]  # those train models
 VALUES = (
     *("true", "0", "1", "3", "-1", "0.5", "1e-9", "inf", "nan", "1e400", "9" * 30, "1979-05-27", "07:32:00"),
@@ -122,7 +123,7 @@ WRITING = ["debias", "clean.csv", *QUIET, "-o", "fair.csv", "--model", "model.fm
 CONFIGURED = (
     (WRITING, ("fair.csv", "model.fme")),
     (["inspect", "clean.csv"], ()),
-    ([*WRITING, "--epsilon", "100", "--domain", "domain.toml"], ("fair.csv", "model.fme")),
+    ([*WRITING, "--epsilon", "100", *DECLARED], ("fair.csv", "model.fme")),
     (["rake", "clean.csv", "--margins", "margins.csv", "-o", "fair.csv"], ("fair.csv",)),
     (WRITING, ("fair.csv", "model.fme")),
     (["evaluate", "clean.csv", "clean.csv", "--attacks", "20"], ()),

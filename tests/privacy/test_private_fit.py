@@ -232,15 +232,12 @@ def test_certificate_and_overview_say_what_was_spent(noise):
     text = str(fit.certificate)
     assert text.startswith("private with ε = 1, δ = 1e-09: ")
     assert "noisy estimates" in text
-    assert "a second private fit of the same table" in text
+    assert "another private fit of the same people" in text
     assert "fit.weigh" not in repr(fit)
     assert "private with ε = 1" in repr(fit)
     ledger = fit.certificate.privacy
     assert ledger.rho <= ledger.privacy.rho
     assert fit.certificate.to_dict()["privacy"]["spent"][0]["measured"] == "hired × sex"
-
-
-def test_a_delta_that_is_too_large_for_the_table_is_warned_about(noise):
     for delta, warned in ((0.01, True), (1e-9, False)):
         warnings = " ".join(private(privacy=Privacy(delta=delta)).certificate.warnings)
         assert ("is not below 1 divided by the number of rows" in warnings) == warned

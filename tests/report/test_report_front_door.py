@@ -63,12 +63,12 @@ DOORS = {
     ),
     TYPED: (
         *("--representation-rate sex=none,age=1,town=1", "--compare-missing", "--keep-columns id"),
-        *("--base-share: 0.2 (this fit)", "fit again with --estimate rows"),
+        *("--base-share: 0.2 (this fit)", "write the report with --estimate rows"),
     ),
     IN_APP: (
         *("“Equal group sizes” not ticked for sex", "“Compare missing values as a group”"),
         *("The larger “New combinations” is", "“New combinations”: 0.2 (this fit)"),
-        "fit again with “Estimate what a model will do”",
+        "write the report with “Estimate what a model will do”",
     ),
 }
 

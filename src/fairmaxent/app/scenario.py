@@ -14,7 +14,7 @@ from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.config import declared
 from fairmaxent.cli.debias import debias_command as debias
 from fairmaxent.cli.inspect import inspect_command as inspect
-from fairmaxent.cli.options import outputs
+from fairmaxent.cli.options import ledger_beside, outputs
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
 from fairmaxent.cli.request import REQUEST_NAMES, AskedOptions, RoleOptions
@@ -29,6 +29,8 @@ from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import OutputOption
 from fairmaxent.fit.pipeline import read_frame
 from fairmaxent.fit.request import Request
+from fairmaxent.privacy.spending import Spending, spent_so_far
+from fairmaxent.report.source import file_sha256
 
 _LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows
 _SLICES = 20  # from all over the file
@@ -104,6 +106,27 @@ class OpenedTable:
         return tuple(name for name in names if self.schema.get(name, text) != text)
 
     @cached_property
+    def content(self) -> str:
+        """What recognises the same rows when a file is opened again."""
+        return f"{file_sha256(self.path) if self.path.is_file() else self.number} {dict(self.asked)}"
+
+    @property
+    def ledger(self) -> str | None:
+        """The file that adds up its private fits; a copy that only the app has is known by its name."""
+        if self.is_upload or self.can_be_taken:
+            return str(self.path.parent.parent / f"{self.path.name}.ledger.json")
+        return ledger_beside(str(self.path))
+
+    def spent(self, delta: float | None) -> str | None:
+        """What private looks at these people have spent together, with this δ, and who keeps count."""
+        if delta is None or self.ledger is None:
+            return None
+        who = f"{self.ledger} keeps count."
+        if self.is_upload or self.can_be_taken:
+            who = "the app keeps count until it ends. To keep it beside the file, open that with 'fairmaxent app FILE'."
+        return f"{spent_so_far(self.ledger, delta)}; {who}"
+
+    @cached_property
     def schema(self) -> dict[str, Any]:
         """The columns and their types."""
         return dict(self.file().frame.collect_schema())
@@ -161,7 +184,7 @@ _TAKEN_NAMES = ("mode", "rows", "iid", "weight_name", "evaluate", *FILING_NAMES)
 _DOMAIN, _PDF = "domain", "pdf"  # on the page a text and a tick; on the command line both are files
 _UNSPENT = (
     "A private result looks at the table once, which spends its budget. Press “Spend the budget” under Privacy; after "
-    "that, the rates can be moved freely."
+    "that, the rates can be moved freely, and you can come back to it."
 )
 
 
@@ -189,7 +212,7 @@ class Scenario:
         text, pdf = given.pop(_DOMAIN, None), given.pop(_PDF, None)
         if not isinstance(text, str | None) or not isinstance(pdf, bool | None):
             raise InputError("the page sent a domain that is not a text; reload it")
-        names = (*ROLE_NAMES, *REQUEST_NAMES, *_TAKEN_NAMES, *COLUMN_NAMES, "drop")
+        names = {*ROLE_NAMES, *REQUEST_NAMES, *_TAKEN_NAMES, *COLUMN_NAMES, "drop"} - {"ledger"}  # which is a path
         options = page_options(debias, ["-"], {"random_state": 0, **given}, names=names)
         with options.context:
             roles = options.record(RoleOptions)
@@ -239,41 +262,41 @@ class Scenario:
         """Make the request, which refuses what makes no sense; its domain is that which was declared, if one was."""
         if self.declaration is not None and self.columns_as.given:
             raise InputError("“Public values of every column” say how columns are read; leave out bins, kinds, orders")
-        return self.asked.request(self.roles, self.declaration)
+        spending = None if self.table.ledger is None else Spending(self.table.ledger, "fairmaxent app")
+        asked = AskedOptions(self.asked.values | {"ledger": spending})
+        return asked.request(self.roles, self.declaration)
 
 
 class Readings:
-    """The rows in codes: the newest reading, and the newest private one, whose noise is paid for only once."""
+    """The rows in codes: the newest reading, and every private one, whose noise is paid for only once."""
 
     def __init__(self) -> None:
-        self._newest: dict[bool, tuple[str, Reading]] = {}  # by whether it is private
-        self.spent: list[str] = []  # the budget of each private look, as text
+        self._newest: tuple[str, Reading] | None = None
+        self._paid: dict[str, Reading] = {}  # also of files that were opened before
 
     def get(self, scenario: Scenario, request: Request, *, spend: bool) -> Reading:
         """Read the rows, unless they are there; a new private look needs leave to ``spend`` its budget."""
-        private = request.privacy is not None
+        table, private = scenario.table, request.privacy is not None
         # All that the reading depends on.
         roles = (request.outcome, request.also_names, request.protected_names, request.within_names, request.weight)
         columns = (scenario.options.drop, scenario.columns_as, scenario.domain_text, request.detail, request.release)
-        more = (scenario.needs_rows_in_memory, sorted(request.named_columns))
-        key = repr((roles, columns, (replace(request.privacy), request.forbid) if request.privacy else more))
-        newest = self._newest.get(private)
-        if newest is not None and newest[0] == key:
-            return newest[1]
+        more = (table.number, scenario.needs_rows_in_memory, sorted(request.named_columns))
+        key = repr((roles, columns, (table.content, request.privacy, request.forbid) if private else more))
+        if key in self._paid:
+            return self._paid[key]
+        if self._newest is not None and self._newest[0] == key:
+            return self._newest[1]
         if private and not spend:
             raise InputError(_UNSPENT)
-        self._newest.pop(private, None)  # two tables need not be in memory at once
-        self.spent += [str(request.privacy)] if private else []
-        try:
-            frame = scenario.file.frame
-            if request.domain is None:
-                request = replace(request, domain=scenario.columns_as.domain(frame, request.weight))
-            data = read_frame(frame, request)
-        except Exception as problem:
-            if private and "has spent" not in str(problem):  # as `after_spending` says of what fails too late
-                self.spent.pop()
-            raise
-        self._newest[private] = key, data
+        self._newest = None  # two tables need not be in memory at once
+        frame = scenario.file.frame
+        if request.domain is None:
+            request = replace(request, domain=scenario.columns_as.domain(frame, request.weight))
+        data = read_frame(frame, request)
+        if private:
+            self._paid[key] = data
+        else:
+            self._newest = key, data
         return data
 
 

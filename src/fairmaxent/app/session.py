@@ -108,7 +108,7 @@ class Session:
         with self._lock:
             self.jobs.stop_all()
             self._unread = None
-            self.opened, self._look, self._readings = opened, look, Readings()
+            self.opened, self._look = opened, look
             self._fitted, self._answer, self._pins, self._files = None, None, [], []
             self._options = {name: look[name] for name in ("outcome", "protected", "favourable")}
             self._options["outcome"] = look["outcome"] or ""
@@ -188,7 +188,7 @@ class Session:
                 "command": command_text(fitted),
                 "python": python_text(fitted),
                 "seconds": seconds,
-                "spent": self._readings.spent if scenario.asked.has("epsilon") else [],
+                "spent": opened.spent(getattr(fitted.bare.request.privacy, "delta", None)),
             }
         )
         with self._lock:

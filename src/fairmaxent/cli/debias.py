@@ -7,20 +7,22 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import narwhals
 
-from fairmaxent.cli.options import NEXT, SectionedCommand, folder_option, next_step, resolved, taking
+from fairmaxent.cli.options import NEXT, SectionedCommand, folder_option, ledger_beside, next_step, resolved, taking
 from fairmaxent.cli.output import OutputOptions, source_of
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command, unchanged
 from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import InputError, Option, StorageError, first_line
+from fairmaxent.errors import FairMaxEntError, InputError, Option, StorageError, first_line
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
 from fairmaxent.privacy.refusals import about_exact_rows
+from fairmaxent.privacy.spending import Spending, spent_so_far
 
 _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
 
@@ -47,18 +49,21 @@ def debias_command(
     fairmaxent debias census.csv --outcome income --protected sex,race -o fair.csv
     """
     from fairmaxent.cli.result import after_debias, make_report, make_result, result_record, result_text
-    from fairmaxent.fit.pipeline import fit_frame
+    from fairmaxent.fit.pipeline import fit_frame, with_estimate
 
-    wanted.check(data)
+    wanted = wanted.keeping_model() if asked.has("epsilon") else wanted
     asked.check(ctx, roles)
-    if asked.has("epsilon") and not wanted.targets:
-        raise click.UsageError("a private fit spends its budget each time; name what to keep: -o, --model or --report")
     if wanted.mode != "weights" and not asked.has("random_state"):  # so that a report can say how to repeat the draws
         asked = AskedOptions(asked.values | {"random_state": secrets.randbelow(2**32)})
     repeat = resolved(ctx, seed=asked.values["random_state"])
+    ledger = (asked.values["ledger"] or ledger_beside(data)) if asked.has("epsilon") else None
+    if ledger is not None:
+        asked.values["ledger"] = Spending(ledger, repeat, str(Path(wanted.model or "").absolute()))
+    wanted.check(data, *([] if ledger is None else [ledger]))
     folders = [wanted.output] if wanted.scheduler is not None and wanted.output is not None else []
     files = [target for target in wanted.targets if target not in folders]
     with (
+        contextlib.ExitStack() as paid,
         Staging(files, folders=folders, force=wanted.force, readable=wanted.readable) as staging,
         _connected(wanted.scheduler),
     ):
@@ -72,7 +77,10 @@ def debias_command(
                 request = asked.request(roles, domain, progress)
                 if wanted.estimate is not None and wanted.estimate != "none":
                     request = replace(request, estimate=asked.trial_of(wanted.estimate))
-                fit = fit_frame(source.frame, request)
+                fit = fit_frame(source.frame, replace(request, estimate=None))
+                paid.enter_context(_keeping(fit, wanted, staging))
+                if request.estimating is not None:
+                    fit = with_estimate(fit, request.estimating, progress=progress)
             with bar("writing") as progress:
                 result = make_result(fit, source, wanted, staging, progress)
         with bar("writing"):
@@ -82,8 +90,28 @@ def debias_command(
                 wanted.write(result.frame, source, staging)
         # Here, because it asks for rows, which are out of reach once the client of a cluster is closed.
         following = ctx.meta.get(NEXT) or after_debias(data, wanted, repeat, result)
+        if request.privacy is not None:
+            spent = "What this fit spent is in no ledger, as the table has no place for one; name a file with --ledger."
+            if ledger is not None:
+                spent = f"{spent_so_far(ledger, request.privacy.delta)}; {ledger} keeps count."
+            following = f"{spent}\n\n{following}"
         text = json_record(result_record(result, wanted)) if wanted.as_json else result_text(result, wanted, following)
     echo(text, err=wanted.output == STANDARD)
+
+
+@contextlib.contextmanager
+def _keeping(fit: Any, wanted: OutputOptions, staging: Staging) -> Iterator[None]:
+    """Keep the model of a private fit at once: whatever fails from now on, what was paid for is there, and said."""
+    if fit.certificate.privacy is None or wanted.model is None:
+        yield
+        return
+    fit.save(staging.path_for(wanted.model))
+    staging.publish(wanted.model)
+    try:
+        yield
+    except FairMaxEntError as problem:
+        there = f"; what was paid for is in {wanted.model}: 'fairmaxent sample' and 'fairmaxent report' work from it"
+        raise type(problem)(*problem.parts, f"{there}, and spend nothing more") from problem
 
 
 def _opened(

@@ -152,6 +152,12 @@ class ReportOptions(shared.FilingOptions):
     trade_off: bool = option(
         True, flags=("--trade-off/--no-trade-off",), text="flag", help="Also show what other options would cost."
     )
+    estimate: shared.TrainedOn | None = option(
+        None,
+        choices=get_args(shared.TrainedOn),
+        help="Also estimate how a model trained on the rows or weights will treat people; of a private fit, on drawn "
+        "rows, which spends nothing.",
+    )
     evaluate: bool = option(False, **shared.EVALUATE)
 
 
@@ -198,6 +204,7 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
                 mode=wanted.mode,
                 source=replace(origin, written=tuple(written)),
                 trade_off=wanted.trade_off,
+                estimate=wanted.estimate,
                 evaluate=wanted.evaluate,
                 **wanted.filing,
             )

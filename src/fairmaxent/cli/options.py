@@ -220,6 +220,18 @@ def outputs(data: str, form: TableForm) -> list[str]:
     return ["-o", name_for(data, f"fair{suffix}"), *alike, "--report", name_for(data, "report.html")]
 
 
+def ledger_beside(data: str) -> str | None:
+    """Where the ledger of a table is: beside its file or folder, whatever link leads there; None if it has no place.
+
+    That of a pattern is beside the folder that holds all of its files.
+    """
+    if data == STANDARD or "://" in data:
+        return None
+    while is_pattern(data):
+        data = os.path.dirname(os.path.abspath(data))
+    return f"{os.path.realpath(data)}.ledger.json"
+
+
 def name_for(data: str, what: str) -> str:
     """A name for what is made of a table or a model."""
     is_named = data != STANDARD and not is_pattern(data)

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from fairmaxent.report.delivered import DrawnBatches
     from fairmaxent.report.source import Source
 
-EstimateChoice = Literal["rows", "weights", "none"]
+TrainedOn = Literal["rows", "weights"]
+EstimateChoice = Literal[TrainedOn, "none"]
 Mode = Literal["rows", "weights", "top-up"]
 
 # ---------------------------------------------------------------- what several commands have
@@ -244,7 +245,8 @@ class OutputOptions(FileOptions):
         main=True,
         text="file",
         in_files=False,
-        help="Save the model to this file, for 'fairmaxent sample' and 'fairmaxent report'.",
+        help="Save the model to this file, for 'fairmaxent sample' and 'fairmaxent report'. A private fit always does: "
+        "by default to the name of the table, or else of the report, with the suffix .fme.",
     )
     evaluate: bool = option(False, **EVALUATE)
     scheduler: str | None = option(
@@ -263,6 +265,16 @@ class OutputOptions(FileOptions):
         help="Address (tcp://HOST:PORT) of a Dask cluster, which reads the Parquet files DATA and writes Parquet files "
         "into the folder -o.",
     )
+
+    def keeping_model(self) -> Self:
+        """The same, with a file for the model: rows and reports can be made of it, and nothing is paid for twice."""
+        beside = next((path for path in (self.output, *self.reports) if path not in (None, STANDARD)), None)
+        if self.model is None and beside is None:
+            raise click.UsageError(
+                "a private fit spends its budget each time, so its model is always kept; name a file for it with "
+                "--model, or for the table with -o"
+            )
+        return replace(self, model=self.model or f"{os.path.splitext(beside or '')[0].removesuffix('.csv')}.fme")
 
 
 # ---------------------------------------------------------------- writing rows

@@ -182,7 +182,8 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         for change in changes
         if about == (change.column, change.about)
     ]
-    can_be_estimated = wanted.scheduler is None and not result.fit.roles.others
+    # Of a private fit, the report is the place: another fit would be paid for again.
+    can_be_estimated = wanted.scheduler is None and not result.fit.roles.others and not result.private
     how = Option("estimate", "weights" if wanted.mode == "weights" else "rows")
     estimate = ("How a model trained on this will treat people was not estimated; to estimate it, use ", how)
     sections: list[Sequence[Block]] = [
@@ -261,8 +262,10 @@ def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) 
         return next_step(f"open {wanted.report} and read its first page before you use the result")
     if wanted.model is not None:
         read = [] if data == STANDARD or result.private else ["--data", data]
-        command = ["report", wanted.model, *read, "--mode", wanted.mode]
-        return next_step("write a report to file", [*command, "-o", name_for(wanted.model, "report.html")])
+        estimated = ["--estimate", "rows"] if result.private and wanted.estimate is None else []
+        command = ["report", wanted.model, *read, "--mode", wanted.mode, *estimated]
+        why = "write a report to file" + ("; this, and drawing more rows, spends nothing" if result.private else "")
+        return next_step(why, [*command, "-o", name_for(wanted.model, "report.html")])
     uses = {
         "rows": "use these rows instead of yours",
         "weights": f"pass the column {wanted.weight_name!r} as sample weights when you train a model",

@@ -235,7 +235,16 @@ class Staging:
 
     def path_for(self, target: Name) -> Path:
         """Return the temporary path to write the content of ``target`` to; a folder is there already, and empty."""
-        return self._staged[Path(target)].temporary
+        staged = self._staged.get(Path(target))
+        return Path(target) if staged is None else staged.temporary  # which is published
+
+    def publish(self, target: Name) -> None:
+        """Give a complete file its name now, whatever becomes of the others."""
+        staged = self._staged.pop(Path(target))
+        with contextlib.ExitStack() as stack, write_errors(staged.target):
+            stack.callback(remove, staged.temporary)
+            staged.complete()
+            staged.publish(force=self._force)
 
     def write_table(self, frame: Any, target: Name, **how: Any) -> tuple[str, ...]:
         """Write a table to its temporary path, or to stdout; options and what is returned are as in `write_to_file`."""
@@ -270,7 +279,7 @@ class Staging:
             remove(each.temporary)
 
 
-def write_whole(path: Path, content: bytes, *, readable: bool = False) -> None:
+def write_whole(path: Name, content: bytes, *, readable: bool = False) -> None:
     """Write a file completely or not at all, and replace an existing one; ``readable``: also by other users."""
     staging = Staging([path], force=True, readable=[path] if readable else [])
     with staging, write_errors(path), open_temporary(staging.path_for(path)) as file:

@@ -191,8 +191,11 @@ def certify(solved: Solved, told: Told) -> Certificate:
 def other_remarks(facts: Facts) -> Iterator[Remark]:
     """What a careful reader should know after the warnings about costs."""
     if facts.privacy is not None:
-        yield ("a second private fit of the same table reveals as much again: the ε and the δ of both add up",)
-        delta = facts.privacy.privacy.delta
+        epsilon, delta = facts.privacy.privacy.epsilon, facts.privacy.privacy.delta
+        yield (
+            f"another private fit of the same people, even one that follows advice given here, spends another ε = "
+            f"{epsilon:g}, and all of it adds up; more rows and reports from this one spend nothing",
+        )
         if delta * facts.rows >= 1:
             yield (
                 f"δ = {delta:g} is not below 1 divided by the number of rows (about {facts.rows:,}), so the promise "

@@ -22,7 +22,7 @@ from fairmaxent.fit.distribution import Distribution, fair_levels
 from fairmaxent.fit.estimate import Tryout, estimate_model, represented
 from fairmaxent.fit.facts import Told
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.option_values import Estimate
+from fairmaxent.fit.option_values import Estimate, EstimateOption
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import NO_LABELS, Labelling, check_in_memory, relabelled_if_asked
 from fairmaxent.fit.request import Request
@@ -32,10 +32,11 @@ from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import BASES, build_base, rerooted
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.tree import Tree
-from fairmaxent.options import with_options_of
-from fairmaxent.privacy.measurements import OpenDP
+from fairmaxent.options import python_lines, with_options_of
+from fairmaxent.privacy.measurements import Noise, OpenDP
 from fairmaxent.privacy.model import PrivateReading, check_visible, learn_private_model, private_reading
 from fairmaxent.privacy.refusals import after_spending, check_declared, check_read, without_values
+from fairmaxent.privacy.spending import PaidNoise, Spending
 from fairmaxent.progress import Progress, silent
 
 _FEW_ROWS = 30  # a cell of outcome and groups with fewer effective rows says too little about what it is like
@@ -61,15 +62,18 @@ def fit_frame(frame: Any, request: Request) -> Fit:
     data = read_frame(frame, request)
     with after_spending(request.privacy):
         fit = fit_rows(data, request.kept(), progress)
-    return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
+        return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
 
 
 def read_frame(frame: Any, request: Request) -> Reading:
     """Read the rows as a request needs them; a private one spends its budget here, and gets rows drawn anew."""
-    noise, progress = None, frames.checked_progress(request.progress)
+    noise: Noise | None = None
+    spending, progress = None, frames.checked_progress(request.progress)
     if request.privacy is not None:  # refused, if it is not possible, before any row is read
         check_declared(request.domain)
-        noise = OpenDP()
+        noise, spending = OpenDP(), Spending.of(request.privacy)
+        if spending is not None:
+            spending.check(request.privacy)
     frame, identifiers = _without_rare_values(frame, request) if request.release else (frame, ())
     with nullcontext() if noise is None else without_values():
         roles = request.outcome, request.protected_names, request.within_names, request.also_names
@@ -86,10 +90,23 @@ def read_frame(frame: Any, request: Request) -> Reading:
     # What is wrong with the request is found before anything is spent; that looks at what was declared, and at no row.
     rules = Problem.of(request, replace(data, positions=None, design=None)).rules
     progress("measure", 0.0)
-    model = learn_private_model(data.table, data.roles, request.privacy, rules=rules, noise=noise)
+    if spending is not None:
+        noise = PaidNoise(noise, partial(_pay, spending, request, data))
+    privacy = replace(request.privacy, ledger=None, budget=None)
+    model = learn_private_model(data.table, data.roles, privacy, rules=rules, noise=noise)
     with after_spending(request.privacy):
         check_visible(model, data.roles)
         return private_reading(data, model, generator(request.random_state))
+
+
+def _pay(spending: Spending, request: Request, data: Reading) -> None:
+    """Write down what is about to be spent, with what recognises the table and the request."""
+    assert request.privacy is not None
+    levels = data.roles.blocks.levels
+    tables = data.table.tables([(0, block) if block else (0,) for block in range(len(levels))], levels)
+    asked = python_lines(replace(request.kept(), random_state=None, estimate=None))
+    content = b"".join(np.ascontiguousarray(table, dtype="<f8").tobytes() for table in tables)
+    spending.pay(request.privacy, content, repr((asked, request.domain)))
 
 
 def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, ...]]:
@@ -175,7 +192,7 @@ def refit(fit: Fit, request: Request) -> Fit:
     return fit_rows(_reading(fit), replace(request, estimate=None), silent, learned=learned)
 
 
-def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) -> Fit:
+def with_estimate(fit: Fit, estimate: EstimateOption, *, progress: Progress = silent) -> Fit:
     """Return the fit with an estimate, in its certificate, of what a model trained on its output will do."""
     if not isinstance(fit.request, Request):
         raise InputError(
@@ -189,9 +206,9 @@ def with_estimate(fit: Fit, estimate: Estimate, *, progress: Progress = silent) 
         learned = Labelling(decisions=fit.certificate.decisions) if same else NO_LABELS
         return fit_rows(data, tried, silent, learned=learned)
 
-    with after_spending(request.privacy):
-        check_in_memory(Option("estimate"), fit.table)
-        estimated = estimate_model(Tryout(fit, represented(_reading(fit)), request, refit, estimate), progress)
+    check_in_memory(Option("estimate"), fit.table)
+    trial = request.estimating or Estimate()
+    estimated = estimate_model(Tryout(fit, represented(_reading(fit)), request, refit, trial), progress)
     return replace(fit, request=request, certificate=replace(fit.certificate, estimate=estimated))
 
 

@@ -242,8 +242,8 @@ class Request:
         record=Privacy,
         doc=":class:`Privacy` with ε and δ: the result reveals at most that much about any one person. Everything is "
         "then learned from noisy counts; the wanted rates still hold exactly. It needs a ``domain`` that was declared "
-        "(:meth:`Domain.declare`), and the library opendp. Weights, rows to add and exact values are not available. A "
-        "second private fit of the same table reveals as much again.",
+        "(:meth:`Domain.declare`), and the library opendp. Weights, rows to add and exact values are not available. "
+        "Another private fit of the same people comes on top, so save this one, and draw from it.",
         words=lambda request: f"The result is private with {request.privacy}: everything is learned from noisy counts.",
     )
     release: bool = option(
@@ -392,4 +392,5 @@ class Request:
     def kept(self) -> "Request":
         """Return what a fit keeps of its request: a copy, so that the caller's lists and mappings can change."""
         asked: dict[str, Any] = {name: value for name, value in vars(self).items() if isinstance(value, Collection)}
-        return replace(self, **copy.deepcopy(asked), domain=None, progress=None)
+        privacy = None if self.privacy is None else replace(self.privacy, ledger=None, budget=None)
+        return replace(self, **copy.deepcopy(asked), privacy=privacy, domain=None, progress=None)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from fairmaxent.errors import checked_number
+from fairmaxent.errors import InputError, Option, checked_number
 from fairmaxent.options import documented, option
 
 # Beyond these, neither number protects anybody, or floating point no longer tells budgets apart.
@@ -49,6 +49,26 @@ class Privacy:
         help="With --epsilon: the chance that its promise does not hold; 1e-9 by default.",
         doc="δ: the chance that the promise does not hold; it should be far below 1 divided by the number of rows.",
     )
+    # For the call alone: a fit does not keep them.
+    ledger: Any = option(
+        None,
+        compare=False,
+        repr=False,
+        text="file",
+        only_if={"epsilon": ("given",)},
+        help="With --epsilon: the file that adds up what all private fits of the same people spend; by default beside "
+        "the table (census.csv.ledger.json).",
+        doc="A file that adds up what all private fits of the same people spend; None: nothing is written down.",
+    )
+    budget: float | None = option(
+        None,
+        compare=False,
+        repr=False,
+        text="number",
+        label="Budget ε of all fits together",
+        only_if={"epsilon": ("given",)},
+        help="With --epsilon: refuse a fit if all fits in the ledger would then have spent more than this ε together.",
+    )
 
     def __post_init__(self) -> None:
         positive = f"be a positive number, e.g. 1, between {_SMALLEST_EPSILON:g} and {LARGEST_EPSILON:g}"
@@ -57,6 +77,14 @@ class Privacy:
         delta = checked_number("delta", self.delta, small, lambda d: _SMALLEST_DELTA <= d <= _LARGEST_DELTA)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
+        if self.budget is not None:
+            checked_number("budget", self.budget, positive, lambda e: _SMALLEST_EPSILON <= e <= LARGEST_EPSILON)
+            if self.ledger is None:
+                raise InputError(
+                    Option("budget"),
+                    " is about all fits together; name the file that adds them up with ",
+                    Option("ledger"),
+                )
 
     @cached_property
     def rho(self) -> float:
@@ -139,7 +167,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What was promised, and what was spent."""
+    """What one fit promised, and what it spent; `privacy.spending` adds up over fits."""
 
     privacy: Privacy
     spent: tuple[Spent, ...]

@@ -195,7 +195,7 @@ def _model(report: Report) -> Section:
         return _answer("model", question, lines)
     if estimate is None:
         asked = Option("estimate", "weights" if report.mode == "weights" else "rows")
-        parts = ("This was not estimated for this fit. To estimate it, fit again with ", asked, ".")
+        parts = ("This was not estimated for this fit. To estimate it, write the report with ", asked, ".")
         return _answer("model", question, (report.source.front_door.text_of(parts),))
     trained = "new rows" if estimate.output == "rows" else "weighted rows"
     compared, more = _first(list(expected_lines(estimate, ["by_predictions"])), _GROUPINGS, "rate")
@@ -251,7 +251,7 @@ def _prohibitions(report: Report) -> Iterator[str]:
     """The uses that this result does not bear, the most dangerous first."""
     copies, estimate = report.copies, report.certificate.estimate
     if report.promise is not None:
-        yield "together with another private fit of the same table without adding up what both reveal (ε and δ)."
+        yield "together with another private fit of the same people without adding up what both reveal (their ρ)."
     else:
         why = "every row is a real one"
         if copies is not None:

@@ -10,6 +10,7 @@ from fairmaxent.errors import InputError
 from fairmaxent.fit.certificate import Certificate, cost_remarks, less_fair, other_remarks, remedy_remark
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import GroupChange, changes_by_column
+from fairmaxent.fit.pipeline import with_estimate
 from fairmaxent.fit.statements import changed_lines, copies_of, mean_lines, promise
 from fairmaxent.options import with_options_of
 from fairmaxent.plain_text import plain_json
@@ -34,9 +35,10 @@ class ReportRequest:
     drawn for the report. `iid` and `seed` say how rows were drawn, or are to be drawn, by default with the fit's seed.
 
     `source` is where the fit came from: its file, the command line, how the columns were read. With `trade_off`, a few
-    more fits show what other options would cost. With `evaluate`, which needs `data`, the report judges what drawn rows
-    give away, as :func:`fairmaxent.evaluate` does: a fifth of the rows is set aside for that, and the fit made again
-    from the rest, which takes some seconds.
+    more fits show what other options would cost. With `estimate`, it is estimated how a model trained on the fit's
+    ``"rows"`` or ``"weights"`` will treat people; of a private fit, this spends nothing. With `evaluate`, which needs
+    `data`, the report judges what drawn rows give away, as :func:`fairmaxent.evaluate` does: a fifth of the rows is set
+    aside for that, and the fit made again from the rest, which takes some seconds.
 
     The report is filed under `title`, by default the outcome and the groups, `author`, `purpose` and `date`: when it
     was written, with a time zone; by default now, or what the environment variable SOURCE_DATE_EPOCH says.
@@ -49,6 +51,7 @@ class ReportRequest:
     seed: int | None = None
     source: Source | None = None
     trade_off: bool = True
+    estimate: Any = None
     evaluate: bool = False
     title: str | None = None
     author: str | None = None
@@ -171,6 +174,8 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
     """Compute everything a report shows; the options are those of :class:`ReportRequest`."""
     if not isinstance(fit, Fit):
         raise InputError(f"a report is about a fit, not a {type(fit).__name__}; pass what debias() or load() returned")
+    if request.estimate is not None:
+        fit = with_estimate(fit, request.estimate)
     filing = filed(title=request.title, author=request.author, purpose=request.purpose, date=request.date)
     mode, iid, certificate = request.mode, request.iid, fit.certificate
     data = checked_data(fit, request.data)

@@ -23,6 +23,9 @@ Blocks = Iterator[Block]
 def report_document(report: Report) -> Document:
     """The report as a document."""
     sections = [Section(key, title, short, tuple(make(report))) for key, title, short, make in _SECTIONS]
+    if report.certificate.privacy is not None:
+        again = f"Running it again spends another ε = {report.certificate.privacy.privacy.epsilon:g}"
+        sections[-1] = replace(sections[-1], title=f"How it was made. {again}", short="How it was made")
     return replace(first_page(report), appendix=tuple(section for section in sections if section.blocks))
 
 
@@ -158,14 +161,14 @@ def _privacy(report: Report) -> Blocks:
         f"This result is {report.promise}. Here {record['unit']}. Taken to be public: {'; '.join(record['public'])}. "
         "Every look at the table is listed, and nothing else was learned from it; each person is counted in one cell "
         "of each table (sensitivity 1). The costs add up, in zero-concentrated differential privacy, and another "
-        "private fit of the same table comes on top."
+        "private fit of the same people comes on top."
     )
     rows = [
         (look["measured"], look["mechanism"], f"{look['cells']:,}", f"{look['scale']:.2f}", f"{look['rho']:.3g}")
         for look in record["spent"]
     ]
     total = (f"Sum, of {record['rho']:.3g} allowed", "", "", "", f"{record['spent_rho']:.3g}")
-    yield Table("Privacy ledger", ("Measured", "Noise", "Cells", "Scale", "Cost (ρ)"), (*rows, total))
+    yield Table("What this fit spent", ("Measured", "Noise", "Cells", "Scale", "Cost (ρ)"), (*rows, total))
 
 
 def _copies(report: Report) -> Blocks:
@@ -242,6 +245,8 @@ def _repeat(report: Report) -> Blocks:
     seed = f"Seed of the new rows: {'not known here' if report.seed is None else report.seed}."
     random = "Nothing is random." if report.mode == "weights" else seed
     yield Paragraph(f"{random} Options are named as {source.front_door.where}.")
+    if report.promise is not None:
+        yield Paragraph("More rows, and other reports, can be made from the saved model, which spends nothing.")
 
 
 _SECTIONS: tuple[tuple[str, str, str, Callable[[Report], Iterable[Block]]], ...] = (

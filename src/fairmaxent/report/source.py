@@ -150,7 +150,7 @@ def reading_lines(fit: Fit, source: Source) -> Iterator[str]:
         options += [] if weight is None else [f"weight=frame[{weight!r}].to_numpy()"]
         yield f"domain = fairmaxent.Domain.infer({', '.join([table, *options])})"
     elif fit.request.privacy is not None:
-        yield "domain = fairmaxent.Domain.declare(...)  # as it was declared; another run also reveals as much again"
+        yield "domain = fairmaxent.Domain.declare(...)  # as it was declared"
 
 
 def _without(fit: Fit, names: list[str]) -> str:

@@ -49,9 +49,7 @@ function headline(see) {
   return h("p", { class: "lede" }, words.length ? words : "With this wish, no group gets the outcome more or less often than before.");
 }
 
-// What private looks at the table have spent together.
-const spent = (budgets) => budgets.length > 0 && h("p", { class: "notes" }, `This page has looked at the table privately ` +
-  `${budgets.length === 1 ? "once" : `${budgets.length} times`} (${budgets.join("; ")}). Whatever you share of it adds up.`);
+const spent = (said) => said && h("p", { class: "notes" }, said);
 
 function rates(see) {
   return table("Rates", ["", "asked for", "before", "after"], see.rates.map((one) =>

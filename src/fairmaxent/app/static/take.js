@@ -13,9 +13,9 @@ export function drawTake(section, { state, options, change, make, files }) {
     h("p", { id: "not-made", class: "warnings", hidden: true }),
     h("div", { id: "making" }),
     h("div", { id: "files" }),
-    h("h3", null, "Repeat it elsewhere"),
+    h("h3", null, options.epsilon ? `How it was made. Running it again spends another ε = ${options.epsilon}` : "Repeat it elsewhere"),
     h("p", { class: "soft" }, options.epsilon
-      ? "These make another private result: its noise differs, and what it spends adds up with what was spent here."
+      ? "Keep the model instead: 'fairmaxent sample' and 'fairmaxent report' make more rows and reports of it, which spends nothing."
       : "These write the same table, byte for byte; the command also writes the same model, and the same report, in which options are named as they are typed."),
     snippet("Command", "command"), snippet("Python", "python"));
   drawFiles(files);
