@@ -33,9 +33,6 @@ def run(*args, code=0):
 DEBIAS = ["debias", "t.csv", "--outcome", "hired", "--protected", "sex", "--estimate", "none", "--json"]
 
 
-# ---------------------------------------------------------------- every option that takes a list
-
-
 def test_within_also_forbid_and_target(folder):
     record = json.loads(run(*DEBIAS, "--within", f'"{RACE}"'))
     assert list(record["certificate"]["wanted"]["statistical_rate"]) == [f"sex within {RACE}"]

@@ -80,7 +80,6 @@ def test_design_weights_count_before_and_after(mode, folder):
     np.testing.assert_allclose(record["after"]["statistical_rate"]["sex"], after[mode](), rtol=1e-9)
 
 
-# ---------------------------------------------------------------- saved models
 def test_a_saved_model_gives_the_rows_that_python_gives(folder):
     run("debias", "data.csv", *ROLES, "--model", "model.fme")
     fit = fairmaxent.load("model.fme")

@@ -1,6 +1,5 @@
 """Every command says what to type next, and what it prints can be typed as it stands."""
 
-import json
 import shlex
 import sys
 
@@ -81,15 +80,6 @@ def test_an_unknown_outcome_is_asked_for_with_a_command_that_runs(folder):
     follows = printed_command(run(*command).stdout)
     assert follows[0] == "debias"
     run(*follows, *QUICK)
-
-
-def test_json_holds_proposals_and_hints_but_no_next_step(folder):
-    shown = run("inspect", "data.csv", "--json").stdout
-    record = json.loads(shown)
-    assert (record["outcome"], record["favourable"], record["protected"]) == ("income", [">50K"], ["sex", "race"])
-    assert {one["role"] for one in record["proposals"]} == {"outcome", "favourable", "protected"}
-    assert any("--weight weight" in hint["text"] for hint in record["hints"])
-    assert "Next" not in shown
 
 
 # ---------------------------------------------------------------- the outcome that rates are about

@@ -1,7 +1,6 @@
 """inspection.py and ``fairmaxent inspect``: what a table is like, against counts taken by hand."""
 
 import itertools
-import json
 import tomllib
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.metrics import mutual_info_score
 
 import clifiles
 import fairmaxent
-from clifiles import ROLES, ROWS, biased_table, listing
+from clifiles import ROLES, ROWS, biased_table
 from fairmaxent import debias
 from fairmaxent.cli.group import group
 from fairmaxent.files.formats import read_table
@@ -133,27 +132,6 @@ def test_the_strongest_proxy_comes_first():
     assert of_sex[1] == "job"
     assert "income" not in of_sex
     assert all(left.strength >= right.strength for left, right in itertools.pairwise(proxies))
-
-
-# ---------------------------------------------------------------- the command
-
-
-def test_what_is_shown(folder):
-    before = listing(folder)
-    shown = run("inspect", "data.csv", *ROLES, "--favourable", ">50K")
-    for text in ("240 rows, 7 columns", "95% range", "with sex 'Male'", "--keep-columns id", "under a second"):
-        assert text in shown
-    assert any(line.split()[:2] == ["sex", "job"] for line in shown.splitlines())
-    assert listing(folder) == before
-
-
-def test_json_is_the_inspection(folder):
-    record = json.loads(run("inspect", "data.csv", *ROLES, "--json"))
-    found = inspect(read_table("data.csv").frame, "income", "sex")
-    assert record["rows"] == ROWS
-    assert record["groupings"][0]["statistical_rate"]["value"] == found.groupings[0].statistical.value
-    assert [own["name"] for own in record["columns"]] == [own.name for own in found.columns]
-    assert record["cost"]["domain_size"] == found.cost.domain_size
 
 
 def test_the_config_it_writes_is_taken_by_debias(folder):

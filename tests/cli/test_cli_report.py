@@ -95,7 +95,6 @@ def test_a_group_that_vanishes_is_named_and_has_share_zero():
     assert f"no row has sex = {gone}" in Path("report.md").read_text()
 
 
-# ---------------------------------------------------------------- how to repeat it
 @pytest.mark.parametrize("typed", [FAVOURED, ["--config", "options.toml", "--rows", 60]], ids=["typed", "a file"])
 def test_without_a_seed_the_report_still_says_how_to_repeat_it(folder, typed):
     (folder / "options.toml").write_text('outcome = "income"\nprotected = ["sex"]\n[target]\njob = "keep"\n')
@@ -108,7 +107,6 @@ def test_without_a_seed_the_report_still_says_how_to_repeat_it(folder, typed):
     assert space["rows"].equals(first)
 
 
-# ---------------------------------------------------------------- values as people type them
 @pytest.mark.parametrize("typed", ["true", "TRUE", "1", "1e0"])
 def test_a_truth_value_or_a_number_is_favourable_by_value(typed):
     table = biased_table().select("sex", "job", high=pl.col("income") == ">50K")

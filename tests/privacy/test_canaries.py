@@ -7,17 +7,21 @@ the noise is off, or the audit would prove nothing.
 """
 
 import numpy as np
+import polars
 import pytest
+from click.testing import CliRunner
 from scipy.stats import beta
 
+from fairmaxent.cli.group import group
 from fairmaxent.data import frames
 from fairmaxent.data.domain import bound
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Table
+from fairmaxent.fit import pipeline
 from fairmaxent.privacy.budget import Privacy
 from fairmaxent.privacy.measurements import OpenDP
 from fairmaxent.privacy.model import learn_private_model
-from quiet import DOMAIN, Silence, people
+from quiet import DOMAIN, EDGES, LEVELS, Silence, people
 
 PAIRS, LEARNED = 1000, 300  # thresholds are chosen on the latter
 CONFIDENCE = 0.95
@@ -94,3 +98,36 @@ def test_a_canary_is_found_no_more_often_than_the_promise_allows(epsilon):
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_audit_finds_the_canary_if_there_is_no_noise(epsilon):
     assert audited(Privacy(epsilon=epsilon), Silence, fits=1) > epsilon  # each fit is the same
+
+
+def measured(frame, folder, monkeypatch):
+    """The exact tables that the command measures of a CSV file, with the scale of the noise for each."""
+    heard = Overheard(Silence())
+    monkeypatch.setattr(pipeline, "OpenDP", lambda: heard)
+    monkeypatch.chdir(folder)
+    frame.write_csv("people.csv")
+    declared = [f"levels.{name} = {LEVELS[name]}" for name in LEVELS] + [
+        f"edges.{name} = {EDGES[name]}" for name in EDGES
+    ]
+    (folder / "domain.toml").write_text("\n".join(["missing = ['town']", *declared]))
+    typed = "debias people.csv --outcome hired --protected sex --domain domain.toml --epsilon 1 -o new.csv --force"
+    assert CliRunner().invoke(group, typed.split()).exit_code == 0
+    return heard.tables
+
+
+@pytest.mark.parametrize("make", [pytest.param(OpenDP, marks=pytest.mark.slow), Silence])
+def test_a_canary_in_a_file_is_found_no_more_often_than_the_promise_allows(make, tmp_path, monkeypatch):
+    """From the file through the command; the attack knows all but the canary, and weighs each table by its noise."""
+    pytest.importorskip("opendp", reason="opendp is not installed")
+    frame = people(60).with_columns(job=people(60)["job"].replace("c", "b"))
+    canary = polars.DataFrame({"hired": "yes", "sex": "f", "job": "c", "town": None, "age": 119.5}, schema=frame.schema)
+    looks = zip(
+        *(measured(each, tmp_path, monkeypatch) for each in (polars.concat([frame, canary]), frame)), strict=False
+    )
+    alike = [(there, gone, scale) for (there, scale), (gone, other) in looks if scale == other]
+    assert len(alike) > 8
+    scores, noise = np.zeros((2, PAIRS)), make()
+    for there, gone, scale in alike:
+        for each, table in enumerate((there, gone)):
+            scores[each] += [((there - gone) * noise.counts(table, scale)).sum() / scale**2 for _ in range(PAIRS)]
+    assert (lower_bound(*scores, 1e-9) < 1) == (make is OpenDP)
