@@ -144,6 +144,7 @@ def test_a_domain_is_drafted_and_can_be_used(files):
         ([*PRIVATE, "-o", "x.csv", "--like-input"], 2, "--like-input cannot go"),
         ([*PRIVATE, "--report", "r.md", "--evaluate"], 2, "judge the drawn"),
         (["--delta", "1e-6"], 2, "--delta is for --epsilon; add --epsilon"),
+        ([*PRIVATE, "-o", "x.csv", "--ledger", "x.csv", "--force"], 2, "x.csv is the ledger"),
         ([*PRIVATE, "--mode", "weights", "-o", "x.csv"], 2, "--mode weights cannot go"),
         ([*PRIVATE, "--weight", "age", "-o", "x.csv"], 3, "no design weights"),
         ([*PRIVATE, "--detail", "rows", "-o", "x.csv"], 3, "exact values"),

@@ -59,7 +59,9 @@ def debias_command(
     ledger = (asked.values["ledger"] or ledger_beside(data)) if asked.has("epsilon") else None
     if ledger is not None:
         asked.values["ledger"] = Spending(ledger, repeat, str(Path(wanted.model or "").absolute()))
-    wanted.check(data, *([] if ledger is None else [ledger]))
+        if Path(ledger).resolve() in [Path(target).resolve() for target in (data, *wanted.targets)]:
+            raise click.UsageError(f"{ledger} is the ledger, and has a use of its own; name another file with --ledger")
+    wanted.check(data)
     folders = [wanted.output] if wanted.scheduler is not None and wanted.output is not None else []
     files = [target for target in wanted.targets if target not in folders]
     with (

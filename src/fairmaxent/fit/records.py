@@ -246,7 +246,8 @@ def damaged(path: object, problem: BaseException) -> StorageError:
     if type(problem) is not ValueError:  # those are the sentences of the checks
         what = f"{type(problem).__name__}: {what}"
     return StorageError(
-        f"{path} is damaged or was not written by fairmaxent ({what}); restore it from a copy, or fit and save again"
+        f"{path} is damaged or was not written by fairmaxent ({what}); restore it from a copy, or fit and save again "
+        "(which spends again if it is private)"
     )
 
 
