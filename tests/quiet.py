@@ -42,6 +42,14 @@ class Deaf:
         return len(scores) // 2
 
 
+class Recording(Deaf):
+    tables: list = []  # noqa: RUF012 (what it was asked)
+
+    def counts(self, table, scale):
+        Recording.tables.append(table.copy())
+        return super().counts(table, scale)
+
+
 LEVELS = {"hired": ["no", "yes"], "sex": ["f", "m"], "job": ["a", "b", "c"], "town": ["x", "y"]}
 EDGES = {"age": [0, 18, 40, 65, 120]}
 DOMAIN = Domain.declare(levels=LEVELS, edges=EDGES, missing=["town"])

@@ -178,7 +178,10 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         kind: _Kind = "table" if frames.is_table(X) else "list" if isinstance(X, list) else "array"
         table, dtype = X, None
         if kind != "table":
-            X = check_array(X, dtype=None, ensure_all_finite="allow-nan", estimator=self)
+            private = self.privacy is not None
+            X = np.array(X, dtype=object) if private and kind == "list" else X  # or one text would make all cells text
+            finite = False if private else "allow-nan"
+            X = check_array(X, dtype=None, ensure_all_finite=finite, estimator=self)
             names, dtype = [f"x{index}" for index in range(X.shape[1])], X.dtype
             table = frames.load_library("pandas").DataFrame(X, columns=names).infer_objects()
         features = frames.open_frame(table)

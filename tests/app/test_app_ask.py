@@ -2,10 +2,9 @@
 
 import threading
 
-import polars
 import pytest
 
-from appserver import OPTIONS, downloaded, opened, people
+from appserver import OPTIONS, downloaded, opened
 from fairmaxent.app.jobs import Jobs, LatestOnly, SupersededError
 
 DOMAIN = """
@@ -69,21 +68,8 @@ def test_a_private_fit_spends_its_budget_when_told_and_only_then(client):
     for words in ("--epsilon 1", "--delta 1e-08", "--domain people-domain.toml"):
         assert words in again["answer"]["command"]
     assert "read_domain('people-domain.toml')" in again["answer"]["python"]
+    assert "read_table('people.csv', declaration=domain)" in again["answer"]["python"]
     assert "Privacy(delta=1e-08)" in again["answer"]["python"]
-
-
-def test_the_declared_kind_decides_how_a_column_is_read(client):
-    """Without the level "none", the regions of the file look like numbers."""
-    state, _ = opened(client, frame=people().with_columns(polars.col("region").replace({"n": "1", "s": "2", "w": "3"})))
-    declared = DOMAIN.replace('["n", "s", "w"]', '["1", "2", "3", "none"]')
-    asked = {**OPTIONS, "protected": ["region"], "representation_rate": None, "release": True, "domain": declared}
-    answer = client.fit(state, **asked)
-    assert {group["group"] for group in answer["see"]["groups"]} >= {"1", "2", "3"}
-    assert "texts=('region',)" in answer["python"]
-    job = client.work("take")
-    rows = next(file for file in job["result"]["files"] if file["what"].startswith("New rows"))
-    taken = polars.read_csv(downloaded(client, [rows])[rows["name"]][2], infer_schema=False)
-    assert set(taken["region"]) <= {"1", "2", "3", "none"}
 
 
 def test_what_is_impossible_is_said_in_the_words_of_the_page(client):

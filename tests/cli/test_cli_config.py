@@ -65,6 +65,7 @@ CASES = ABOUT_MODELS | {
     "delta": Case(1e-6, "--delta 1e-06"),
     "ledger": Case("people.json", "--ledger people.json"),
     "budget": Case(2.5, "--budget 2.5"),
+    "undeclared": Case("drop", "--undeclared drop"),
     # what is written
     "output_format": Case("jsonl", "--output-format jsonl"),
     "like_input": Case(True, "--like-input"),

@@ -24,18 +24,6 @@ def domain_of(frame, **declared):
     return bound(Domain.declare(**declared), frames.open_frame(frame))
 
 
-def test_levels_and_edges_are_as_declared_whatever_the_rows_hold():
-    for rows in ({"sex": ["f"], "age": [17]}, {"sex": ["m", "f"] * 5, "age": list(range(10))}):
-        domain = domain_of(polars.DataFrame(rows), levels={"sex": ["f", "m"]}, edges={"age": [0, 18, 65, 120]})
-        sex, age = domain.attributes
-        assert sex.labels == ("f", "m")
-        assert age.labels == ("< 18", "[18, 65)", "≥ 65")
-        assert sex.values.to_list() == ["f", "m"]
-        assert (age.counts == 1).all()
-        assert not domain.notes
-        assert not domain.identifiers
-
-
 @pytest.mark.parametrize("make", [pd.DataFrame, polars.DataFrame, lambda rows: polars.DataFrame(rows).to_arrow()])
 def test_codes_and_back(make):
     rows = {
@@ -160,10 +148,15 @@ def test_a_draft_declares_what_was_learned_with_rounded_ends():
     draft = Domain.infer(frame).draft()
     assert draft.levels == {"sex": ["f", "m"], "job": ["a"]}
     assert draft.missing == ("job",)
-    low, high = frame["pay"].min(), frame["pay"].max()
-    assert (draft.edges["pay"][0], draft.edges["pay"][-1]) == (low // 100 * 100, -(-high // 1000) * 1000)
     assert all(isinstance(edge, int) for edge in draft.edges["pay"])
-    assert 0.01 <= draft.edges["share"][0] <= 0.0123
+    for name in ("pay", "share"):
+        edges, values = draft.edges[name], frame[name]
+        assert edges[0] <= values.min() < values.max() <= edges[-1]
+        assert 5 <= len(edges) <= 9
+        assert all(len(f"{edge:g}".lstrip("0.").rstrip("0")) <= 3 for edge in edges)  # digits
+        assert not {*edges[1:-1]} & {*values}
+    gains = polars.DataFrame({"gain": [0] * 900 + rng.integers(1, 90_000, 100).tolist()})
+    assert Domain.infer(gains).draft().edges["gain"][:2] == [0, 1]
     codes = bound(draft, frames.open_frame(frame)).encode(frame)
     assert [len(np.unique(column)) for column in codes.T] == list(bound(draft, frames.open_frame(frame)).sizes)
 
@@ -181,7 +174,7 @@ def test_drafted_dates_are_not_those_of_people(first, days, is_beginning, hour, 
     draft = Domain.infer(frame).draft()
     edges = draft.edges["born"]
     assert draft.draft
-    assert len(edges) > 8
+    assert 5 <= len(edges) <= 11
     assert all(is_beginning(edge) for edge in edges)
     low, *_, high = map(frames.number_of, edges)
     assert low <= frames.number_of(frame["born"].min()) < frames.number_of(frame["born"].max()) < high
@@ -199,7 +192,6 @@ def test_drawn_moments_lie_in_their_bins(zone, step):
         assert all(edges[level] <= moment < edges[level + 1] for moment in inside)
 
 
-# ---------------------------------------------------------------- rows to share
 def recognisable(rows=400):
     rng = np.random.default_rng(1)
     columns = {"hired": rng.choice(["no", "yes"], rows), "sex": rng.choice(["f", "m"], rows)}
@@ -218,19 +210,15 @@ def test_rows_to_share_hold_no_rare_value_and_no_identifier(make):
     assert set(rows["job"].to_list()) == {"clerk", "nurse", "other"}
     assert set(rows["children"].to_list()) == {0, 2}
     assert not set(recognisable()["pay"].to_list()) & set(rows["pay"].to_list())
+    common, _ = shareable(frames.open_frame(recognisable()), ["hired", "sex"], [], None)
+    for counts in (common[name].to_native().value_counts() for name in ("pay", "children")):
+        assert counts["count"].min() >= FEWEST_ROWS  # that have a number that is shared
     assert fit.certificate.copied_share == 0
     assert "email" in fit.certificate.left_out_columns
     assert fit.certificate.achieved["statistical_rate"]["sex"] == pytest.approx(1, abs=1e-9)
     for ask in (fit.weights, fit.top_up):
         with pytest.raises(InputError, match="real people's rows"):
             ask()
-
-
-def test_every_number_that_is_shared_stands_for_several_rows():
-    common, _ = shareable(frames.open_frame(recognisable()), ["hired", "sex"], [], None)
-    for name in ("job", "pay", "children"):
-        counts = common[name].to_native().value_counts()
-        assert counts.filter(polars.col(name) != "other" if name == "job" else True)["count"].min() >= FEWEST_ROWS
 
 
 @pytest.mark.parametrize(

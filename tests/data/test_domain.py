@@ -110,7 +110,6 @@ def test_any_small_table_survives_the_round_trip(rows, bins):
     assert np.array_equal(other_codes, codes)
 
 
-# ---------------------------------------------------------------- levels, scores, columns
 def test_true_one_and_their_texts_are_not_confused():
     table = pd.DataFrame(
         {"mixed": pd.Series([True, 1, "1", "True"], dtype=object), "int": [0, 1, 0, 1], "text": ["0", "1", "0", "1"]}
@@ -169,7 +168,6 @@ def test_decoding_a_bin_draws_its_values_as_often_as_they_were_seen():
     assert np.mean(drawn == 1) == pytest.approx(0.75, abs=0.02)
 
 
-# ---------------------------------------------------------------- what encode and decode refuse
 def test_encode_refuses_what_was_not_learned():
     domain = Domain.infer(pl.DataFrame({"word": ["apple", "pear"], "number": [1, 2]}), bins={"number": [0, 2, 3]})
     with pytest.raises(ColumnError, match="no column 'number'"):

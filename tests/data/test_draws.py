@@ -60,9 +60,6 @@ def test_many_groups_keep_to_themselves():
     assert (drawn == 1).all()
 
 
-# ---------------------------------------------------------------- cells of new rows
-
-
 SHARES = np.array([0.45, 0.0, 0.3, 0.25])
 
 
@@ -90,9 +87,6 @@ def test_largest_remainders_sum_up_and_ties_go_first():
         rows = largest_remainders(shares, count)
         assert rows.sum() == count
         assert (abs(rows - shares * count) < 1).all()
-
-
-# ---------------------------------------------------------------- spread draws
 
 
 def test_spread_draws_are_within_one_of_their_share_and_without_bias():

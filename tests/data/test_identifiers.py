@@ -69,16 +69,6 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("values", IDENTIFIERS.values(), ids=IDENTIFIERS)
-def test_what_names_people_or_rows_is_an_identifier(values):
-    assert Domain.infer(pl.DataFrame({"x": values}, strict=False)).identifiers == ("x",)
-
-
-@pytest.mark.parametrize("values", OTHERS.values(), ids=OTHERS)
-def test_what_describes_them_is_none(values):
-    assert Domain.infer(pd.DataFrame({"x": values})).identifiers == ()
-
-
 @pytest.mark.parametrize(
     ("name", "expected"),
     [("surname", True), ("patientId", True), ("PATIENT_ID", True), ("e-mail", True), ("town", False), ("paid", False)],
@@ -140,11 +130,12 @@ NOT_NUMBERED = {
 }
 
 
-@pytest.mark.parametrize("name", NUMBERED)
-def test_numbers_of_people_who_come_often_are_identifiers_by_name(name):
-    assert Domain.infer(pd.DataFrame({name: visits(NUMBERED[name])})).identifiers == (name,)
+CASES = [(name, "x", values, name in IDENTIFIERS) for name, values in (IDENTIFIERS | OTHERS).items()]
+CASES += [(f"{name} 1", name, visits(values), True) for name, values in NUMBERED.items()]
+CASES += [(f"{name} 0", name, visits(values), False) for name, values in NOT_NUMBERED.items()]
 
 
-@pytest.mark.parametrize("name", NOT_NUMBERED)
-def test_columns_about_phones_and_cards_describe_people(name):
-    assert Domain.infer(pd.DataFrame({name: visits(NOT_NUMBERED[name])})).identifiers == ()
+@pytest.mark.parametrize(("case", "name", "values", "expected"), CASES, ids=[case for case, *_ in CASES])
+def test_what_names_people_or_rows_is_an_identifier_and_what_describes_them_is_none(case, name, values, expected):
+    frame = pd.DataFrame({name: values}) if case in OTHERS else pl.DataFrame({name: values}, strict=False)
+    assert Domain.infer(frame).identifiers == ((name,) if expected else ())

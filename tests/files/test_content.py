@@ -10,12 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from clifiles import ROLES, biased_table
-from fairmaxent import FairMaxEntError
 from fairmaxent.cli.group import group
 from fairmaxent.data.limits import FREELY_INFLATED, max_memory
 from fairmaxent.errors import LimitError, StorageError
 from fairmaxent.files.formats import read_table
-from fairmaxent.files.parquet import scan_table
 from fairmaxent.files.reading import Reading
 from fairmaxent.files.write import write_table
 from tables import times
@@ -35,9 +33,6 @@ def poured(content, open_end):
     thread = threading.Thread(target=pour, daemon=True)
     thread.start()
     return thread
-
-
-# ---------------------------------------------------------------- pipes
 
 
 @pytest.mark.parametrize("times", [0.02, 1, 5, 50, 400])
@@ -75,34 +70,6 @@ def test_stdin_that_does_not_end_a_device_and_a_closed_stdin(monkeypatch):
     for path, says in (("-", "stdin is closed"), ("/dev/zero", "is a device")):
         with pytest.raises(StorageError, match=says):
             read_table(path)
-
-
-# ---------------------------------------------------------------- damage
-
-
-def damaged(content, rng):
-    """Cut, insert, remove or overwrite some bytes."""
-    at, size = rng.randrange(4, len(content)), rng.randrange(1, 40)
-    removed = rng.choice([0, size, len(content)])
-    return content[:at] + rng.randbytes(rng.choice([0, size])) + content[at + removed :]
-
-
-@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "arrow", "jsonl"])
-def test_a_damaged_file_is_read_or_refused(suffix, put, tmp_path):
-    table = biased_table().with_columns(day=pl.date(2020, 1, 1) + pl.duration(days="age"))
-    write_table(table, tmp_path / f"whole.{suffix}")
-    whole = (tmp_path / f"whole.{suffix}").read_bytes()
-    for seed in range(times(60)):
-        path = put(damaged(whole, random.Random(seed)), f"table.{suffix}")
-        try:
-            lazy = scan_table(path)
-            frame = read_table(path).frame if lazy is None else lazy.collect()
-        except (FairMaxEntError, pl.exceptions.PolarsError):  # a LazyFrame is collected by polars itself here
-            continue
-        assert frame.height >= 0
-
-
-# ---------------------------------------------------------------- limits
 
 
 def test_a_small_file_cannot_become_a_large_one(put):
@@ -143,9 +110,6 @@ def test_a_cell_without_end_is_named(put, monkeypatch):
         LimitError, match=r"line 169: the quotes do not match, or a cell has more than the limit of 1,000"
     ):
         read_table(put('a,b,c\n1,"2,3\n' + "4,5,6\n" * 400))
-
-
-# ---------------------------------------------------------------- stray quotes
 
 
 def test_stray_quotes_do_not_join_rows(put):

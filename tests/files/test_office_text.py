@@ -32,9 +32,6 @@ AMERICAN = (
 PLAIN = "a,b,c,d\n1,2.50,x,2020-01-02 10:00:00\n2,0.25,y,2020-01-03 11:30:00\n3,,NA,2020-01-04 12:00:05\n"
 
 
-# ---------------------------------------------------------------- above and below the table
-
-
 @pytest.mark.parametrize(
     "above",
     [
@@ -134,7 +131,6 @@ def test_sums_are_left_out_only_if_they_are_and_other_remarks_below_are_noted(la
     assert (table.frame.rows()[:4], len(table.frame)) == (ROWS, rows)
     assert [noted in note for note in table.notes_spelled(as_typed)] == [True] * (noted is not None)
     assert len(read_table(put(BODY + last), Reading(skip_last=0)).frame) == max(rows, 5)
-    assert len(read_table(put(BODY + last), texts=["sex"]).frame) == max(rows, 5)
 
 
 def test_empty_rows_at_the_end_are_left_out_with_a_note(put):
@@ -142,9 +138,6 @@ def test_empty_rows_at_the_end_are_left_out_with_a_note(put):
     assert table.frame.rows() == ROWS
     assert table.notes[-1].endswith("ends with 2 empty rows, left out")
     assert len(read_table(put("a;b\n1;2\n;\n3;4\n")).frame) == 3  # in between they are rows
-
-
-# ---------------------------------------------------------------- amounts
 
 
 @pytest.mark.parametrize(
@@ -229,7 +222,6 @@ def test_texts_that_would_become_one_number_are_noted_with_the_option_that_makes
     assert table.frame["a"].to_list() == ["1,1", "1,10"]
     assert table.notes_spelled(as_typed)[1].endswith("(a, b); if they are numbers, set --decimal")
     assert read_table(path, Reading(decimal=",")).frame["a"].to_list() == [1.1, 1.1]
-    assert read_table(path, texts=["d"]).frame["a"].to_list() == [1.1, 1.1]  # declared: no other row decides it
 
 
 @pytest.mark.parametrize(
@@ -246,8 +238,6 @@ def test_a_mark_that_may_separate_thousands_is_noted_with_the_option_that_decide
     otherwise = read_table(put(text), Reading(decimal=other))
     assert otherwise.frame["a"].drop_nulls().to_list() in ([2.1, 950.0], [2100, 950], [1234, 2500])
     assert f"were read as {otherwise.frame['a'].drop_nulls()[0]} " not in note
-    declared = read_table(put("a;b\n2.100;x\n"), texts=["b"])  # so that no other column decides it
-    assert declared.frame["a"].to_list() == [2.1]
 
 
 @pytest.mark.parametrize(
@@ -264,9 +254,6 @@ def test_a_mark_that_may_separate_thousands_is_noted_with_the_option_that_decide
 )
 def test_one_column_shows_how_another_is_written(text, rows, put):
     assert read_table(put(text)).frame.rows() == rows
-
-
-# ---------------------------------------------------------------- dates
 
 
 DAYS = [dt.date(2020, 2, 1), dt.date(2020, 12, 31)]
@@ -305,29 +292,6 @@ def test_dates_that_can_be_read_in_two_ways_stay_text_and_the_note_says_how_to_r
         assert read == [dt.date(2020, month, day) for month, day in days]
     with pytest.raises(InputError, match="date_order is 'ymd'"):
         read_table(path, Reading(date_order="ymd"))
-
-
-# ---------------------------------------------------------------- written in the same form
-
-
-@pytest.mark.parametrize(
-    ("text", "encoding"),
-    [
-        (GERMAN, "cp1252"),
-        (GERMAN, "utf-8-sig"),
-        (GERMAN, "utf-16"),
-        (AMERICAN, "utf-8"),
-        (PLAIN, "utf-8"),
-        (BODY.replace("\n", "\r\n"), "utf-8"),
-        (f"sep=;\nStaff\n\n{BODY}", "utf-8"),
-    ],
-)
-def test_a_table_comes_back_with_its_separator_decimal_mark_and_encoding(text, encoding, put, tmp_path):
-    table = read_table(put(text.encode(encoding)))
-    assert write_table(table.frame, tmp_path / "back.csv", form=table.form) == ()
-    again = read_table(tmp_path / "back.csv")
-    assert again.frame.equals(table.frame)
-    assert again.form == table.form
 
 
 def test_new_values_and_columns_are_written_by_the_marks_of_the_file_and_lose_no_digit(put, tmp_path):

@@ -87,4 +87,4 @@ def test_values_come_back(seed, put, tmp_path):
     write_table(table.frame, folder / "back.csv", form=table.form, force=True)
     back = read_table(folder / "back.csv")
     assert back.frame.equals(table.frame)
-    assert (back.form.separator, back.form.encoding) == (table.form.separator, table.form.encoding)
+    assert back.form == table.form

@@ -64,9 +64,6 @@ def table(rows=ROWS):
     return pl.DataFrame(rows, schema=COLUMNS, orient="row", infer_schema_length=None)
 
 
-# ---------------------------------------------------------------- reading
-
-
 def test_a_workbook_is_read_with_its_types(book):
     read = read_table(book([COLUMNS, *ROWS]))
     # openpyxl writes 1+1 as a formula, whose value nobody has computed, and numbers with 15 digits
@@ -145,9 +142,6 @@ def test_merged_cells_each_have_the_value_that_people_see(book):
     assert "2 merged ranges" in read.notes[0]
 
 
-# ---------------------------------------------------------------- sheets
-
-
 def test_the_first_sheet_with_a_table_is_read_and_the_others_can_be_chosen(book):
     cover, staff, more = [["About this workbook"], ["by HR"]], [["a", "b"], ["x", 1]], [["a", "b"], ["y", 2]]
     path = book(cover, staff, more, change=lambda made: setattr(made.worksheets[2], "sheet_state", "hidden"))
@@ -161,9 +155,6 @@ def test_the_first_sheet_with_a_table_is_read_and_the_others_can_be_chosen(book)
     for sheet in ("Sheet 9", 4, 0, "-1"):
         with pytest.raises(InputError, match=f"sheet is {sheet!r}, which .* does not have"):
             read_table(path, Reading(sheet=sheet))
-
-
-# ---------------------------------------------------------------- hostile files
 
 
 def test_a_cell_far_away_costs_no_memory(book):
@@ -206,9 +197,6 @@ def test_cut_and_old_workbooks_are_refused(book, put):
         read_table(put(content[: len(content) // 2], "half.xlsx"))
     with pytest.raises(StorageError, match="old Excel workbook, or one with a password"):
         read_table(put(b"\xd0\xcf\x11\xe0" + b"\0" * 600, "old.xls"))
-
-
-# ---------------------------------------------------------------- writing
 
 
 def test_what_is_written_is_what_openpyxl_reads(tmp_path):

@@ -10,16 +10,15 @@ from dataclasses import replace
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 import polars
 import pytest
 
 import fairmaxent
 from fairmaxent import Domain, FairMaxEntError, InfeasibleError, InputError, Privacy, debias, load
-from fairmaxent.errors import ColumnError, DependencyError, LevelError, StorageError
+from fairmaxent.errors import DependencyError, LevelError, StorageError
 from fairmaxent.fit import pipeline
 from fairmaxent.privacy import measurements as mechanisms
-from quiet import DOMAIN, Deaf, Seeded, Silence, people
+from quiet import DOMAIN, Deaf, Recording, Seeded, Silence, people
 
 ONE = Privacy(epsilon=1.0)
 
@@ -40,7 +39,6 @@ def private(frame=None, **options):
     return debias(people() if frame is None else frame, "hired", "sex", **given)
 
 
-# ---------------------------------------------------------------- what is promised
 def test_rates_are_exact_although_counts_are_noisy(noise):
     fit = private(representation_rate=1.0, statistical_rate=0.9, favourable="yes")
     achieved = fit.certificate.achieved
@@ -89,35 +87,9 @@ def test_every_library_and_lazy_frames(noise, make):
     assert isinstance(rows, kind)
     drawn = nw.from_native(rows, eager_only=True)
     assert drawn.columns == people().columns
-    assert set(drawn["sex"].to_list()) == {"f", "m"}
-    ages = [age for age in drawn["age"].to_list() if age is not None]
-    assert all(0 <= age <= 120 for age in ages)
+    assert 0 <= drawn["age"].min() <= drawn["age"].max() <= 120
 
 
-@pytest.mark.parametrize(
-    ("declared", "columns"),
-    [
-        ({"levels": [1, 2, 3, 4]}, [[1, 2, 3, 4], [None, 2.0, 3.0, 4.0], np.array([1, 2, 3, 4], np.uint8)]),
-        ({"levels": [True, False]}, [[True, False] * 2, [True, None] * 2, [None] * 4]),
-        ({"edges": [0, 20, 40, 80]}, [[1, 22, 30, 40], [1.0, 22.0, 33.5, 40.0], [None] * 4]),
-    ],
-)
-@pytest.mark.parametrize("make", [pd.DataFrame, polars.DataFrame, lambda rows: polars.DataFrame(rows).to_arrow()])
-def test_types_do_not_show_what_the_rows_hold(noise, make, declared, columns):
-    """One gap, or one 33.5 among whole numbers, would turn a column into floats."""
-    noise(Deaf)
-    (how, said), drawn = next(iter(declared.items())), []
-    for x in columns:
-        frame = make({"y": [0, 1] * 2, "z": ["a", "b", "b", "a"], "x": x})
-        options = {"levels": {"y": [0, 1], "z": ["a", "b"]}, "missing": ["x"]}
-        options[how] = options.get(how, {}) | {"x": said}
-        fit = debias(frame, "y", "z", privacy=ONE, domain=Domain.declare(**options), random_state=0, estimate=None)
-        rows = nw.from_native(fit.sample(30), eager_only=True)
-        drawn.append((str(rows.schema), str(rows.rows())))
-    assert len(set(drawn)) == 1
-
-
-# ---------------------------------------------------------------- nothing else gets out
 def everything_from(fit, folder):
     """All that can leave: the model file, certificate, reports and printed forms."""
     fit.save(folder / "model.fme")
@@ -200,7 +172,6 @@ def test_the_search_would_find_them_in_a_fit_without_noise(noise, tmp_path):
         assert f"{count:,}".encode() in parts["md"]
 
 
-# ---------------------------------------------------------------- model files
 def test_a_model_file_says_that_it_is_private_and_with_what(noise, tmp_path):
     fit = private(privacy=Privacy(epsilon=0.7, delta=1e-8))
     fit.save(tmp_path / "model.fme")
@@ -226,7 +197,6 @@ def test_a_forged_promise_is_refused(noise, tmp_path):
             load(tmp_path / "forged.fme")
 
 
-# ---------------------------------------------------------------- outputs
 def test_certificate_and_overview_say_what_was_spent(noise):
     fit = private()
     text = str(fit.certificate)
@@ -248,7 +218,6 @@ def test_relabelling_works_on_drawn_rows(noise):
     assert fit.certificate.achieved["statistical_rate"]["sex"] == pytest.approx(1, abs=1e-6)
 
 
-# ---------------------------------------------------------------- refusals
 @pytest.mark.parametrize(
     ("option", "value", "why"),
     [
@@ -262,6 +231,8 @@ def test_relabelling_works_on_drawn_rows(noise):
         ("estimate", "weights", "has no weights"),
         ("estimate", fairmaxent.Estimate(output="weights"), "has no weights"),
         ("privacy", 1.0, r"pass fairmaxent.Privacy\(epsilon=1\)"),
+        ("frame", people().with_columns(extra=1), "column 'extra' is not declared"),
+        ("frame", people().drop("age"), "'age' is declared, but the table has no such column"),
     ],
 )
 def test_refused_options_say_why(noise, option, value, why):
@@ -286,13 +257,6 @@ def test_what_needs_the_rows_is_refused(noise, tmp_path, monkeypatch, ask, why):
         ask(private())
 
 
-def test_columns_and_values_that_were_not_declared_are_refused(noise):
-    with pytest.raises(ColumnError, match="column 'extra' is not declared"):
-        private(people().with_columns(extra=1))
-    with pytest.raises(ColumnError, match="'age' is declared, but the table has no such column"):
-        private(people().drop("age"))
-
-
 @pytest.mark.parametrize("make", [lambda t: t, lambda t: t.to_pandas(), lambda t: t.to_arrow(), lambda t: t.lazy()])
 @pytest.mark.parametrize(("name", "kind"), [("job", polars.String), ("age", polars.Float64)])
 @pytest.mark.parametrize("value", ["pilot", None])
@@ -315,16 +279,6 @@ def test_an_error_of_an_engine_does_not_show_a_value(noise):
     assert "pilot" not in "".join(traceback.format_exception(caught.value)).replace('"pilot"', "")
 
 
-class Counting(Deaf):
-    """Counts how often the table is looked at."""
-
-    looks = 0
-
-    def counts(self, table, scale):
-        Counting.looks += 1
-        return super().counts(table, scale)
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -340,12 +294,12 @@ class Counting(Deaf):
     ],
 )
 def test_a_request_that_makes_no_sense_costs_nothing(noise, monkeypatch, options):
-    noise(Counting)
-    monkeypatch.setattr(Counting, "looks", 0)
+    noise(Recording)
+    monkeypatch.setattr(Recording, "tables", [])
     with pytest.raises(InputError) as caught:
         private(**options)
     assert "has spent" not in str(caught.value)
-    assert not Counting.looks
+    assert not Recording.tables
 
 
 def test_what_fails_after_the_noise_says_that_the_budget_is_spent(noise):
@@ -358,25 +312,6 @@ def test_the_mean_of_bins_is_refused_with_the_reason(noise):
     with pytest.raises(InputError, match="does not know the mean of 'age' in each bin") as caught:
         debias(people(), "age", "sex", means="equal", privacy=ONE, domain=DOMAIN)
     assert "detail" not in str(caught.value)
-
-
-@pytest.mark.parametrize("as_list", [False, True])
-def test_the_estimator_returns_declared_types(noise, as_list):
-    """Types of arrays come from the rows: the longest text, or a gap among whole numbers."""
-    estimator = pytest.importorskip("fairmaxent.estimator")
-    noise(Deaf)
-    X = np.array([[k % 2, k % 3] for k in range(90)])
-    gap = np.where(np.arange(180).reshape(90, 2) == 1, np.nan, X)
-    y, long, same = np.array(["n", "p"] * 45), np.array(["perhaps", "p"] * 45), np.array(["n"] * 90)
-    levels = {"x0": [0, 1], "x1": [0, 1, 2], "y": ["n", "p", "perhaps"]}
-    declared, drawn = Domain.declare(levels=levels, missing=["x1"]), []
-    for rows, classes in ((X, y), (gap, y), (X, long), (X, same)):
-        model = estimator.FairMaxEnt(0, privacy=ONE, domain=declared, rows=200, random_state=0, estimate=None)
-        given = (rows.tolist(), classes.tolist()) if as_list else (rows, classes)
-        drawn.append([np.asarray(part) for part in model.fit_resample(*given)])
-    assert len({str((a.dtype, a.tolist(), b.dtype, b.tolist())) for a, b in drawn}) == 1
-    assert set(drawn[0][1]) == {"n", "p", "perhaps"}
-    assert np.isnan(drawn[0][0]).any()
 
 
 def test_the_library_of_the_noise_is_named_if_it_is_missing(monkeypatch):

@@ -179,7 +179,7 @@ def forms() -> dict[str, list[dict[str, Any]]]:
         "rates": _drawn(debias, ("statistical_rate", "representation_rate")),
         "change": _drawn(debias, ("relabel", "threshold", "largest_weight", "base_share")),
         "wishes": _drawn(debias, wishes),
-        "privacy": _drawn(debias, ("release", "epsilon", "delta", "budget")),
+        "privacy": _drawn(debias, ("release", "epsilon", "delta", "budget", "undeclared")),
         "take": _drawn(debias, ("mode", "rows", "iid", "weight_name", "evaluate")),
         "report": _drawn(debias, (*FILING_NAMES, "pdf")),
         "raking": _drawn(rake_command, ("replicates", "random_state", "weight_name", *FILING_NAMES)),

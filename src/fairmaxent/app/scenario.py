@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +30,7 @@ from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import OutputOption
 from fairmaxent.fit.pipeline import read_frame
 from fairmaxent.fit.request import Request
+from fairmaxent.privacy.refusals import about_exact_rows
 from fairmaxent.privacy.spending import Spending, spent_so_far
 from fairmaxent.report.source import file_sha256
 
@@ -48,6 +50,7 @@ class OpenedTable:
     asked: Mapping[str, Any] = field(default_factory=dict)  # how the page wants it to be read
     is_upload: bool = False  # and may come from anywhere
     _levels: dict[str, Domain] = field(default_factory=dict, init=False)
+    _declared: dict[str, TableFile] = field(default_factory=dict, init=False)  # as it was declared last
 
     @cached_property
     def options(self) -> PageOptions:
@@ -69,15 +72,19 @@ class OpenedTable:
 
     @cached_property
     def _read(self) -> TableFile:
-        return self._read_with(())
+        return self._named(self._received or self.reading().read(str(self.path)))
 
-    def _read_with(self, texts: Sequence[str]) -> TableFile:
-        """The whole table; remarks about the file name it as the user knows it, and not where the app keeps it."""
-        table = self._received
-        if table is None:
-            table = self.reading().read(str(self.path), texts=texts)
-        elif texts:
-            table = read_upload(self.path, self.reading(), texts) or table
+    def declared(self, declaration: Declaration) -> TableFile:
+        """The whole table, read by a declaration; the newest is kept, as rates change more often."""
+        key, how = repr(declaration), self.reading()
+        if key not in self._declared:
+            read = read_upload(self.path, how, declaration) if self.is_upload else None
+            self._declared.clear()
+            self._declared[key] = self._named(read or how.read(str(self.path), declaration))
+        return self._declared[key]
+
+    def _named(self, table: TableFile) -> TableFile:
+        """Remarks about the file name it as the user knows it, and not where the app keeps it."""
 
         def as_typed(part: object) -> object:
             return part.replace(str(self.path), self.typed) if isinstance(part, str) else part
@@ -90,20 +97,15 @@ class OpenedTable:
         """Whether the rows stay in the file."""
         return self._scanned is not None
 
-    def file(self, drop: Sequence[str] = (), *, in_memory: bool = False, texts: Sequence[str] = ()) -> TableFile:
-        """The table without some columns; a Parquet file is scanned unless it has to be in memory.
-
-        ``texts`` are columns that were declared as text; if they were read as anything else, they are read again.
-        """
-        whole = self._read if in_memory or self._scanned is None else self._scanned
-        if self._scanned is None and self.not_text(texts):
-            whole = self._read_with(texts)
+    def file(
+        self, drop: Sequence[str] = (), *, in_memory: bool = False, declaration: Declaration | None = None
+    ) -> TableFile:
+        """The table without some columns; a Parquet file is scanned unless it has to be in memory."""
+        if self._scanned is None and declaration is not None:
+            whole = self.declared(declaration)
+        else:
+            whole = self._read if in_memory or self._scanned is None else self._scanned
         return self.reading(drop).without_dropped(whole)
-
-    def not_text(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Those of the columns that hold anything but text, as the file was read."""
-        text = load_library("polars").String
-        return tuple(name for name in names if self.schema.get(name, text) != text)
 
     @cached_property
     def content(self) -> str:
@@ -221,8 +223,9 @@ class Scenario:
             replace(wanted, report="report.html").check("-")  # there always is one
             asked.check(options.context, roles)
         text = text if asked.has("epsilon") or asked.has("release") else None
-        declaration = declared(text, "The list of public values") if text else None
-        source = table.file(options.drop, texts=declaration.texts if declaration else ())
+        declaration = asked.declared(declared(text, "The list of public values") if text else None)
+        with about_exact_rows() if asked.has("epsilon") else nullcontext():
+            source = table.file(options.drop, declaration=declaration)
         return cls(
             given=values,
             table=table,
@@ -251,12 +254,8 @@ class Scenario:
     @property
     def file(self) -> TableFile:
         """The table as it is fitted."""
-        return self.table.file(self.options.drop, in_memory=self.needs_rows_in_memory, texts=self.texts)
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The columns that were declared as text, though the file looks different."""
-        return self.table.not_text(self.declaration.texts) if self.declaration and not self.table.is_lazy else ()
+        in_memory, declaration = self.needs_rows_in_memory, self.declaration
+        return self.table.file(self.options.drop, in_memory=in_memory, declaration=declaration)
 
     def request(self) -> Request:
         """Make the request, which refuses what makes no sense; its domain is that which was declared, if one was."""

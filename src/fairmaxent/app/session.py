@@ -156,7 +156,8 @@ class Session:
 
     def draft(self, number: object, options: Mapping[str, Any]) -> Values:
         """Draft a declared domain from the table, to be read and edited."""
-        return {"text": domain_draft(*looked_at(self._current_table(number), options))}
+        opened = self._current_table(number)
+        return {"text": domain_draft(opened.file().form, *looked_at(opened, options))}
 
     def fit(self, number: object, options: Mapping[str, Any], progress: Progress, *, spend: bool = False) -> Values:
         """Fit the scenario, and return what See shows; a private one needs leave to spend its budget."""

@@ -73,9 +73,9 @@ def python_text(fitted: Fitted) -> str:
     is_lazy = scenario.table.is_lazy and not scenario.needs_rows_in_memory
     in_pieces = is_lazy and wanted.mode == "rows"
     narrowed = list(_narrowing(fitted, is_lazy=is_lazy))
-    options = python_lines(fit.request)
-    options += ["    domain=domain,"] if any(line.startswith("domain =") for line in narrowed) else []
     lines = [*_reading(fitted, is_lazy=is_lazy), *(["frame = table", *narrowed] if narrowed else [])]
+    options = python_lines(fit.request)
+    options += ["    domain=domain,"] if any(line.startswith("domain =") for line in lines) else []
     lines += ["fit = fairmaxent.debias(", f"    {'frame' if narrowed else 'table'},", *options, ")"]
     rows, iid = fit.table.size if wanted.rows is None else wanted.rows, ", iid=True" if wanted.iid else ""
     if in_pieces:
@@ -93,27 +93,27 @@ def python_text(fitted: Fitted) -> str:
 
 
 def _reading(fitted: Fitted, *, is_lazy: bool) -> list[str]:
-    """The table in the file."""
-    table, texts = fitted.scenario.table, fitted.scenario.texts
+    """The table in the file, and the domain that was declared for it."""
+    table, declared = fitted.scenario.table, _domain_file(fitted)
+    domain = ["from fairmaxent.cli.config import read_domain", f"domain = read_domain({declared!r})"]
+    domain = [] if declared is None else domain
     if is_lazy:
-        return ["import fairmaxent", "import polars", f"table = polars.scan_parquet({table.typed!r})"]
+        return ["import fairmaxent", "import polars", *domain, f"table = polars.scan_parquet({table.typed!r})"]
     how = {name: value for name, value in vars(table.reading()).items() if value not in (None, ())}
     options = [f"Reading({', '.join(f'{name}={value!r}' for name, value in how.items())})"] if how else []
-    options += [f"texts={texts!r}"] if texts else []
+    options += ["declaration=domain"] if domain else []
     imports = ["from fairmaxent.files.formats import read_table", "from fairmaxent.files.reading import Reading"]
     read = f"file = read_table({', '.join([repr(table.typed), *options])})"
-    return [*imports[: 2 if how else 1], "import fairmaxent", read, "table = file.frame"]
+    return [*imports[: 2 if how else 1], "import fairmaxent", *domain, read, "table = file.frame"]
 
 
 def _narrowing(fitted: Fitted, *, is_lazy: bool) -> Iterator[str]:
     """From the table in the file to the one that is fitted, and to its domain."""
-    scenario, declared = fitted.scenario, _domain_file(fitted)
+    scenario = fitted.scenario
     own_way = is_lazy and bool(scenario.columns_as.given)  # what `Domain.infer` cannot do
     source = Source(dropped=scenario.options.drop, domain={} if own_way else scenario.columns_as.given)
     yield from (line for line in reading_lines(fitted.fit, source) if "Domain.declare" not in line)
-    if declared is not None:
-        yield from ("from fairmaxent.cli.config import read_domain", f"domain = read_domain({declared!r})")
-    elif own_way:
+    if own_way:
         yield "from fairmaxent.cli.reading import DomainOptions"
         yield f"domain = {scenario.columns_as!r}.domain(frame, {scenario.roles.weight!r})"
 

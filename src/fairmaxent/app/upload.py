@@ -3,11 +3,11 @@
 import contextlib
 import multiprocessing
 import os
-from collections.abc import Sequence
 from dataclasses import fields
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.limits import memory_limit, memory_text
 from fairmaxent.errors import FairMaxEntError, LimitError, StorageError, first_line
@@ -23,23 +23,23 @@ _CONTEXT = multiprocessing.get_context("spawn")
 _spare: list[tuple[multiprocessing.process.BaseProcess, Connection]] = []
 
 
-def read_upload(path: Path, reading: Reading, texts: Sequence[str] = ()) -> TableFile | None:
+def read_upload(path: Path, reading: Reading, declaration: Declaration | None = None) -> TableFile | None:
     """Read a table in a child process; None for Parquet, which stays where it is, and was found to be readable."""
     how = Reading(**{field.name: getattr(reading, field.name) for field in fields(Reading)})
-    answer = _asked_of_child(path, how, texts)
+    answer = _asked_of_child(path, how, declaration)
     if isinstance(answer, FairMaxEntError):
         raise answer
     return answer
 
 
-def _asked_of_child(path: Path, reading: Reading, texts: Sequence[str]) -> Answer:
+def _asked_of_child(path: Path, reading: Reading, declaration: Declaration | None) -> Answer:
     most = int(max(memory_limit(), LEAST_MEMORY))
     try:
         (child, pipe), was_warm = _spare.pop(), True
     except IndexError:
         (child, pipe), was_warm = _start(), False
     try:
-        pipe.send((most, path, reading, texts))
+        pipe.send((most, path, reading, declaration))
         if not pipe.poll(SECONDS):
             raise LimitError(
                 f"reading {path.name} took longer than {SECONDS:.0f} seconds, and was stopped; take a part of the "
@@ -89,21 +89,21 @@ def child_main(pipe: Connection) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # whatever it says about its end is not for the user's terminal
     load_library("polars")
     load_library("fairmaxent.files.csv")
-    most, path, reading, texts = pipe.recv()
+    most, path, reading, declaration = pipe.recv()
     with contextlib.suppress(ImportError, ValueError):  # Windows has no such limits
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    pipe.send(read_or_refused(path, reading, texts))
+    pipe.send(read_or_refused(path, reading, declaration))
 
 
-def read_or_refused(path: Path, reading: Reading, texts: Sequence[str]) -> Answer:
+def read_or_refused(path: Path, reading: Reading, declaration: Declaration | None) -> Answer:
     """The table, None for Parquet, of which all pages are read once, or why it cannot be read."""
     polars = load_library("polars")
     try:
         lazy = scan_table(path) if reading.input_format in (None, "parquet") else None
         if lazy is None:
-            return read_table(path, reading, texts=texts)
+            return read_table(path, reading, declaration=declaration)
         lazy.select(polars.all().count()).collect(engine="streaming")
     except polars.exceptions.PolarsError as problem:
         return StorageError(f"cannot read {path} ({first_line(problem)}); write the file again")

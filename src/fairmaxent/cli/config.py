@@ -150,7 +150,7 @@ _HEAD = """\
 # The values that each column can have, for 'fairmaxent debias --epsilon 1 --domain'. This is a draft, made from your
 # table, and no part of it is protected: anyone who sees a private result may learn everything in this file. So each
 # level and each edge must be something that everybody may know. Take out levels that only your table shows, add those
-# that others could have, and round the edges."""
+# that others could have, and choose edges that suit you."""
 
 _DRAFT = """
 # A private fit refuses a draft. Once you have read all of this, and it is public knowledge, remove the next line.
@@ -164,7 +164,7 @@ def read_domain(path: str) -> Declaration:
 
 def declared(text: str, path: str) -> Declaration:
     """The domain that a text declares; ``path`` is how messages name it."""
-    record, keys = _toml_values(text, path), ["draft", "levels", "edges", "missing"]
+    record, keys = _toml_values(text, path), ["draft", "levels", "edges", "missing", "decimal", "dates"]
     for name in record:
         if name not in keys:
             raise InputError(f"{path} has the unknown key {name!r}; {did_you_mean(name, keys)}")
@@ -183,6 +183,13 @@ def domain_text(declaration: Declaration, left_out: Sequence[str]) -> str:
         lines.append(f"# Left out, because they look like identifiers (leave them out with --drop, too): {names}")
     if declaration.draft:
         lines.append(_DRAFT)
+    if declaration.decimal != "." or declaration.dates is not None:
+        lines += [
+            "",
+            "# How numbers and dates are written. Nothing else is: what is written otherwise was not declared.",
+        ]
+        lines += [f"decimal = {toml(declaration.decimal)}"] if declaration.decimal != "." else []
+        lines += [f"dates = {toml(declaration.dates)}"] if declaration.dates is not None else []
     if declaration.missing:
         lines += ["", "# Columns that can have missing values.", f"missing = {toml(declaration.missing)}"]
     lines += [*toml_section("levels", declaration.levels), *toml_section("edges", declaration.edges)]

@@ -137,7 +137,7 @@ def _opened(
     if scanned is not None:
         return scanned, True
     with about_exact_rows() if asked.has("epsilon") else contextlib.nullcontext():
-        return reading.read(data, texts=columns_as.texts), False
+        return reading.read(data, asked.declared(columns_as.declaration)), False
 
 
 @contextlib.contextmanager

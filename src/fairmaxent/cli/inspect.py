@@ -78,7 +78,7 @@ def inspect_command(
     check_reports(wanted.report, None)
     with Staging(written, force=wanted.force, readable=written) as staging:
         with bar(f"reading {data}"):
-            table = reading.read(data, texts=columns_as.texts)
+            table = reading.read(data, columns_as.declaration)
             roles = roles.checked(table, data)
         with bar("looking"):
             domain = columns_as.domain(table.frame, roles.weight)
@@ -87,7 +87,7 @@ def inspect_command(
             config = _config(inspection, roles, reading, columns_as)
             write_whole(staging.path_for(wanted.write_config), config.encode())
         if wanted.write_domain is not None:
-            draft = domain_draft(table.frame, roles, domain)
+            draft = domain_draft(table.form, table.frame, roles, domain)
             write_whole(staging.path_for(wanted.write_domain), draft.encode())
         notes = table.notes_spelled(as_typed)
         if wanted.report is not None:
@@ -103,7 +103,10 @@ def inspect_command(
         public = ": every level and edge in it must be public knowledge, so read it and edit it"
         echo(f"wrote {on_one_line(path)}{public * (path == wanted.write_domain)}", err=wanted.as_json)
     if not wanted.as_json:
-        echo(f"\n{_next(ctx, data, inspection, config=wanted.write_config, form=table.form)}")
+        following = _next(ctx, data, inspection, config=wanted.write_config, form=table.form)
+        if wanted.write_domain is not None and inspection.outcome and inspection.protected:
+            following = _private_next(ctx, data, inspection, wanted.write_domain, table.form)
+        echo(f"\n{following}")
 
 
 def inspected(frame: Any, roles: RoleOptions, domain: Domain | None) -> Inspection:
@@ -119,11 +122,28 @@ def inspected(frame: Any, roles: RoleOptions, domain: Domain | None) -> Inspecti
     )
 
 
-def domain_draft(frame: Any, roles: RoleOptions, domain: Domain | None) -> str:
+def domain_draft(form: TableForm, frame: Any, roles: RoleOptions, domain: Domain | None) -> str:
     """A declared domain to be edited; the columns with a role are in it even if they look like identifiers."""
     whole = domain or Domain.infer(frame if roles.weight is None else frame.drop(roles.weight))
     left_out = [name for name in whole.identifiers if name not in (roles.outcome, *roles.protected)]
-    return domain_text(whole.without(left_out).draft(), left_out)
+    written: dict[str, Any] = {"decimal": form.decimal, "dates": form.dates}
+    return domain_text(replace(whole.without(left_out).draft(), **written), left_out)
+
+
+def _private_next(ctx: click.Context, data: str, inspection: Inspection, domain: str, form: TableForm) -> str:
+    """The private fit with the domain that was drafted, once somebody has read that."""
+    names = {field.name for field in fields(ReadingOptions)}
+    roles, given = [*_roles(ctx, inspection)], [*given_options(ctx, names | {"groups"})]
+    for name, value in form.found:
+        flag = f"--{name.replace('_', '-')}"
+        given += [] if flag in given else [flag, value]
+    named = (inspection.outcome, *inspection.protected)
+    left_out = [name for name in (*inspection.identifiers, ctx.params["weight"]) if name and name not in named]
+    given += repeated("--drop", COLUMNS.typed(left_out)) if left_out else []
+    files = [word for word in outputs(data, form) if word != "--like-input"]
+    why = f"read {on_one_line(domain)}, change what is not public, and remove its line 'draft = true'; then make the "
+    private = ["--domain", domain, "--epsilon", "1"]
+    return next_step(f"{why}table fair and private, with a report", ["debias", data, *roles, *given, *private, *files])
 
 
 def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions, columns_as: DomainOptions) -> str:

@@ -158,7 +158,7 @@ def compare_command(
     from fairmaxent.data.domain import Domain
 
     asked.check(ctx, roles)
-    table = reading.read(data, texts=columns_as.texts)
+    table = reading.read(data, columns_as.declaration)
     roles = roles.checked(table, data)
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
     request = replace(asked.request(roles, domain), relabel=asked.relabelling())

@@ -127,7 +127,7 @@ def rake_command(
         with bar(f"reading {data}"):
             margins = [ReadingOptions().read(path) for path in wanted.margins]
             scanned = None if wanted.replicates else reading.scan(data)
-            source = reading.read(data, texts=columns_as.texts) if scanned is None else scanned
+            source = reading.read(data, columns_as.declaration) if scanned is None else scanned
             wanted = wanted.in_form(source)
         with bar("raking"):
             raking = wanted.raked(source.frame, margins, columns_as.domain(source.frame, wanted.weight))

@@ -7,7 +7,7 @@ import contextlib
 import fnmatch
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,9 +46,9 @@ class ReadingOptions(Reading):
         help="Columns to leave out, e.g. id,name; repeatable. A table that only gets weights keeps them.",
     )
 
-    def read(self, path: str, *, texts: Collection[str] = ()) -> TableFile:
-        """Read the table without the columns to drop; ``texts`` are columns that were declared as text."""
-        return self.without_dropped(formats.read_table(path, self, texts=texts))
+    def read(self, path: str, declaration: Declaration | None = None) -> TableFile:
+        """Read the table without the columns to drop, by the declaration, if there is one."""
+        return self.without_dropped(formats.read_table(path, self, declaration=declaration))
 
     def scan(self, path: str) -> TableFile | None:
         """Open Parquet files without reading them; None for what must be read whole."""
@@ -121,12 +121,6 @@ class DomainOptions:
     def declaration(self) -> Declaration | None:
         """The domain that a file declares."""
         return None if self.declared is None else read_domain(self.declared)
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The columns that were declared as text: which of the levels a file has must not decide how it is read."""
-        declaration = self.declaration
-        return () if declaration is None else declaration.texts
 
     def domain(self, frame: Any, weight: str | None) -> Domain | None:
         """Learn the domain as asked, or take it from the file that declares it."""

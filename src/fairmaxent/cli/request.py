@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 from fairmaxent.cli.options import taking
 from fairmaxent.cli.values import NOTHING, comma_hint
+from fairmaxent.data.declaration import Declaration
 from fairmaxent.errors import ColumnError, did_you_mean
 from fairmaxent.files.reading import TableFile
 from fairmaxent.fit.option_values import Estimate, OutputOption, Relabel
@@ -97,6 +98,10 @@ class AskedOptions:
     def trial_of(self, output: OutputOption) -> Estimate:
         """What is estimated of a model trained on this output."""
         return Estimate(output=output, student=self.values["student"], blind=self.values["blind"])
+
+    def declared(self, declaration: Declaration | None) -> Declaration | None:
+        """The declaration, with what becomes of values that are not in it."""
+        return declaration and replace(declaration, undeclared=self.values["undeclared"])
 
     def check(self, ctx: click.Context, roles: RoleOptions) -> None:
         """Refuse, before any work, two sizes for the same groups."""

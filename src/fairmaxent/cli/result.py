@@ -169,7 +169,7 @@ def make_report(result: Result, wanted: OutputOptions, staging: Staging, origin:
 
 def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     """What it costs, the rates before and after, what to know, what was written, and the next step."""
-    certificate, on_file = result.fit.certificate, result.source.notes_spelled(as_typed)
+    certificate = result.fit.certificate
     notes = list(result.notes[:_SHOWN])
     if len(result.notes) > _SHOWN:
         notes.append(f"and {len(result.notes) - _SHOWN} more; --json shows them all")
@@ -197,7 +197,6 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         statements.decision_blocks(certificate.decisions),
         statements.estimate_blocks(certificate.estimate, decided),
         _paragraphs("", [spelled(estimate, as_typed)] if wanted.estimate is None and can_be_estimated else ()),
-        _paragraphs("About your file, not private, so do not pass it on: ", on_file if result.private else ()),
         _paragraphs("Note: ", notes),
         _paragraphs("", wanted.written(result.rows, result.fit.contents)),
     ]

@@ -1,7 +1,7 @@
 """One column of the domain: its levels, the raw values that each of them stands for, and rows in their terms."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import narwhals as nw
@@ -35,6 +35,10 @@ class Attribute:
     def __repr__(self) -> str:
         shown = ", ".join(self.labels[:8]) + (", …" if self.size > 8 else "")
         return visible(f"{self.name}: {self.kind}, {self.size} levels ({shown})")
+
+    def __getstate__(self) -> dict[str, object]:
+        """The fields alone: what was looked up since shows which values there are, also in a pickled private fit."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def size(self) -> int:

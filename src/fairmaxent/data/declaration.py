@@ -6,11 +6,12 @@ that somebody has it, the outermost edge is somebody's income. A declared domain
 
 import datetime
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from numbers import Number
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -18,9 +19,13 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
+from fairmaxent.data.columns import distinct_values
 from fairmaxent.data.levels import Kind, edge_labels, unique_labels, value_key, value_text
-from fairmaxent.errors import ColumnError, InputError, LevelError, cut, shown
+from fairmaxent.errors import ColumnError, InputError, LevelError, check_choice, cut, shown
 
+DecimalMark = Literal[",", "."]
+DateOrder = Literal["dmy", "mdy"]
+UndeclaredOption = Literal["refuse", "missing", "drop"]
 # A number drawn from a bin is one of this many, evenly spread over it; a bin of fewer whole numbers has all of them.
 VALUES_PER_BIN = 64
 
@@ -32,13 +37,24 @@ class Declaration:
     levels: Mapping[str, Sequence[Any]]
     edges: Mapping[str, Sequence[Any]]
     missing: tuple[str, ...]
+    decimal: DecimalMark = "."  # of numbers that are written as text
+    dates: DateOrder | None = None  # whether 1/2/2025 is in February or in January; None: dates are 2025-02-01
     draft: bool = False  # drafted from a table, and nobody has said since that all of it is public
+    undeclared: UndeclaredOption | None = None  # what becomes of other values, if a fit is private
 
     @classmethod
     def of(
-        cls, levels: Mapping[str, Sequence[Any]], edges: Mapping[str, Sequence[Any]], missing: Sequence[str]
+        cls,
+        levels: Mapping[str, Sequence[Any]],
+        edges: Mapping[str, Sequence[Any]],
+        missing: Sequence[str],
+        decimal: DecimalMark = ".",
+        dates: DateOrder | None = None,
     ) -> "Declaration":
         """Check what is declared, without a table."""
+        check_choice("decimal", decimal, DecimalMark)
+        if dates is not None:
+            check_choice("dates", dates, DateOrder)
         for name, option in (("levels", levels), ("edges", edges)):
             if not isinstance(option, Mapping) or not all(map(_is_listed, option.values())):
                 raise InputError(f"{name} is {shown(option)}; give a list for each column, as {{column: […]}}")
@@ -61,7 +77,7 @@ class Declaration:
         for name in names:
             if name not in levels and name not in edges:
                 raise ColumnError(f"missing names {name!r}, which is not declared; add its levels or its edges")
-        return cls(levels, edges, (*names,))
+        return cls(levels, edges, (*names,), decimal, dates)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,9 +85,56 @@ class Declaration:
         return (*self.levels, *self.edges)
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """The columns whose levels are all text."""
-        return tuple(name for name, values in self.levels.items() if all(isinstance(value, str) for value in values))
+    def refuses(self) -> bool:
+        """Whether other values stop a fit; if not, rows are left out, perhaps all of them."""
+        return self.undeclared in (None, "refuse")
+
+    def reader(self, name: str, markers: Collection[str] = ()) -> Callable[[object], Any]:
+        """How a cell of a column is read, whatever the other cells are: as a level, or a number or date within edges.
+
+        ``markers`` are texts that mean missing, which is None; what was not declared is `UNDECLARED`.
+        """
+        levels = {value_key(level): level for level in self.levels.get(name, ())}
+        of_dates = isinstance(self.edges.get(name, [0])[0], datetime.date)
+
+        def meant(cell: object) -> Any:
+            is_missing = frames.is_missing(cell)
+            for value in () if is_missing else chain([cell], self._spelled(cell)):
+                if name in self.levels:
+                    if (key := value_key(value)) in levels:
+                        return levels[key]
+                elif _edge_kind(value) and isinstance(value, datetime.date) == of_dates:
+                    is_whole = isinstance(value, int) and abs(value) < _WHOLE
+                    return _utc(value) if of_dates else value if is_whole else float(value)
+            is_missing |= isinstance(cell, str) and cell.strip() in markers
+            return None if is_missing and name in self.missing else UNDECLARED
+
+        def read(cell: object) -> Any:
+            try:
+                return meant(_plain(cell))
+            except Exception:  # whatever a cell of a strange type raises: 31 February, an overflow, an unhashable list
+                return UNDECLARED
+
+        return read
+
+    def _spelled(self, cell: object) -> Iterator[Any]:
+        """What else a cell can mean: the truth value, number or date that a text spells, or the text of a value."""
+        if not isinstance(cell, str):
+            yield value_text(cell)
+            return
+        text = cell.strip()
+        if text.lower() in ("true", "false"):
+            yield text.lower() == "true"
+        plain = text if self.decimal == "." else text.translate(_COMMA)
+        if _NUMBER.fullmatch(plain):
+            number = float(plain)
+            yield int(number) if plain.lstrip("+-").isdecimal() and abs(number) < _WHOLE else number
+        if self.dates is not None and (written := _WRITTEN.fullmatch(text)):
+            first, _, second, year, time = written.groups()
+            day, month = (first, second) if self.dates == "dmy" else (second, first)
+            text = f"{year}-{month:0>2}-{day:0>2} {time or '':0>{3 * (time or '').count(':') + 2}}".removesuffix(" 00")
+        if _MOMENT.fullmatch(text):
+            yield (datetime.date if len(text) == _DAY_LENGTH else datetime.datetime).fromisoformat(text)
 
     def attributes(self, frame: nw.DataFrame[Any]) -> tuple[Attribute, ...]:
         """The columns of a table as they were declared; of the table, only names and the library are looked at."""
@@ -106,6 +169,72 @@ class Declaration:
             values, starts, labels = [*values, None], np.append(starts, starts[-1] + 1), [*labels, "missing"]
         texts, column = unique_labels([cut(label) for label in labels]), _column(name, values, library)
         return Attribute(name, kind, texts, "indicator", column, starts, np.ones(len(values)), edges, missing)
+
+
+UNDECLARED = object()  # what a cell is read as that no declaration knows
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
+_WRITTEN = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?: (\d{1,2}:\d\d(?::\d\d)?))?", re.ASCII)
+_COMMA = str.maketrans(",.", ". ")  # a point is no part of a number then
+_WHOLE, _DAY_LENGTH = 2**53, 10
+
+
+def _utc(moment: datetime.date) -> datetime.date:
+    """A date, or a moment in UTC without saying so, of Python's own type."""
+    if not isinstance(moment, datetime.datetime):
+        return moment
+    moment = moment if moment.tzinfo is None else moment.astimezone(datetime.UTC)
+    return datetime.datetime(*moment.timetuple()[:6], moment.microsecond)
+
+
+def declared_rows(
+    frame: nw.DataFrame[Any], declaration: Declaration, markers: Collection[str] = ()
+) -> nw.DataFrame[Any]:
+    """Read a table by a declaration alone, each cell by itself: no cell changes how those of other people are read.
+
+    A value that was not declared is refused. Or its row is left out ("drop"), or it is "missing" where that can be, and
+    its row is left out otherwise. Columns that were not declared stay as they are.
+    """
+    kept, columns = np.ones(len(frame), dtype=bool), {name: frame.get_column(name) for name in frame.columns}
+    for name in declaration.names:
+        if name not in columns:
+            continue
+        columns[name], unknown = _declared_column(columns[name], declaration, markers)
+        if unknown.any() and declaration.refuses:
+            cell = frame.get_column(name).to_list()[int(np.argmax(unknown))]
+            advice = "declare all that the column can hold, which numbers have a decimal comma, and the order of dates"
+            raise LevelError(f"column {name!r} holds {shown(cell)}, which was not declared; {advice}", column=name)
+        if declaration.undeclared != "missing" or name not in declaration.missing:
+            kept &= ~unknown
+    table: nw.DataFrame[Any] = nw.from_native(frames.build(columns), eager_only=True)
+    return table if kept.all() else table.filter(kept.tolist())
+
+
+def _declared_column(
+    series: frames.Column, declaration: Declaration, markers: Collection[str]
+) -> tuple[frames.Column, NDArray[np.bool_]]:
+    """A column as it was declared, and which of its rows hold what was not; each distinct cell is read once."""
+    name, dtype = series.name, series.dtype
+    read = declaration.reader(name, markers)
+    of_dates = isinstance(declaration.edges.get(name, [0])[0], datetime.date)
+    if name in declaration.edges and ((dtype == nw.Date or dtype == nw.Datetime) if of_dates else dtype.is_numeric()):
+        return series, np.isnan(frames.to_numbers(series)) & (name not in declaration.missing)
+    if dtype == nw.Object:  # whose cells may be anything, also what cannot be compared
+        cells, codes = series.to_list(), np.arange(len(series))
+    else:
+        distinct = distinct_values(series)
+        cells, codes = distinct.values.to_list(), distinct.codes
+    values = [*map(read, cells), read(None)]  # the last is at -1
+    unknown = np.array([value is UNDECLARED for value in values])
+    # What is declared comes first, so that the type does not depend on what is there.
+    known = [*(declaration.levels.get(name) or declaration.edges[name])]
+    start = len(known)
+    known += [None if value is UNDECLARED else value for value in values]
+    if any(isinstance(value, datetime.datetime) for value in known):
+        midnight = datetime.time()
+        known = [datetime.datetime.combine(v, midnight) if type(v) is datetime.date else v for v in known]
+    column = _column(name, known, frames.library_of(series))
+    return frames.take(column, np.where(codes < 0, len(known) - 1, codes + start)), unknown[codes]
 
 
 def _is_listed(option: object) -> bool:
@@ -196,13 +325,14 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-_DIGITS = 2  # to which the outermost edges are rounded, away from the values
+_HANDFUL = 8  # bins of a drafted column
+_STEPS = (5, 2.5, 2, 1)  # times a power of ten, between edges
 _DAY = 86_400  # seconds; pandas has no dates, only times that are all midnight
 _MANY_YEARS = 20  # from which on the edges of dates are rounded to years, and otherwise to months
 
 
 def drafted(attributes: Sequence[Attribute]) -> Declaration:
-    """Declare what was learned: the values of columns with few of them, the edges of the bins of the others."""
+    """Declare what was learned: the values of columns with few of them, and round edges for the others."""
     levels = {attribute.name: _values(attribute) for attribute in attributes if attribute.edges is None}
     edges = {attribute.name: _edges(attribute) for attribute in attributes if attribute.edges is not None}
     missing = [attribute.name for attribute in attributes if attribute.missing is not None]
@@ -215,18 +345,31 @@ def _values(attribute: Attribute) -> list[Any]:
 
 
 def _edges(attribute: Attribute) -> list[Any]:
-    """The limits of the bins; whole numbers if all values are, and the outermost rounded away from the values."""
+    """A few round edges near the limits of the bins, which are people's own values; the outermost are beyond all."""
     values = _values(attribute)
     numbers = np.array([frames.number_of(value) for value in values], dtype=np.float64)
     limits = np.asarray(attribute.edges)
+    after_zero = {1.0} if numbers.min() == 0 < limits[0] <= 1 else set()  # which many have, so that it is nobody's
+    places = np.linspace(-1, len(limits), _HANDFUL + 1)[1:-1].round().clip(0, len(limits) - 1)
+    limits = limits[np.unique(places.astype(int))]
     if attribute.kind == "date":
         return _date_edges(values, numbers, limits)
     whole = bool((numbers == np.round(numbers)).all())
-    inner = [math.ceil(limit) if whole else limit for limit in limits.tolist()]
-    low, high = _rounded(numbers.min(), math.floor), _rounded(numbers.max(), math.ceil)
-    inside = sorted({edge for edge in inner if low < edge < high})
-    edges = [low, *inside, high] if low < high else [low, low + 1]
-    return edges if whole else [float(edge) for edge in edges]  # of whole edges, only whole numbers are drawn
+    points = [float(numbers.min()), *limits.tolist(), float(numbers.max())]
+    steps = [_round_step(right - left, whole=whole) for left, right in pairwise(points)]
+    low, high = math.floor(points[0] / steps[0]) * steps[0], math.ceil(points[-1] / steps[-1]) * steps[-1]
+    near = (round(limit / step) * step for limit, step in zip(limits, map(min, pairwise(steps)), strict=True))
+    edges = sorted({float(f"{edge:.12g}") for edge in (low, *near, high) if low <= edge <= high})
+    edges = sorted({*edges, *after_zero}) if whole else edges
+    edges = edges if len(edges) > 1 else [low, low + steps[0]]
+    return [int(edge) for edge in edges] if whole else edges  # of whole edges, only whole numbers are drawn
+
+
+def _round_step(gap: float, *, whole: bool) -> float:
+    """The largest of 1, 2, 2.5 and 5 times a power of ten that is no larger than a gap; a whole number if asked."""
+    gap = max(gap, 1.0 if whole else math.ulp(1.0))
+    power = 10.0 ** math.floor(math.log10(gap))
+    return next(step * power for step in _STEPS if step * power <= gap and (not whole or step * power % 1 == 0))
 
 
 def _date_edges(values: list[Any], numbers: NDArray[np.float64], limits: NDArray[np.float64]) -> list[Any]:
@@ -243,12 +386,3 @@ def _date_edges(values: list[Any], numbers: NDArray[np.float64], limits: NDArray
     if not (isinstance(last, datetime.datetime) and (numbers % _DAY).any()):
         return days
     return [datetime.datetime(day.year, day.month, 1, tzinfo=last.tzinfo) for day in days]
-
-
-def _rounded(number: float, towards: Any) -> float:
-    """Round to a few digits, away from the values."""
-    if number == 0:
-        return 0
-    unit = 10.0 ** (math.floor(math.log10(abs(number))) - _DIGITS + 1)
-    result = towards(number / unit) * unit
-    return int(result) if result == int(result) else float(f"{result:.12g}")

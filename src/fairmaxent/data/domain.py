@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute, Encoded, EncodedColumn, encode_column, learn_column
 from fairmaxent.data.columns import DistinctValues, distinct_values
-from fairmaxent.data.declaration import Declaration, drafted
+from fairmaxent.data.declaration import DateOrder, DecimalMark, Declaration, drafted
 from fairmaxent.data.frames import check_weights, in_range
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import DEFAULT_BINS, MAX_LEVELS, Bins, ColumnOptions, FeatureKind, Kind
@@ -77,6 +77,8 @@ class Domain:
         levels: Mapping[str, Sequence[Any]] | None = None,
         edges: Mapping[str, Sequence[Any]] | None = None,
         missing: Sequence[str] = (),
+        decimal: DecimalMark = ".",
+        dates: DateOrder | None = None,
     ) -> Declaration:
         """Say which values each column can have, without looking at any row.
 
@@ -90,8 +92,11 @@ class Domain:
             lies outside counts in the outermost bins. Numbers that are drawn are evenly spread over their bin; they are
             whole if all edges are, so write 0.0 instead of 0 to draw fractions.
         missing : the columns that can have missing values.
+        decimal : the decimal mark of numbers that are written as text, "." or ",".
+        dates : the order of dates such as 1/2/2025 that are written as text, "dmy" or "mdy"; by default they are
+            written as 2025-02-01.
         """
-        return Declaration.of(levels or {}, edges or {}, missing)
+        return Declaration.of(levels or {}, edges or {}, missing, decimal, dates)
 
     @classmethod
     def learn_rows(
@@ -163,7 +168,7 @@ class Domain:
 
     def encode_rows(self, frame: Any, *, positions: bool = True) -> Encoded:
         """Encode a table, including raw values if ``positions``, in one pass over each column."""
-        table = frames.open_frame(frame)
+        table = frame if isinstance(frame, nw.DataFrame) else frames.open_frame(frame)  # which was opened before
         columns = ((attribute, frames.column(table, attribute.name)) for attribute in self.attributes)
         return Encoded.stacked([encode_column(*column, positions=positions) for column in columns])
 

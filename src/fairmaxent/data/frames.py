@@ -28,7 +28,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECONDS = 1e6  # per second
 
 
-def open_frame(frame: Any) -> nw.DataFrame[Any]:
+def open_frame(frame: Any, *, may_be_empty: bool = False) -> nw.DataFrame[Any]:
     """Wrap an eager pandas, polars or pyarrow table, or explain why it cannot be used."""
     native = nw.to_native(frame, pass_through=True)
     if nw.dependencies.is_polars_lazyframe(native):
@@ -47,7 +47,7 @@ def open_frame(frame: Any) -> nw.DataFrame[Any]:
         raise ColumnError(f"column names must be text, but these are not: {listed}; rename them, e.g. with str(name)")
     if repeated := [name for name, times in Counter(names).items() if times > 1]:
         raise ColumnError(f"column names appear more than once: {', '.join(map(repr, repeated))}; rename them")
-    if not len(native):
+    if not len(native) and not may_be_empty:
         raise InputError("the table has no rows; pass at least one")
     return frame if isinstance(frame, nw.DataFrame) else nw.from_native(native, eager_only=True)
 

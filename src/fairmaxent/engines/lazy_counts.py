@@ -188,12 +188,39 @@ def fresh_keys(blocks: Blocks, taken: Sequence[str]) -> list[str]:
     return [fresh_name(f"key{number}", taken) for number, _ in enumerate(key_parts(blocks.levels))]
 
 
-def count_rows(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> Table:
+def declared_lazily(lazy: Lazy, domain: Domain, *, to_missing: bool) -> Lazy:
+    """Leave out the rows that hold a value that was not declared, or make it missing where that can be."""
+    schema = lazy.collect_schema()
+    known = {attribute.name: _is_declared(attribute, schema[attribute.name]) for attribute in domain.attributes}
+    gaps = [attribute.name for attribute in domain.attributes if to_missing and attribute.missing is not None]
+    others = [condition for name, condition in known.items() if name not in gaps]
+    kept = lazy.filter(*others) if others else lazy
+    cleared = [nw.when(known[name]).then(nw.col(name)).alias(name) for name in gaps]
+    return kept.with_columns(*cleared) if cleared else kept
+
+
+def _is_declared(attribute: Attribute, dtype: Any) -> Any:
+    """Whether each row has a declared value; as in `level_expression`, the type of the column is public."""
+    column = nw.col(attribute.name)
+    gap = is_missing(column, dtype)
+    known = ~gap
+    if attribute.edges is None:
+        values = [value for value in attribute.values.to_list() if value is not None]
+        if dtype.is_numeric():
+            column, found = column.cast(nw.Float64), [frames.number_of(value) for value in values]
+            values = [number for number in found if number is not None]
+        elif dtype == nw.Categorical or dtype == nw.Enum:
+            column = column.cast(nw.String)
+        known = column.is_in(values) & known
+    return known if attribute.missing is None else known | gap
+
+
+def count_rows(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None, *, may_be_empty: bool = False) -> Table:
     """Encode the rows, merge equal ones and count them inside the engine; only distinct rows come back."""
     coded, columns = keyed(lazy, domain, blocks, weight)
     totals = [getattr(nw.col(name), how)() for name, how in columns.weights.items()]
     counts = collect(coded.group_by(*columns.keys).agg(nw.len().alias(columns.rows), *totals))
-    if not len(counts):
+    if not len(counts) and not may_be_empty:
         raise InputError("the table has no rows; pass at least one")
     return table_of(counts, columns, blocks)
 

@@ -12,7 +12,7 @@ import narwhals as nw
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Encoded
-from fairmaxent.data.declaration import Declaration
+from fairmaxent.data.declaration import Declaration, declared_rows
 from fairmaxent.data.domain import Domain, fitting
 from fairmaxent.data.frames import read_weights
 from fairmaxent.data.levels import ColumnOptions
@@ -21,7 +21,7 @@ from fairmaxent.data.table import Blocks, Counted, Reals, Spread, Table
 from fairmaxent.engines import lazy_frame
 from fairmaxent.engines.cluster_partitions import Partitions, TiltedPartitions, count_on_workers
 from fairmaxent.engines.cluster_tasks import active_client
-from fairmaxent.engines.lazy_counts import average_weight, count_rows
+from fairmaxent.engines.lazy_counts import average_weight, count_rows, declared_lazily
 from fairmaxent.engines.lazy_frame import Lazy, collect
 from fairmaxent.errors import InputError
 from fairmaxent.maxent.priors.mixture import TiltedMixture
@@ -44,6 +44,11 @@ class ReadingRequest:
     keep: Collection[str] | None = None  # columns that stay although they look like identifiers; None: all do
     progress: Progress = silent
 
+    @property
+    def is_lenient(self) -> bool:
+        """Whether rows are left out instead of refused, which may leave none."""
+        return isinstance(self.domain, Declaration) and not self.domain.refuses
+
     def roles(self, domain: Domain) -> Roles:
         """Look the columns up."""
         return Roles.of(domain, self.outcome, self.protected, self.within, self.also)
@@ -53,7 +58,10 @@ def read_rows(frame: Any, request: ReadingRequest) -> Reading:
     """Read a table where its rows are."""
     lazy = lazy_frame.open_lazy(frame)
     if lazy is None:
-        return _read_in_memory(frames.open_frame(frame), request)
+        table = frames.open_frame(frame, may_be_empty=request.is_lenient)
+        if isinstance(request.domain, Declaration) and request.domain.undeclared is not None:
+            table = declared_rows(table, request.domain)
+        return _read_in_memory(table, request)
     with lazy_frame.engine_errors(lazy):
         return _read_lazily(lazy, request)
 
@@ -116,12 +124,14 @@ def _read_lazily(lazy: Lazy, request: ReadingRequest) -> Reading:
     weight = request.weight
     scale = 1.0 if weight is None else average_weight(lazy, weight)
     domain, left_out = _lazy_domain(lazy, request)
+    if isinstance(request.domain, Declaration) and not request.domain.refuses:
+        lazy = declared_lazily(lazy, domain, to_missing=request.domain.undeclared == "missing")
     roles = request.roles(domain)
     request.progress("count", 0.0)
     return Reading(
         columns=tuple(name for name in lazy_frame.names_of(lazy) if name not in left_out),
         roles=roles,
-        table=per_average(_count_lazily(lazy, roles, weight), roles, scale),
+        table=per_average(_count_lazily(lazy, roles, request), roles, scale),
         design=None,
         weight_column=None if weight is None else frames.one_like(collect(lazy.select(weight).head(1))[weight]),
         redrawn=redrawn_values(request.detail, domain, "the rows are not kept in memory"),
@@ -138,17 +148,18 @@ def _lazy_domain(lazy: Lazy, request: ReadingRequest) -> tuple[Domain, tuple[str
     first = collect(lazy.head(1))
     head = first if weight is None else first.drop(weight)
     domain, left_out = without_identifiers(fitting(request.domain, head, weight), keep)
-    lazy_frame.check_known(lazy, domain, request.progress)
+    if not request.is_lenient:
+        lazy_frame.check_known(lazy, domain, request.progress)
     return domain, left_out
 
 
-def _count_lazily(lazy: Lazy, roles: Roles, weight: str | None) -> Counted:
+def _count_lazily(lazy: Lazy, roles: Roles, request: ReadingRequest) -> Counted:
     """Count inside the engine; the rows of a Dask frame stay on the workers of the cluster that is at hand."""
     if lazy.implementation.is_dask():
         client = active_client()
         if client is not None:
-            return count_on_workers(client, lazy, roles.domain, roles.blocks, weight)
-    return count_rows(lazy, roles.domain, roles.blocks, weight)
+            return count_on_workers(client, lazy, roles.domain, roles.blocks, request.weight)
+    return count_rows(lazy, roles.domain, roles.blocks, request.weight, may_be_empty=request.is_lenient)
 
 
 class RowWeights(Tilted, Protocol):

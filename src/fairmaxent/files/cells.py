@@ -5,16 +5,17 @@ Beside plain numbers and dates, these are amounts (thousands separated, a curren
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fairmaxent.data.declaration import DateOrder
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.identifiers import is_total
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, cut
-from fairmaxent.files.reading import DateOrder, Reading, Remark
+from fairmaxent.files.reading import Reading, Remark
 
 _LOOKED_AT = 1000  # cells of a column, to see how they are written
 _BOTH = ".,"
@@ -30,6 +31,7 @@ class Typed:
     columns: dict[str, Any]
     kinds: dict[str, str]  # "" is text, and "code" is text that looks like numbers
     marks: set[str] = field(default_factory=set)  # of amounts with decimals
+    dates: DateOrder | None = None  # the order that some are written in
     remarks: list[Remark] = field(default_factory=list)
 
     @property
@@ -49,24 +51,20 @@ class Typed:
         return "." if self.marks or self.names_of("number") else None
 
 
-def typed_table(
-    cells: Any, missing: Sequence[str], reading: Reading, texts: Collection[str] = (), separator: str = ""
-) -> Typed:
+def typed_table(cells: Any, missing: Sequence[str], reading: Reading, separator: str = "") -> Typed:
     """Strip spaces, read markers as missing, and give each column the type that all its cells have.
 
-    ``texts`` are columns that were declared as text; the others were declared then, too, so none is taken for codes.
     A comma that separates cells is no decimal mark unless asked for.
     """
     polars = load_library("polars")
     stripped = cells.select(polars.all().str.strip_chars())
-    everything = stripped.select(polars.when(~polars.all().is_in(list(missing))).then(polars.all()))
-    present = everything.drop([name for name in everything.columns if name in texts])
+    present = stripped.select(polars.when(~polars.all().is_in(list(missing))).then(polars.all()))
     decimal: str | None = reading.decimal
     marks = decimal or ("." if separator == "," else _BOTH)
-    are_numbers, other = bool(decimal or texts), ""
+    are_numbers, other = bool(decimal), ""
     typed = _inferred(present, marks, are_numbers=are_numbers)
     if marks == _BOTH and (numbers := typed.names_of(*_COMMA_NUMBERS) or typed.names_of("number")):
-        decimal, other = _decimal_mark(present, typed, "" if texts else separator)
+        decimal, other = _decimal_mark(present, typed, separator)
         if decimal is not None:
             typed = _inferred(present, "." if decimal == "." else ",.", are_numbers=are_numbers)
     markers = [marker for marker in missing if marker]
@@ -88,7 +86,6 @@ def typed_table(
     _read_amounts(present, typed, decimal or (",." if typed.decimal == "," else _BOTH))
     _read_dates(present, typed, reading.date_order)
     typed.remarks += _almost_numbers(present, typed)
-    typed.columns = {column.name: typed.columns.get(column.name, column) for column in everything}
     return typed
 
 
@@ -326,7 +323,7 @@ def _read_dates(present: Any, typed: Typed, assumed: DateOrder | None) -> None:
             pattern, words = (text.format(mark) for text in _ORDERS[order])
             read = column.str.strptime(polars.Datetime("us") if time else polars.Date, pattern + time, strict=False)
             if read.null_count() == column.null_count():  # otherwise there is a day such as 31 February
-                typed.columns[name], typed.kinds[name] = read, "dates"
+                typed.columns[name], typed.kinds[name], typed.dates = read, "dates", order
                 typed.remarks.append(f"dates were read as {words}{'' if name in clear else why} ({name})")
                 continue
         if len(orders) > 1:

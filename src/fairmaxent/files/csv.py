@@ -32,10 +32,8 @@ _NEWLINE, _QUOTE = ord("\n"), ord('"')
 _BYTE_MEMORY, _CELL_MEMORY, _SLOW_CELL_MEMORY = 6, 24, 100
 
 
-def read_csv(
-    content: bytes, path: str, reading: Reading, texts: Collection[str], format: str
-) -> tuple[Any, list[Remark], TableForm]:
-    """Read a table from the content of a file; ``texts`` are columns that stay text."""
+def read_csv(content: bytes, path: str, reading: Reading, format: str) -> tuple[Any, list[Remark], TableForm]:
+    """Read a table from the content of a file."""
     csv.field_size_limit(LONGEST_CELL)  # of the whole process, by default 128 KiB
     need_room(_BYTE_MEMORY * len(content), path)
     whole, encoding = _decode(content, path, reading.encoding)
@@ -46,13 +44,15 @@ def read_csv(
         remarks.append(f"{path} says in its first line what separates the cells ({separator_line.strip()})")
     titled = f"line {lines + 1}" if lines > bool(separator_line) and reading.skip_lines is None else ""
     cells = _read_cells(text, separator, lines, titled, reading, path, remarks)
-    typed = typed_table(cells, ["", *reading.markers], reading, texts, separator)
+    typed = typed_table(cells, ["", *reading.markers], reading, separator)
     frame, empty = _without_empty_end(typed.frame, path)
     remarks += [*typed.remarks, *empty, *remarks_around(frame, path, reading)]
     # Where a semicolon separates the cells, the comma is taken, and is the decimal mark even if no number shows it.
     decimal = typed.decimal or ("," if separator == ";" else ".")
     name = "utf-8-sig" if content.startswith(codecs.BOM_UTF8) else codecs.lookup(encoding).name
-    return frame, remarks, TableForm(format, separator, decimal, name)
+    found = [] if name.startswith("utf") else [("encoding", name)]
+    found += [("skip_lines", str(lines))] if titled else []
+    return frame, remarks, TableForm(format, separator, decimal, name, typed.dates, tuple(found))
 
 
 # ---------------------------------------------------------------- text
@@ -64,8 +64,7 @@ def _decode(content: bytes, path: str, encoding: str | None) -> tuple[str, str]:
     try:
         text = content.decode(used)
     except LookupError as problem:
-        what = f" {encoding!r} is not known; try utf-8, utf-16, cp1252 or latin-1"
-        raise InputError(Option("encoding"), what) from problem
+        raise _unknown(used) from problem
     except UnicodeDecodeError as problem:
         what = f"{path} is not {used}: byte {problem.start + 1} cannot be read ({problem.reason}); set "
         raise StorageError(what, Option("encoding")) from problem
@@ -74,6 +73,10 @@ def _decode(content: bytes, path: str, encoding: str | None) -> tuple[str, str]:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.removeprefix("\ufeff"), used
+
+
+def _unknown(encoding: str) -> InputError:
+    return InputError(Option("encoding"), f" {encoding!r} is not known; try utf-8, utf-16, cp1252 or latin-1")
 
 
 def _encoding_of(content: bytes) -> str:
@@ -119,10 +122,7 @@ def _find_layout(text: str, reading: Reading, usual: str | None) -> tuple[str, s
     line = _SEPARATOR_LINE.match(text)
     skipped = max(reading.skip_lines or 0, 1 if line else 0)
     start = _line_start(text, skipped)
-    given = next((mark for mark in (reading.delimiter, usual, line and line[1]) if mark is not None), None)
-    separators = DELIMITERS if given is None else {"\\t": "\t", "tab": "\t"}.get(given, given)
-    if given is not None and (len(separators) != 1 or separators in '"\n' or ord(separators) > 127):
-        raise InputError(Option("delimiter"), f" is {given!r}; pass one character, such as , or ; or \\t")
+    separators = _separators(reading.delimiter, usual, line and line[1])
     beginnings = {separator: _beginning(text[start:], separator) for separator in separators}
     separator = max(separators, key=lambda mark: _regular_width(beginnings[mark]))  # the first of equals: the comma
     if reading.skip_lines is None and reading.columns is None:
@@ -134,6 +134,15 @@ def _find_layout(text: str, reading: Reading, usual: str | None) -> tuple[str, s
         if titles[separator]:
             skipped += beginnings[separator][titles[separator]][0]
     return separator, line[0] if line else "", skipped
+
+
+def _separators(*given: str | None) -> str:
+    """The first separator that is given, or all that there can be."""
+    first = next((mark for mark in given if mark is not None), None)
+    separators = DELIMITERS if first is None else {"\\t": "\t", "tab": "\t"}.get(first, first)
+    if first is not None and (len(separators) != 1 or separators in '"\n' or ord(separators) > 127):
+        raise InputError(Option("delimiter"), f" is {first!r}; pass one character, such as , or ; or \\t")
+    return separators
 
 
 def _beginning(text: str, separator: str) -> list[tuple[int, list[str]]]:
@@ -243,16 +252,20 @@ def _slow(text: str, names: Sequence[str], separator: str, skipped: int, path: s
         if line <= skipped:
             continue
         if len(record) != len(names):
-            cells, columns = counted(len(record), "cell"), f"{counted(len(names), 'column')} ({cut(', '.join(names))})"
-            raise StorageError(
-                f"{path}, line {above + line}: {cells}, but {columns}; repair the line, or set ",
-                Option("delimiter"),
-                ", or ",
-                Option("skip_last" if records else "skip_lines"),
-                " if it is no row of the table",
-            )
+            raise _misfit(f"{path}, line {above + line}", record, names, is_first=not records)
         records.append(record)
     return polars.DataFrame(records, schema=dict.fromkeys(names, polars.String), orient="row")
+
+
+def _misfit(where: str, record: Sequence[str], names: Sequence[str], *, is_first: bool) -> StorageError:
+    cells, columns = counted(len(record), "cell"), f"{counted(len(names), 'column')} ({cut(', '.join(names))})"
+    return StorageError(
+        f"{where}: {cells if record else 'quotes that do not match'}, but {columns}; repair the line, or set ",
+        Option("delimiter"),
+        ", or ",
+        Option("skip_lines" if is_first else "skip_last"),
+        " if it is no row of the table",
+    )
 
 
 def _joined_lines(text: str, separator: str, width: int, records: int, path: str, above: int) -> list[Remark]:
@@ -281,6 +294,79 @@ def _without_empty_end(frame: Any, path: str) -> tuple[Any, tuple[str, ...]]:
     filled = frame.select(~polars.all_horizontal(polars.all().is_null())).to_series().arg_true()
     rows = int(filled[-1]) + 1 if len(filled) else 0
     return frame.head(rows), (f"{path} ends with {counted(len(frame) - rows, 'empty row')}, left out",)
+
+
+# ---------------------------------------------------------------- line by line, for declared columns
+
+
+def cells_by_line(
+    content: bytes, path: str, reading: Reading, declared: Collection[str], format: str
+) -> tuple[Any, StorageError | None, TableForm]:
+    """Read each line by itself, as text, so that none changes how another is read; say which is the first misfit.
+
+    Of the header, which is the first line, only the separator is detected. Columns that are not ``declared`` are typed.
+    """
+    csv.field_size_limit(LONGEST_CELL)
+    need_room(_BYTE_MEMORY * len(content) + _CELL_MEMORY * content.count(b"\n"), path)
+    lines, encoding = _decoded_lines(content, reading.encoding)
+    found = _SEPARATOR_LINE.match(lines[0])
+    above = max(reading.skip_lines or 0, 1 if found else 0)
+    filled = [number for number, line in enumerate(lines) if number >= above and line.strip(_NO_VALUE)]
+    filled = filled[: max(len(filled) - (reading.skip_last or 0), 0)]
+    separators = _separators(reading.delimiter, "\t" if format == "tsv" else None, found and found[1])
+    separator, header = separators[0], list(reading.columns or ())  # if names are given, the first line is a row
+    if not header and filled:
+        first = lines[filled.pop(0)]
+        separator = max(separators, key=lambda mark: len(_line_cells(first, mark)))
+        header = _line_cells(first, separator)
+    if not header:
+        raise InputError(f"{path} has no line with the names of its columns; set ", Option("columns"))
+    names = column_names(header, reading, path, [], "")
+    cells, fits = _split_lines([lines[number] for number in filled], separator, names)
+    odd = filled[int(np.argmin(fits))] if not fits.all() else 0
+    misfit = _misfit(f"{path}, line {odd + 1}", _line_cells(lines[odd], separator), names, is_first=False)
+    others = cells.drop([name for name in names if name in declared])
+    typed = typed_table(others, ["", *reading.markers], reading, separator).columns if others.width else {}
+    form = TableForm(format, separator, reading.decimal or ".", encoding)
+    return cells.with_columns(**typed), None if fits.all() else misfit, form
+
+
+def _decoded_lines(content: bytes, encoding: str | None) -> tuple[list[str], str]:
+    """The lines, and the encoding: given, or that of the mark at the beginning; bytes that it lacks spoil one line."""
+    used = encoding or ("utf-16" if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8")
+    try:
+        if codecs.lookup(used).name.startswith(("utf-16", "utf-32")):
+            content, used = content.decode(used, "replace").encode(), "utf-8"
+        lines = [line.decode(used, "replace") for line in content.split(b"\n")]
+    except LookupError as problem:
+        raise _unknown(used) from problem
+    return [lines[0].removeprefix("\ufeff"), *lines[1:]], codecs.lookup(used).name
+
+
+def _line_cells(line: str, separator: str) -> list[str]:
+    """The cells of a line; none if its quotes do not match."""
+    try:
+        return next(csv.reader([line.rstrip("\r")], delimiter=separator, skipinitialspace=True, strict=True), [])
+    except csv.Error:
+        return []
+
+
+def _split_lines(lines: list[str], separator: str, names: Sequence[str]) -> tuple[Any, np.ndarray[Any, Any]]:
+    """The cells of the lines that have one for each name, as a table of text, and which lines these are."""
+    polars = load_library("polars")
+    text = polars.Series(lines, dtype=polars.String)
+    parts, quoted = text.str.split(separator), text.str.contains('"', literal=True)
+    plain = ((parts.list.len() == len(names)) & ~quoted).to_numpy()
+    split = parts.filter(plain)
+    table = polars.DataFrame([split.list.get(place).alias(name) for place, name in enumerate(names)])
+    records = {number: _line_cells(lines[number], separator) for number in quoted.arg_true()}
+    records = {number: record for number, record in records.items() if len(record) == len(names)}
+    if records:
+        schema = dict.fromkeys(names, polars.String)
+        table = table.vstack(polars.DataFrame(list(records.values()), schema=schema, orient="row"))
+        order = np.argsort([*np.flatnonzero(plain), *records], kind="stable")
+        plain[list(records)], table = True, table[order]
+    return table.select(polars.all().str.strip_chars()), plain
 
 
 # ---------------------------------------------------------------- writing

@@ -13,6 +13,7 @@ import zlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from fairmaxent.data.frames import library_errors, load_library
@@ -20,7 +21,15 @@ from fairmaxent.data.limits import need_memory
 from fairmaxent.document.words import counted
 from fairmaxent.errors import InputError, Option, StorageError, cut, did_you_mean
 from fairmaxent.files.cells import Typed, missing_remarks, typed_table
-from fairmaxent.files.reading import Reading, Remark, check_inflated, column_names, remarks_around, title_count
+from fairmaxent.files.reading import (
+    Reading,
+    Remark,
+    TableForm,
+    check_inflated,
+    column_names,
+    remarks_around,
+    title_count,
+)
 
 _LOOKED_AT, _SHOWN = 50, 5  # rows, and names of sheets
 _XML_MEMORY, _CELL_MEMORY = 8, 100  # bytes of memory for each byte of XML, and for each cell
@@ -40,18 +49,49 @@ class _SheetCells(NamedTuple):
     merged: list[tuple[tuple[int, int], tuple[int, int]]]  # the first and the last cell of each range
 
 
-def read_xlsx(
-    content: bytes, path: str, reading: Reading, texts: Collection[str], format: str
-) -> tuple[Any, list[Remark], None]:
-    """Read a table from the content of a workbook; ``texts`` are columns that stay text."""
+def read_xlsx(content: bytes, path: str, reading: Reading, format: str) -> tuple[Any, list[Remark], None]:
+    """Read a table from the content of a workbook."""
     remarks: list[Remark] = []
-    also = (load_library("python_calamine").CalamineError, *_OF_DAMAGE)
-    with library_errors(f"{path} is a damaged Excel workbook", "save it again, or save the sheet as CSV", *also):
-        cells = _choose(_open(content, path), reading.sheet, path, remarks)
+    with _damage(path):
+        cells = _choose(content, reading.sheet, path, remarks)
     columns = _columns(cells, path, reading, remarks)
-    typed = _typed(columns, reading, texts, remarks)
+    typed = _typed(columns, reading, remarks)
     remarks += [*typed.remarks, *remarks_around(typed.frame, path, reading)]
     return typed.frame, remarks, None
+
+
+def _damage(path: str) -> AbstractContextManager[None]:
+    also = (load_library("python_calamine").CalamineError, *_OF_DAMAGE)
+    return library_errors(f"{path} is a damaged Excel workbook", "save it again, or save the sheet as CSV", *also)
+
+
+def cells_by_row(
+    content: bytes, path: str, reading: Reading, declared: Collection[str], format: str
+) -> tuple[Any, None, TableForm]:
+    """Read each row by itself: the cells as they are, below the names in the first row of the first sheet.
+
+    Nothing is detected, and merged cells are not filled, so that no row changes how another is read. Columns that are
+    not ``declared`` are typed.
+    """
+    polars = load_library("polars")
+    with _damage(path):
+        cells = _choose(content, reading.sheet, path, [], only_first=True).rows
+    rows = [row for row in cells if row >= (reading.skip_lines or 0)]
+    rows = rows[: max(len(rows) - (reading.skip_last or 0), 0)]
+    header, used = list(reading.columns or ()), list(range(len(reading.columns or ())))
+    if not header and rows:
+        used = sorted(cells[rows[0]])
+        header = _texts(cells[rows.pop(0)], used)
+    if not header:
+        raise InputError(f"{path} has no row with the names of its columns; set ", Option("columns"))
+    names = column_names(header, reading, path, [], "")
+    filled = [cells[row] for row in rows if any(column in cells[row] for column in used)]
+    columns: dict[str, Any] = {name: [row.get(at) for row in filled] for name, at in zip(names, used, strict=True)}
+    columns |= _typed({name: columns[name] for name in names if name not in declared}, reading, []).columns
+    for name in (name for name in names if name in declared):
+        stripped = [cell.strip() if isinstance(cell, str) else cell for cell in columns[name]]
+        columns[name] = polars.Series(name, stripped, dtype=polars.Object)
+    return polars.DataFrame(list(columns.values())), None, TableForm(format)
 
 
 # ---------------------------------------------------------------- the workbook and its sheets
@@ -80,16 +120,19 @@ def _column_number(letters: bytes) -> int:
     return number
 
 
-def _choose(workbook: Any, wanted: str | int | None, path: str, remarks: list[Remark]) -> _SheetCells:
-    """The sheet that is asked for, or the first that holds a table: two rows and two columns at least."""
+def _choose(
+    content: bytes, wanted: str | int | None, path: str, remarks: list[Remark], *, only_first: bool = False
+) -> _SheetCells:
+    """The sheet that is asked for, or the first, or the first that holds a table: two rows and two columns at least."""
     calamine = load_library("python_calamine")
+    workbook = _open(content, path)
     # By name: their numbers count sheets that only show a chart, too.
     sheets = [sheet for sheet in workbook.sheets_metadata if sheet.typ == calamine.SheetTypeEnum.WorkSheet]
     if not sheets:
         raise StorageError(f"{path} is not an Excel workbook with sheets; save the sheet as CSV")
     names = [sheet.name for sheet in sheets]
     visible_first = sorted(sheets, key=lambda sheet: sheet.visible != calamine.SheetVisibleEnum.Visible)
-    candidates = [sheet.name for sheet in visible_first]
+    candidates = [sheet.name for sheet in visible_first][: 1 if only_first else None]
     if wanted is not None:  # by its name, or else by its number
         number = int(wanted) if str(wanted).isdecimal() and len(str(wanted)) < 9 else 0
         candidates = [str(wanted)] if wanted in names else names[max(number - 1, 0) : number]
@@ -200,9 +243,7 @@ def _text_of(value: _Value) -> str:
     return value.isoformat(sep=" ") if isinstance(value, dt.datetime) else str(value)
 
 
-def _typed(
-    by_name: Mapping[str, list[_Value | None]], reading: Reading, texts: Collection[str], remarks: list[Remark]
-) -> Typed:
+def _typed(by_name: Mapping[str, list[_Value | None]], reading: Reading, remarks: list[Remark]) -> Typed:
     """Give each column the type that all its cells have; texts are read as those of a CSV are."""
     polars, missing = load_library("polars"), set(reading.markers)
     counts: dict[str, dict[str, int]] = {}
@@ -213,10 +254,10 @@ def _typed(
         for marker, count in Counter(str(value).strip() for value in itertools.compress(values, is_missing)).items():
             counts.setdefault(cut(marker), {})[name] = count
         present = [None if gap else value for value, gap in zip(values, is_missing, strict=True)]
-        column = None if name in texts else _column(name, present, polars)
+        column = _column(name, present, polars)
         if column is None:
             written = [None if value is None else _text_of(value) for value in present]
-            mixed += [name] if name not in texts and any(not isinstance(value, str | None) for value in present) else []
+            mixed += [name] if any(not isinstance(value, str | None) for value in present) else []
             column = polars.Series(name, written, dtype=polars.String)
         columns[name] = column
     written_out = [name for name, column in columns.items() if column.dtype == polars.String]
@@ -225,7 +266,7 @@ def _typed(
         remarks.append(f"numbers and text are mixed, so these columns were read as text ({', '.join(mixed)})")
     if not written_out:
         return Typed(columns, {})
-    typed = typed_table(polars.DataFrame([columns[name] for name in written_out]), [""], reading, texts)
+    typed = typed_table(polars.DataFrame([columns[name] for name in written_out]), [""], reading)
     typed.columns = {name: typed.columns.get(name, column) for name, column in columns.items()}
     as_numbers = [name for name in written_out if typed.columns[name].dtype.is_numeric() and name not in mixed]
     if as_numbers:

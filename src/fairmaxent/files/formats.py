@@ -6,11 +6,14 @@ Every file is written completely or not at all: see `files.write`.
 import codecs
 import io
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+import narwhals
+
+from fairmaxent.data.declaration import Declaration, declared_rows
 from fairmaxent.data.frames import library_errors, load_library
 from fairmaxent.errors import InputError, Option, StorageError, did_you_mean, shown
 from fairmaxent.files.reading import STANDARD, Name, Reading, TableFile, TableForm, ends_with_sums, read_content
@@ -37,6 +40,7 @@ class Format:
     suffixes: tuple[str, ...]
     read: str  # the function, in a module that is loaded when it is used
     write: str  # likewise; it returns what could not be kept
+    read_each: str = ""  # likewise, for declared columns: each row by itself; none: the file has types of its own
     magic: tuple[bytes, ...] = ()
     is_text: bool = False  # and can be compressed, or shown on a terminal
     options: frozenset[str] = frozenset()  # of `Reading` that are about it
@@ -52,10 +56,10 @@ def _function(name: str) -> Callable[..., Any]:
 # ---------------------------------------------------------------- reading
 
 
-def read_table(path: Name, reading: Reading | None = None, *, texts: Collection[str] = ()) -> TableFile:
+def read_table(path: Name, reading: Reading | None = None, *, declaration: Declaration | None = None) -> TableFile:
     """Read a table with polars; ``"-"`` is stdin.
 
-    ``texts`` are columns of a CSV or a sheet that stay text, even if all of their cells look like numbers or dates.
+    With a ``declaration``, that alone says what a cell means, whatever the others are; see `declared_rows`.
     """
     reading = reading or Reading()
     if reading.input_format is not None:
@@ -65,16 +69,41 @@ def read_table(path: Name, reading: Reading | None = None, *, texts: Collection[
     refuse_options(path, reading, format)
     if not content.strip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"):  # beside marks of an encoding
         raise InputError(f"{path} is empty; pass a table with column names and at least one row")
+    if declaration is not None:
+        return _read_declared(content, str(path), reading, declaration, format)
     read = _function(FORMATS[format].read)
-    frame, remarks, form = read(content, str(path), reading, texts, format)
+    frame, remarks, form = read(content, str(path), reading, format)
     if not len(frame):
         raise InputError(f"{path} has column names but no rows; pass a table with at least one row")
     may_skip = reading.skip_last is None and "skip_last" in FORMATS[format].options
-    if may_skip and not texts and ends_with_sums(frame):
-        frame, remarks, form = read(content, str(path), replace(reading, skip_last=1), texts, format)
+    if may_skip and ends_with_sums(frame):
+        frame, remarks, form = read(content, str(path), replace(reading, skip_last=1), format)
         what = f"the last row of {path} is called a total, so it was left out; to keep it, set "
         remarks.append((what, Option("skip_last", 0)))
+        form = replace(form or TableForm(format), found=(*(form.found if form else ()), ("skip_last", "1")))
     return TableFile(frame, tuple(remarks), form=form or TableForm(format))
+
+
+def _read_declared(content: bytes, path: str, reading: Reading, declaration: Declaration, format: str) -> TableFile:
+    """Read each row by itself, and by the declaration; a line that does not fit the header is not declared, either."""
+    if format == "jsonl":
+        what = f"{path} has no header: each of its lines says which columns there are, and of which type"
+        raise InputError(f"{what}, which a declared domain does not allow; write the table as CSV or Parquet")
+    declared = replace(
+        declaration, decimal=reading.decimal or declaration.decimal, dates=reading.date_order or declaration.dates
+    )
+    if FORMATS[format].read_each:
+        read = _function(FORMATS[format].read_each)
+        frame, misfit, form = read(content, path, reading, declared.names, format)
+        if misfit is not None and declared.refuses:
+            raise misfit
+        form = replace(form, decimal=declared.decimal)
+    else:
+        frame, form = _function(FORMATS[format].read)(content, path, reading, format)[0], TableForm(format)
+    if not len(frame) and declared.refuses:
+        raise InputError(f"{path} has column names but no rows; pass a table with at least one row")
+    rows = declared_rows(narwhals.from_native(frame, eager_only=True), declared, ("", *reading.markers))
+    return TableFile(rows.to_native(), form=form)
 
 
 def refuse_options(path: object, reading: Reading, format: str) -> None:
@@ -177,8 +206,6 @@ def write_on_stdout(frame: Any, **how: Any) -> tuple[str, ...]:
 
 def as_polars(frame: Any) -> Any:
     """Convert a pandas or pyarrow table to polars; a model returns rows in the library it was fitted with."""
-    import narwhals
-
     return narwhals.from_native(frame, eager_only=True).to_polars()
 
 
@@ -188,6 +215,7 @@ _TYPED = ("parquet.read_typed", "parquet.write_typed")
 _TEXT: dict[str, Any] = {
     "read": "csv.read_csv",
     "write": "csv.write_csv",
+    "read_each": "csv.cells_by_line",
     "is_text": True,
     "options": _OF_CELLS | {"delimiter", "encoding"},
     "cannot_hold": ("Binary", "Duration"),
@@ -202,6 +230,7 @@ FORMATS = {
         (".xlsx",),
         "excel.read_xlsx",
         "excel_writer.write_xlsx",
+        "excel.cells_by_row",
         magic=(b"PK\x03\x04",),
         options=_OF_CELLS | {"sheet"},
         cannot_hold=("Duration",),

@@ -28,7 +28,7 @@ _JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
 _JSON_LINES = 17_000  # that are looked at before the others: polars takes long to collect many columns
 
 
-def read_typed(content: bytes, path: str, reading: object, texts: object, format: str) -> tuple[Any, tuple[()], None]:
+def read_typed(content: bytes, path: str, reading: object, format: str) -> tuple[Any, tuple[()], None]:
     """Read a table in one of these formats."""
     remedy = "write the file again, or specify its format"
     with library_errors(f"cannot read {path} as {format}", remedy, OSError, ValueError, RecursionError):

@@ -13,11 +13,12 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, field
+from typing import Any, get_args
 
 from fairmaxent import errors
 from fairmaxent.data import limits
+from fairmaxent.data.declaration import DateOrder, DecimalMark
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.identifiers import is_total
 from fairmaxent.errors import InputError, LimitError, Option, StorageError
@@ -28,8 +29,6 @@ MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
 
 STANDARD = "-"  # stdin or stdout
 Name = str | os.PathLike[str]
-Decimal = Literal[",", "."]
-DateOrder = Literal["dmy", "mdy"]
 Remark = str | tuple[object, ...]  # a sentence, or its parts, some of which are options
 
 _GZIP = b"\x1f\x8b"
@@ -70,7 +69,7 @@ class Reading:
         None, metavar="CHAR", label="Separator", help="Delimiter of a CSV; detected by default."
     )
     encoding: str | None = option(None, label="Encoding", help="Encoding of a CSV; detected by default.")
-    decimal: Decimal | None = option(
+    decimal: DecimalMark | None = option(
         None,
         choices=(",", "."),
         label="Decimal mark",
@@ -108,7 +107,7 @@ class Reading:
         return self.missing or MISSING
 
     def __post_init__(self) -> None:
-        for name, choices in (("decimal", Decimal), ("date_order", DateOrder)):
+        for name, choices in (("decimal", DecimalMark), ("date_order", DateOrder)):
             if getattr(self, name) is not None:
                 errors.check_choice(name, getattr(self, name), choices)
         for name, what in (("skip_lines", "lines above the header"), ("skip_last", "rows below the table")):
@@ -124,6 +123,8 @@ class TableForm:
     separator: str = ","
     decimal: str = "."
     encoding: str = "utf-8"  # utf-8-sig and utf-16 begin with a mark (BOM)
+    dates: DateOrder | None = field(default=None, compare=False)
+    found: tuple[tuple[str, str], ...] = field(default=(), compare=False)  # options that say what was detected
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,7 +77,10 @@ def read_frame(frame: Any, request: Request) -> Reading:
     frame, identifiers = _without_rare_values(frame, request) if request.release else (frame, ())
     with nullcontext() if noise is None else without_values():
         roles = request.outcome, request.protected_names, request.within_names, request.also_names
-        wanted = ReadingRequest(*roles, request.weight, request.domain, request.detail, request.named_columns, progress)
+        domain = request.domain
+        if request.privacy is not None and isinstance(domain, Declaration):
+            domain = replace(domain, undeclared=request.privacy.undeclared)
+        wanted = ReadingRequest(*roles, request.weight, domain, request.detail, request.named_columns, progress)
         data = read_rows(frame, wanted)
     data = replace(data, left_out=(*identifiers, *data.left_out))
     for name in request.kept_names:

@@ -9,9 +9,10 @@ so it is what is spent; ε and δ are what is promised.
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from fairmaxent.errors import InputError, Option, checked_number
+from fairmaxent.data.declaration import UndeclaredOption
+from fairmaxent.errors import InputError, Option, check_choice, checked_number
 from fairmaxent.options import documented, option
 
 # Beyond these, neither number protects anybody, or floating point no longer tells budgets apart.
@@ -49,6 +50,16 @@ class Privacy:
         help="With --epsilon: the chance that its promise does not hold; 1e-9 by default.",
         doc="δ: the chance that the promise does not hold; it should be far below 1 divided by the number of rows.",
     )
+    undeclared: UndeclaredOption = option(
+        "refuse",
+        choices=get_args(UndeclaredOption),
+        label="Values that were not declared",
+        only_if={"epsilon": ("given",)},
+        help="With --epsilon: refuse a table with a value that --domain does not declare (which tells you about its "
+        "rows, outside the promise), drop such rows, or take such values as missing where a column can be.",
+        doc='What becomes of a value that was not declared: "refuse" stops, which says something about the rows that '
+        'the promise does not cover. "drop" leaves its row out; "missing" does so only if the value cannot be missing.',
+    )
     # For the call alone: a fit does not keep them.
     ledger: Any = option(
         None,
@@ -75,6 +86,7 @@ class Privacy:
         small = f"be a small positive number, e.g. 1e-9, between {_SMALLEST_DELTA:g} and {_LARGEST_DELTA:g}"
         epsilon = checked_number("epsilon", self.epsilon, positive, lambda e: _SMALLEST_EPSILON <= e <= LARGEST_EPSILON)
         delta = checked_number("delta", self.delta, small, lambda d: _SMALLEST_DELTA <= d <= _LARGEST_DELTA)
+        check_choice("undeclared", self.undeclared, UndeclaredOption)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
         if self.budget is not None:

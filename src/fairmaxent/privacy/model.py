@@ -127,9 +127,9 @@ def _factor(wanted: Reals, reached: Reals) -> Reals:
 _PUBLIC = (
     "the names and order of the columns",
     "the levels and edges that were declared",
-    "that every value in the table is declared",
     "which columns are the outcome and protected, and all other options of the request",
 )
+_ALL_DECLARED = "that every value in the table is declared"
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,8 @@ def learn_private_model(
     before, after = (root_alone, *alone, *given_root), pairs.values()
     spent = (*(measured.spent for measured in before), *choices, *(measured.spent for measured in after))
     tree = Tree.of(blocks, parents, root / root.sum(), tables)
-    return PrivateModel(max(1, round(float(root.sum()))), tree, Ledger(privacy, spent, _PUBLIC))
+    public = [*_PUBLIC, *([_ALL_DECLARED] if privacy.undeclared == "refuse" else [])]
+    return PrivateModel(max(1, round(float(root.sum()))), tree, Ledger(privacy, spent, tuple(public)))
 
 
 def check_visible(model: PrivateModel, roles: Roles) -> None:

@@ -84,10 +84,15 @@ def without_values() -> Iterator[None]:
     except InputError as problem:
         if problem.column is None:
             raise
-        raise LevelError(
-            f"column {problem.column!r} has a value that was not declared. Declare every level that the column can "
-            f"have, and name it in 'missing' if values can be missing. {_EXACT}"
-        ) from None  # or a traceback would go on with the value
+        raise _undeclared(problem.column) from None  # or a traceback would go on with the value
+
+
+def _undeclared(column: str) -> LevelError:
+    return LevelError(
+        f"column {column!r} has a value that was not declared. Declare every level that the column can have, name it "
+        "in 'missing' if values can be missing, and say with 'decimal' and 'dates' how numbers and dates are written, "
+        f"if not as 0.5 and 2025-12-31. {_EXACT}"
+    )
 
 
 @contextmanager
@@ -98,6 +103,8 @@ def about_exact_rows() -> Iterator[None]:
     except (InputError, StorageError) as problem:
         if isinstance(problem.__cause__, OSError):  # no row was read
             raise
+        if isinstance(problem, InputError) and problem.column is not None:
+            raise _undeclared(problem.column) from None
         raise type(problem)(problem, f". {_EXACT}") from problem
 
 
