@@ -158,7 +158,8 @@ def _privacy(report: Report) -> Blocks:
         return
     record = ledger.to_dict()
     yield Paragraph(
-        f"This result is {report.promise}. Here {record['unit']}. Taken to be public: {'; '.join(record['public'])}. "
+        f"This result is {report.promise}. Here {record['unit']}; for somebody with k times as many rows, the cost is "
+        f"k² times as high. Taken to be public: {'; '.join(record['public'])}. "
         "Every look at the table is listed, and nothing else was learned from it; each person is counted in one cell "
         "of each table (sensitivity 1). The costs add up, in zero-concentrated differential privacy, and another "
         "private fit of the same people comes on top."
