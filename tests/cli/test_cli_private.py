@@ -57,6 +57,7 @@ def test_a_private_fit_from_file_to_file(files):
     assert "| hired × sex | discrete Gaussian |" in report
     assert "### How it was made. Running it again spends another ε = 2" in report
     assert "How to repeat it" not in report
+    assert "To estimate it, which spends nothing, write a report from its model with --estimate rows" in report
     assert "with k times as many rows, the cost is k² times as high" in report
     assert "private with ε = 2" in run("verify", "m.fme")
     run("sample", "m.fme", "-n", 20, "-o", "more.csv")

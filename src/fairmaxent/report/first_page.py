@@ -195,7 +195,8 @@ def _model(report: Report) -> Section:
         return _answer("model", question, lines)
     if estimate is None:
         asked = Option("estimate", "weights" if report.mode == "weights" else "rows")
-        parts = ("This was not estimated for this fit. To estimate it, write the report with ", asked, ".")
+        how = "write the report" if report.promise is None else "which spends nothing, write a report from its model"
+        parts = (f"This was not estimated for this fit. To estimate it, {how} with ", asked, ".")
         return _answer("model", question, (report.source.front_door.text_of(parts),))
     trained = "new rows" if estimate.output == "rows" else "weighted rows"
     compared, more = _first(list(expected_lines(estimate, ["by_predictions"])), _GROUPINGS, "rate")
