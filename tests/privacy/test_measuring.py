@@ -125,7 +125,6 @@ def test_the_noise_of_opendp_is_the_one_that_is_paid_for():
     assert chosen == pytest.approx(math.e / (1 + math.e), abs=0.08)  # ∝ e^{score / scale}
 
 
-# ---------------------------------------------------------------- repair
 def noisy(counts, variance):
     return NoisyTable(np.array(counts, dtype=float), Spent("discrete Gaussian", "x", 1, 1.0, math.sqrt(variance)))
 

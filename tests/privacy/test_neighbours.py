@@ -186,12 +186,9 @@ def recording(monkeypatch, tmp_path):
     return tmp_path
 
 
-WHOLE = [pytest.param(seed, 40, marks=pytest.mark.slow) for seed in range(100, 150)]
-
-
-@pytest.mark.parametrize(("seed", "rows"), [(0, 3), (1, 3), (2, 3), (3, 3), *WHOLE])
-def test_a_row_changes_its_own_count_and_nothing_else(recording, seed, rows):
-    print(compare(seed, rows, recording))
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in range(100, 150))])
+def test_a_row_changes_its_own_count_and_nothing_else(recording, seed):
+    print(compare(seed, 3 if seed < 100 else 40, recording))
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb", "dask.dataframe"])
@@ -210,5 +207,4 @@ def test_engines_leave_out_what_was_not_declared(recording, engine, undeclared):
             debias(table, "hired", "sex", privacy=privacy, domain=file.domain, estimate=None, random_state=0)
             totals.append([counts.tolist() for counts in Recording.tables])
     assert totals[::2] == totals[1::2]
-    assert 0 < np.sum(totals[0][0]) < len(frame)
-    assert np.sum(totals[2][0]) == 0
+    assert np.sum(totals[2][0]) == 0 < np.sum(totals[0][0]) < len(frame)

@@ -341,8 +341,14 @@ def test_noise_that_hides_the_groups_is_said_so(noise):
     assert {reason.partition(" (")[0] for reason in reasons} == expected
 
 
-def test_ranges_that_leave_out_the_noise_are_not_shown(noise):
-    fit = private()
-    summary = fit.summary()
-    assert summary["rate_before_low"].is_nan().all()
-    assert "nan" not in repr(fit).lower()
+def test_ranges_are_those_of_the_noise(noise):
+    exact, inside = people().pivot("sex", index="hired", values="age", aggregate_function="len").sort("hired"), []
+    for seed in range(30):
+        noise(lambda seed=seed: Seeded(seed))
+        fit = private()
+        off = np.abs(fit.problem.data_table * fit.table.size - exact.select("f", "m").to_numpy())
+        cell, rows = fit.certificate.privacy.count_ranges
+        inside += [*(off <= cell + 1).ravel(), abs(fit.table.size - 800) <= rows + 1]  # whole rows are drawn
+    assert 0.9 < np.mean(inside) < 1
+    assert f"by up to {cell:.0f}, and that of all rows by up to {rows:.0f}, with 95%" in str(fit.certificate)
+    assert fit.summary()["rate_before_low"].is_nan().all()  # which would leave out the noise

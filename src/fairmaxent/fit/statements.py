@@ -245,5 +245,14 @@ def privacy_lines(ledger: Ledger | None) -> Iterator[str]:
         yield promise(ledger)
         yield (
             f"{len(ledger.spent)} looks at the table spent ρ = {ledger.rho:.6g} of {ledger.privacy.rho:.6g}; counts, "
-            "and all numbers before, are noisy estimates, and the achieved rates are exact"
+            f"and all numbers before, are noisy estimates, and the achieved rates are exact. {noise_of_counts(ledger)}"
         )
+
+
+def noise_of_counts(ledger: Ledger) -> str:
+    """How far off noisy counts are, in a sentence."""
+    cell, rows = ledger.count_ranges
+    return (
+        f"Noise moves the count of an outcome in a group by up to {cell:,.0f}, and that of all rows by up to "
+        f"{rows:,.0f}, with 95% confidence"
+    )

@@ -197,9 +197,21 @@ class Ledger:
         """The ε that was spent, with the δ promised; at most the ε promised."""
         return epsilon_of(self.rho, self.privacy.delta)
 
+    @property
+    def count_ranges(self) -> tuple[float, float]:
+        """How far from the truth the count of an outcome in a group, and that of all rows, is with 95% confidence.
+
+        The root has been counted alone, with variance σ², and with each column, in sums of k cells, with kσ².
+        """
+        root = self.spent[0]
+        looks = [look for look in self.spent if look.measured.startswith(f"{root.measured} × ")]
+        precision = sum(root.cells / (look.cells * look.scale**2) for look in (root, *looks))
+        return 1.96 / math.sqrt(precision), 1.96 * math.sqrt(root.cells / precision)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
         return {
+            "count_ranges": self.count_ranges,
             "epsilon": self.privacy.epsilon,
             "delta": self.privacy.delta,
             "rho": self.privacy.rho,

@@ -14,7 +14,7 @@ from fairmaxent.document import Document, Listing, Note, Paragraph, Section, Tab
 from fairmaxent.document.words import counted, percent, rounded, short_name, shortened, times
 from fairmaxent.errors import Option, cut
 from fairmaxent.fit.groups import GroupChange
-from fairmaxent.fit.statements import expected_lines, range_text, rate_text
+from fairmaxent.fit.statements import expected_lines, noise_of_counts, range_text, rate_text
 from fairmaxent.report.report import Report
 from fairmaxent.report.shares import outcome_table
 
@@ -96,7 +96,8 @@ def _groups(report: Report) -> tuple[str, Section]:
     ranked = [change for rank in zip_longest(*by_column.values()) for change in rank if change is not None]
     kept, more = _first(ranked, max(_DRAWN, 2 * len(by_column) + 1), "group")
     about = f"Before: in the data. After: in the {report.delivered_name.lower()}."
-    about = f"{about} {_NOISE if report.promise else _RANGE}"
+    ledger = report.certificate.privacy
+    about = f"{about} {_RANGE if ledger is None else f'{_NOISE} {noise_of_counts(ledger)}.'}"
     shown = [change for change in groups if change in kept]
     table = outcome_table(f"How often each group has {short_name(outcome)}", shown, about)
     left = len({change.about for change in report.groups}) - 1

@@ -11,7 +11,7 @@ from fairmaxent.document.words import counted, percent
 from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fit.facts import ModelEstimate
 from fairmaxent.fit.relabel import Decisions
-from fairmaxent.fit.statements import cost_blocks, decisions_table, expected_lines, rate_text
+from fairmaxent.fit.statements import cost_blocks, decisions_table, expected_lines, noise_of_counts, rate_text
 from fairmaxent.report.first_page import first_page
 from fairmaxent.report.refits import evaluation_blocks, trade_off_blocks
 from fairmaxent.report.report import Report
@@ -162,7 +162,7 @@ def _privacy(report: Report) -> Blocks:
         f"k² times as high. Taken to be public: {'; '.join(record['public'])}. "
         "Every look at the table is listed, and nothing else was learned from it; each person is counted in one cell "
         "of each table (sensitivity 1). The costs add up, in zero-concentrated differential privacy, and another "
-        "private fit of the same people comes on top."
+        f"private fit of the same people comes on top. {noise_of_counts(ledger)}."
     )
     rows = [
         (look["measured"], look["mechanism"], f"{look['cells']:,}", f"{look['scale']:.2f}", f"{look['rho']:.3g}")
