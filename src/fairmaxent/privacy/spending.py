@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from fairmaxent.errors import InputError, Option, StorageError, first_line
+from fairmaxent.errors import InputError, Option, StorageError, first_line, shown
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.privacy.budget import Privacy, epsilon_of, rho_of
 
@@ -45,7 +45,9 @@ class Spending:
     def of(cls, privacy: Privacy) -> "Spending | None":
         """The ledger that a fit is to be written in."""
         asked = privacy.ledger
-        return asked if isinstance(asked, cls) or asked is None else cls(os.fspath(asked))
+        if not isinstance(asked, cls | str | os.PathLike | None):
+            raise InputError(Option("ledger"), f" is {shown(asked)}; pass the path of a file, or None")
+        return Spending(os.fspath(asked)) if isinstance(asked, str | os.PathLike) else asked
 
     def payments(self) -> list[Payment]:
         """What was paid; a ledger that is not there yet has nothing."""
