@@ -11,7 +11,7 @@ import pytest
 
 from fairmaxent import Domain, InputError, debias
 from fairmaxent.data import frames
-from fairmaxent.data.declaration import VALUES_PER_BIN
+from fairmaxent.data.declaration import VALUES_PER_BIN, declared_rows
 from fairmaxent.data.domain import FEWEST_ROWS, bound, shareable
 from fairmaxent.engines.lazy_counts import level_expression
 from fairmaxent.errors import ColumnError, LevelError
@@ -46,6 +46,8 @@ def test_codes_and_back(make):
     assert codes.tolist() == [[1, 0, 0, 1, 1], [0, 1, 1, 1, 0], [1, 2, 1, 0, 1]]
     drawn = domain.decode(np.repeat(codes, 50, axis=0), rng=np.random.default_rng(0))
     assert (domain.encode(drawn) == np.repeat(codes, 50, axis=0)).all()
+    far = frames.open_frame(polars.DataFrame({"x": polars.Series([3_000_000]).cast(polars.Date)}))
+    assert declared_rows(far, Domain.declare(edges={"x": [D(1950, 1, 1), D(2010, 1, 1)]}))["x"][0] > 2.5e11
 
 
 def test_numbers_are_spread_evenly_over_their_bin():

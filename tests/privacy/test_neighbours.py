@@ -82,7 +82,6 @@ class RandomFile:
         return self.rng.choice([raw, raw, self.line(row, csv.QUOTE_ALL), self.rng.choice(LINES)]), False
 
     def content(self, *added):
-        """The file, with one more row if there is one."""
         rows, buffer = [*self.rows[: self.place], *added, *self.rows[self.place :]], io.BytesIO()
         if self.form == "csv":
             lines = [row if isinstance(row, str) else self.line(row, self.quoting) for row in rows]
@@ -114,7 +113,6 @@ def command(file, content, undeclared, folder):
 
 
 def page(file, content, undeclared, folder):
-    """What the page's server makes of it."""
     path = folder / f"page.{file.form}"
     path.write_bytes(content)
     options = {"outcome": "hired", "protected": ["sex"], "favourable": ["yes"], "epsilon": 9, "undeclared": undeclared}

@@ -177,6 +177,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:
 _WRITTEN = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?: (\d{1,2}:\d\d(?::\d\d)?))?", re.ASCII)
 _COMMA = str.maketrans(",.", ". ")  # a point is no part of a number then
 _WHOLE, _DAY_LENGTH = 2**53, 10
+_TIMES = frames.number_of(datetime.date.min) or 0.0, frames.number_of(datetime.date.max) or 0.0
 
 
 def _utc(moment: datetime.date) -> datetime.date:
@@ -218,7 +219,10 @@ def _declared_column(
     read = declaration.reader(name, markers)
     of_dates = isinstance(declaration.edges.get(name, [0])[0], datetime.date)
     if name in declaration.edges and ((dtype == nw.Date or dtype == nw.Datetime) if of_dates else dtype.is_numeric()):
-        return series, np.isnan(frames.to_numbers(series)) & (name not in declaration.missing)
+        numbers = frames.to_numbers(series)
+        if of_dates and ((numbers < _TIMES[0]) | (numbers > _TIMES[1])).any():  # which Python does not have
+            series = frames.number_column(name, numbers, series)
+        return series, np.isnan(numbers) & (name not in declaration.missing)
     if dtype == nw.Object:  # whose cells may be anything, also what cannot be compared
         cells, codes = series.to_list(), np.arange(len(series))
     else:

@@ -49,15 +49,15 @@ class _SheetCells(NamedTuple):
     merged: list[tuple[tuple[int, int], tuple[int, int]]]  # the first and the last cell of each range
 
 
-def read_xlsx(content: bytes, path: str, reading: Reading, format: str) -> tuple[Any, list[Remark], None]:
+def read_xlsx(content: bytes, path: str, reading: Reading, format: str) -> tuple[Any, list[Remark], TableForm]:
     """Read a table from the content of a workbook."""
     remarks: list[Remark] = []
     with _damage(path):
         cells = _choose(content, reading.sheet, path, remarks)
-    columns = _columns(cells, path, reading, remarks)
+    columns, above = _columns(cells, path, reading, remarks)
     typed = _typed(columns, reading, remarks)
     remarks += [*typed.remarks, *remarks_around(typed.frame, path, reading)]
-    return typed.frame, remarks, None
+    return typed.frame, remarks, TableForm(format, found=(("skip_lines", str(above)),) if above else ())
 
 
 def _damage(path: str) -> AbstractContextManager[None]:
@@ -180,8 +180,10 @@ def _plain(value: Any) -> _Value | None:
 # ---------------------------------------------------------------- the table in a sheet
 
 
-def _columns(cells: _SheetCells, path: str, reading: Reading, remarks: list[Remark]) -> dict[str, list[_Value | None]]:
-    """Find the header, and return the columns below it."""
+def _columns(
+    cells: _SheetCells, path: str, reading: Reading, remarks: list[Remark]
+) -> tuple[dict[str, list[_Value | None]], int]:
+    """Find the header, and return the columns below it, and how many rows are above it, if they were detected."""
     skip_lines, skip_last, given = reading.skip_lines, reading.skip_last or 0, reading.columns
     rows = [row for row in cells.rows if row >= (skip_lines or 0)]
     rows = rows[: max(len(rows) - skip_last, 0)]
@@ -206,7 +208,8 @@ def _columns(cells: _SheetCells, path: str, reading: Reading, remarks: list[Rema
         what = f"row {gap + 2} of the sheet in {path} is empty"
         remarks.append(f"{what}; the rows below it were read as part of the same table")
     remarks += _fill_merged(cells, below, used, path)
-    return {name: [cells.rows[row].get(column) for row in below] for name, column in zip(names, used, strict=True)}
+    columns = {name: [cells.rows[row].get(column) for row in below] for name, column in zip(names, used, strict=True)}
+    return columns, header if titles else 0
 
 
 def _texts(row: Mapping[int, _Value], columns: Sequence[int]) -> list[str]:
