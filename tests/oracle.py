@@ -3,6 +3,7 @@
 Nothing here uses the code under test beyond plain data (sizes, tables, weights), so that agreement proves it.
 """
 
+import warnings
 from itertools import product
 
 import numpy as np
@@ -117,6 +118,26 @@ def random_prior(rng: np.random.Generator, blocks: Blocks, kind: str):
         share = float(rng.choice([0.1, 0.5, 0.9]))
         return Mixture.of([share, 1 - share], [base, rows])
     return base
+
+
+def divergence(table: np.ndarray, prior: np.ndarray) -> float:
+    """KL(table‖prior)."""
+    seen = table > 0
+    return float((table[seen] * np.log(table[seen] / prior[seen])).sum())
+
+
+def closest(variable, prior, conditions):
+    """The value of a cvxpy variable of least KL to the prior; None where nothing meets the conditions.
+
+    The tolerances are tighter than the solver can always reach: it then says "inaccurate", here better than 1e-8.
+    """
+    import cvxpy as cp
+
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.kl_div(variable, prior))), conditions)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Solution may be inaccurate")
+        problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13)
+    return variable.value if problem.status in ("optimal", "optimal_inaccurate") else None
 
 
 KINDS = ["rows", "uniform", "product", "tree", "pruned tree", "uniform mixture", "product mixture", "tree mixture"]

@@ -9,6 +9,8 @@ from fairmaxent.errors import SolverError
 from fairmaxent.fairness import projection
 from fairmaxent.fairness.projection import Conditions, fewest_cells, project, room
 
+PRIOR = np.array([0.45, 0.25, 0.05, 0.25])
+
 
 def two_groups(least):
     """Cells (y, g) in the order 00, 01, 10, 11: both groups have share 1/2, and rates of y = 1 within σ."""
@@ -19,12 +21,11 @@ def two_groups(least):
 
 @pytest.mark.parametrize("least", [0.5, 0.8, 0.99, 1.0])
 def test_the_answer_is_a_tilt_that_meets_the_conditions(least):
-    prior = np.array([0.45, 0.25, 0.05, 0.25])
-    result = project(prior, two_groups(least))
+    result = project(PRIOR, two_groups(least))
     low, high = (two_groups(least).rates @ result.point).round(14)
     assert low == pytest.approx(least * high, rel=1e-12)
     # log(t/e) is a combination of the conditions: within a group it depends on y only through the rate.
-    tilt = np.log(result.point / prior)
+    tilt = np.log(result.point / PRIOR)
     assert tilt[2] > tilt[0]
     assert tilt[3] < tilt[1]
     assert result.residual <= 1e-13
@@ -32,14 +33,14 @@ def test_the_answer_is_a_tilt_that_meets_the_conditions(least):
 
 @pytest.mark.parametrize("least", [0.5, 0.8, 1.0])
 def test_the_dual_of_the_docstring_has_the_same_value(least):
-    prior, conditions = np.array([0.45, 0.25, 0.05, 0.25]), two_groups(least)
-    point = project(prior, conditions).point
+    conditions = two_groups(least)
+    point = project(PRIOR, conditions).point
     matrix = np.vstack([conditions.rows, conditions.rates])
-    multipliers = np.linalg.lstsq(matrix.T, np.log(point / prior), rcond=None)[0]
+    multipliers = np.linalg.lstsq(matrix.T, np.log(point / PRIOR), rcond=None)[0]
     rows, rates = multipliers[:2], multipliers[2:]
     assert np.maximum(rates, 0).sum() + np.minimum(rates, 0).sum() / least == pytest.approx(0, abs=1e-9)
-    primal = (point * np.log(point / prior) - point + prior).sum()
-    dual = conditions.values @ rows - (prior * (np.exp(matrix.T @ multipliers) - 1)).sum()
+    primal = (point * np.log(point / PRIOR) - point + PRIOR).sum()
+    dual = conditions.values @ rows - (PRIOR * (np.exp(matrix.T @ multipliers) - 1)).sum()
     assert dual == pytest.approx(primal, rel=1e-9)
 
 
@@ -70,26 +71,21 @@ def test_newtons_step_solves_the_linearised_conditions_of_the_docstring(least):
     np.testing.assert_allclose(step.slacks, [step.rates - step.bounds, step.bounds - least * step.rates], rtol=1e-12)
 
 
-def test_conditions_that_hold_change_nothing():
+def test_conditions_that_hold_change_nothing_and_repeated_ones_do_no_harm():
     prior = np.array([0.25, 0.25, 0.25, 0.25])
     result = project(prior, two_groups(0.8))
     np.testing.assert_array_equal(result.point, prior)
     assert result.iterations == 0
-
-
-def test_repeated_conditions_do_no_harm():
-    prior = np.array([0.45, 0.25, 0.05, 0.25])
     once = two_groups(0.8)
     twice = replace(once, rows=np.vstack([once.rows, once.rows]), values=np.ones(4))
-    np.testing.assert_allclose(project(prior, twice).point, project(prior, once).point, rtol=1e-12)
+    np.testing.assert_allclose(project(PRIOR, twice).point, project(PRIOR, once).point, rtol=1e-12)
 
 
 @pytest.mark.parametrize("least", [0.7, 1.0])
 def test_sparse_and_dense_algebra_agree(monkeypatch, least):
-    prior = np.array([0.45, 0.25, 0.05, 0.25])
-    dense = project(prior, two_groups(least)).point
+    dense = project(PRIOR, two_groups(least)).point
     monkeypatch.setattr(projection, "_DENSE_CONDITIONS", 0)
-    np.testing.assert_allclose(project(prior, two_groups(least)).point, dense, rtol=1e-11)
+    np.testing.assert_allclose(project(PRIOR, two_groups(least)).point, dense, rtol=1e-11)
 
 
 def test_contradictions_are_reported():

@@ -13,16 +13,9 @@ NEEDED = (GROUPS == 1) & (OUTCOMES == 1)
 
 
 def opened_by(*rows, groups):
-    return supported(
-        conditions_of(12, [Row(np.ones(12, dtype=bool), 1.0), *rows], []),
-        seen=SEEN,
-        allowed=np.ones(12, dtype=bool),
-        floor=np.where(SEEN, 0.25, 0.0),
-        fill=0.01,
-        describe=str,
-        joint=False,
-        groups=groups,
-    )
+    every, floor = np.ones(12, dtype=bool), np.where(SEEN, 0.25, 0.0)
+    wishes = {"seen": SEEN, "allowed": every, "floor": floor, "fill": 0.01, "describe": str, "joint": False}
+    return supported(conditions_of(12, [Row(every, 1.0), *rows], []), **wishes, groups=groups)
 
 
 @pytest.mark.parametrize("by_group", [True, False])
