@@ -39,18 +39,12 @@ def plain_frame(rows=400, seed=0):
     """Only a few levels in each column, so that rows repeat."""
     rng = np.random.default_rng(seed)
     sex = rng.choice(["f", "m"], rows, p=[0.3, 0.7])
-    return pd.DataFrame(
-        {
-            "sex": sex,
-            "y": np.where(rng.random(rows) < np.where(sex == "f", 0.2, 0.5), "yes", "no"),
-            "x": rng.choice(list("abcde"), rows),
-            "u": rng.choice([1, 2, 3], rows),
-            "v": rng.choice(list("pqrs"), rows),
-        }
-    )
+    frame = pd.DataFrame({"sex": sex, "y": np.where(rng.random(rows) < np.where(sex == "f", 0.2, 0.5), "yes", "no")})
+    others = {"x": list("abcde"), "u": [1, 2, 3], "v": list("pqrs")}
+    return frame.assign(**{name: rng.choice(levels, rows) for name, levels in others.items()})
 
 
-def test_rates_are_those_of_group_by(report, frame, sample):
+def test_rates_and_worst_pairs_are_those_of_group_by(report, frame, sample):
     assert [(rate.kind, rate.grouping) for rate in report.rates] == [
         *(("representation_rate", name) for name in ("z0", "z1")),
         *(("statistical_rate", name) for name in ("z0", "z1")),
@@ -64,9 +58,6 @@ def test_rates_are_those_of_group_by(report, frame, sample):
         assert rate.met_exactly is True
         assert rate.met is (rate.delivered > 1 - 1e-6)
         assert 0 < rate.interval[0] < rate.interval[1] <= 1
-
-
-def test_the_worst_pair_is_the_lowest_and_the_highest_group(report, frame):
     shares = frame["z1"].value_counts()
     rates = (frame["y"] == "o1").groupby(frame["z1"]).mean()
     by_name = {(rate.kind, rate.grouping): rate.worst_before for rate in report.rates}
@@ -74,7 +65,7 @@ def test_the_worst_pair_is_the_lowest_and_the_highest_group(report, frame):
     assert by_name["statistical_rate", "z1"] == f"{rates.idxmin()} against {rates.idxmax()}, y = o1"
 
 
-def test_marginals_are_value_counts_before_and_exact_after(report, fit, frame):
+def test_marginals_are_value_counts_before_and_exact_after_and_moves_the_largest_of_them(report, fit, frame):
     assert [own.name for own in report.marginals[:3]] == ["y", "z0", "z1"]
     assert [own.role for own in report.marginals] == ["outcome", "protected", "protected", "other", "other", "other"]
     distances = [own.distance for own in report.marginals[3:]]
@@ -86,9 +77,6 @@ def test_marginals_are_value_counts_before_and_exact_after(report, fit, frame):
         if own.name != "x1":  # binned
             before = frame[own.name].astype(str).value_counts(normalize=True)
             assert {shift.label: shift.before for shift in own.shifts} == pytest.approx(before.to_dict())
-
-
-def test_the_largest_moves_are_the_largest_of_all_levels(report):
     every = sorted((abs(s.after - s.before) for own in report.marginals for s in own.shifts), reverse=True)
     assert [abs(move.after - move.before) for move in report.moves] == pytest.approx(every[: len(report.moves)])
 
@@ -228,7 +216,8 @@ def test_trade_off_points_are_fits_of_the_same_table(weight):
     frame["number"] = np.random.default_rng(2).normal(size=len(frame))
     if weight:
         frame["w"] = np.random.default_rng(3).uniform(0.5, 2.0, len(frame))
-    fit = fairmaxent.debias(frame, "y", "sex", statistical_rate=0.8, representation_rate=None, weight=weight)
+    asked = {"statistical_rate": 0.8, "representation_rate": None, "weight": weight}
+    fit = fairmaxent.debias(frame, "y", "sex", **asked)
     found = build_report(fit).trade_off
     assert found.skipped is None
     assert [(point.varied, point.value) for point in found.points if point.is_this_fit] == [
@@ -237,20 +226,17 @@ def test_trade_off_points_are_fits_of_the_same_table(weight):
     ]
     for point in found.points:
         options = {"base_share": point.value} if point.varied == "base_share" else {"statistical_rate": point.value}
-        given = {"statistical_rate": 0.8, "representation_rate": None, "weight": weight} | options
-        other = fairmaxent.debias(frame, "y", "sex", domain=fit.domain, **given)
+        other = fairmaxent.debias(frame, "y", "sex", domain=fit.domain, **asked | options)
         assert point.distance == pytest.approx(other.certificate.distance["from_data"], rel=1e-9)
         assert point.effective_rows == pytest.approx(other.certificate.effective_rows, rel=1e-9)
 
 
-def test_rates_by_column_are_varied_where_they_were_asked_for(fit, frame):
-    asked = {"z0": 0.9, "z1": None}
-    fit = fairmaxent.debias(frame, "y", ["z0", "z1"], representation_rate=None, statistical_rate=asked)
+def test_rates_by_column_are_varied_where_they_were_asked_for(frame):
+    options = {"protected": ["z0", "z1"], "representation_rate": None}
+    fit = fairmaxent.debias(frame, "y", **options, statistical_rate={"z0": 0.9, "z1": None})
     points = build_report(fit).trade_off.points
     assert [point.value for point in points if point.varied == "rates"] == [0.25, 0.5, 0.8, 0.9, 1.0]
-    least = fairmaxent.debias(
-        frame, "y", ["z0", "z1"], representation_rate=None, statistical_rate={"z0": 0.25}, domain=fit.domain
-    )
+    least = fairmaxent.debias(frame, "y", **options, statistical_rate={"z0": 0.25}, domain=fit.domain)
     found = next(point for point in points if point.value == 0.25 and point.varied == "rates")
     assert found.distance == pytest.approx(least.certificate.distance["from_data"])
 
@@ -284,17 +270,9 @@ def test_the_papers_configurations_have_a_report():
 
 
 def test_every_wish_is_a_sentence():
-    fit = fairmaxent.debias(
-        plain_frame(),
-        "y",
-        "sex",
-        favourable="yes",
-        representation_rate=None,
-        statistical_rate=0.75,
-        target={"sex": {"f": 0.6, "m": 0.4}, "u": None},
-        forbid=[{"sex": "m", "x": "a"}],
-        base_share=0.25,
-    )
+    asked = {"target": {"sex": {"f": 0.6, "m": 0.4}, "u": None}, "forbid": [{"sex": "m", "x": "a"}], "base_share": 0.25}
+    rates = {"representation_rate": None, "statistical_rate": 0.75}
+    fit = fairmaxent.debias(plain_frame(), "y", "sex", favourable="yes", **rates, **asked)
     *wishes, last = build_report(fit, trade_off=False).wishes
     assert (
         "The prior has a share of 0.25 from the base 'tree', a model of the same rows that keeps the strongest" in last

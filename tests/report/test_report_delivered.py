@@ -33,9 +33,8 @@ def by_kind(report):
 
 
 def expected(table):
-    return dict(
-        zip(["representation_rate", "statistical_rate"], rates_of(as_table(table), ["z0"], "y", "o1"), strict=True)
-    )
+    table = table if "probability" in table else as_table(table)
+    return dict(zip(("representation_rate", "statistical_rate"), rates_of(table, ["z0"], "y", "o1"), strict=True))
 
 
 # ---------------------------------------------------------------- judged by what was delivered
@@ -112,11 +111,8 @@ def test_a_small_gap_that_whole_rows_do_not_explain_is_not_called_rounding(fit):
     report = build_report(fit, delivered=changed, trade_off=False)
     assert max(rate.gap for rate in report.rates) < 0.005
     for rate in report.rates:
-        assert not rate.rounded
-        assert report.state(rate) == (
-            "short",
-            f"met by the distribution, but the drawn rows are short by {rate.gap:.4f}",
-        )
+        short = f"met by the distribution, but the drawn rows are short by {rate.gap:.4f}"
+        assert (rate.rounded, report.state(rate)) == (False, ("short", short))
     assert "cannot be split" not in report.verdict()
 
 
@@ -146,11 +142,10 @@ def test_a_target_is_met_by_its_shares_not_by_their_ratio(frame):
 # ---------------------------------------------------------------- modes
 
 
-def test_weights_are_judged_as_weights_and_no_row_is_new(fit, frame):
+def test_weights_are_judged_as_weights_no_row_is_new_and_wrong_ones_are_not_taken_for_fair(fit, frame):
     weights = fit.weights()
     report = build_report(fit, data=frame, mode="weights", trade_off=False)
-    table = frame.assign(probability=weights / weights.sum())
-    rates = dict(zip(("representation_rate", "statistical_rate"), rates_of(table, ["z0"], "y", "o1"), strict=True))
+    rates = expected(frame.assign(probability=weights / weights.sum()))
     for rate in report.rates:
         assert rate.delivered == pytest.approx(rates[rate.kind], abs=1e-9)
         assert (rate.met, rate.interval) == (True, None)
@@ -160,9 +155,6 @@ def test_weights_are_judged_as_weights_and_no_row_is_new(fit, frame):
     assert "Drawn rows" not in text
     assert "Drawn rows" not in html_report(report)
     np.testing.assert_array_equal(run(report.call, frame)["weights"], weights)
-
-
-def test_wrong_weights_are_not_taken_for_fair(fit, frame):
     report = build_report(fit, delivered=np.ones(len(frame)), mode="weights", trade_off=False)
     for rate in report.rates:
         assert rate.delivered == pytest.approx(rate.before)
@@ -193,7 +185,7 @@ def test_modes_that_do_not_exist_are_refused(fit, options, says):
 # ---------------------------------------------------------------- what is not there
 
 
-def test_a_group_without_a_row_has_share_zero(fit):
+def test_a_group_without_a_row_has_share_zero_and_an_outcome_without_one_compares_nothing(fit):
     only = fit.sample(30, given={"z0": "g0"})
     table = report_table(fit, only)
     rates = delivered_rates(fit, table)
@@ -204,9 +196,6 @@ def test_a_group_without_a_row_has_share_zero(fit):
     assert report.warnings[0].startswith("no row has z0 = g1")
     assert by_kind(report)["statistical_rate"].met is False
     assert "| 0.0000 |" in markdown_report(report)
-
-
-def test_an_outcome_without_a_row_compares_nothing(fit):
     only = fit.sample(40, given={"y": "o0"}, random_state=0)
     table = report_table(fit, only)
     assert delivered_rates(fit, table)["statistical_rate"] == {"z0": None}
@@ -323,28 +312,17 @@ def test_copies_are_counted_in_the_delivered_rows():
     assert costs.worst_cell.after == pytest.approx(inside[1].mean())
 
 
-def test_a_relabelled_copy_may_have_any_outcome():
-    frame = frame_of(1)
-    fit = fitted(frame, relabel=RELABEL)
-    sample = fit.sample(len(frame))
-    profile = [column for column in COLUMNS if column != "y"]
-    costs = build_report(fit, data=frame, delivered=sample, trade_off=False).costs
-    for cost in costs.groups:
-        counted = most_copies(frame, sample, profile, cost.grouping)
-        assert cost.most_copies == pytest.approx(counted[cost.name.split(" = ")[1]])
-
-
-def test_old_rows_count_once_more():
-    frame = frame_of(2)
-    fit = fitted(frame)
-    added = fit.top_up()
-    costs = build_report(fit, data=frame, delivered=added, mode="top-up", trade_off=False).costs
-    together = pd.concat([frame, added])
-    for cost in costs.groups:
+@pytest.mark.parametrize(("seed", "relabel"), [(1, RELABEL), (2, None)])
+def test_a_relabelled_copy_may_have_any_outcome_and_old_rows_count_once_more(seed, relabel):
+    frame = frame_of(seed)
+    fit = fitted(frame, relabel=relabel)
+    new = fit.top_up() if relabel is None else fit.sample(len(frame))
+    mode, rows = ("top-up", pd.concat([frame, new])) if relabel is None else ("rows", new)
+    profile = [column for column in COLUMNS if column != "y" or relabel is None]
+    for cost in build_report(fit, data=frame, delivered=new, mode=mode, trade_off=False).costs.groups:
         level = cost.name.split(" = ")[1]
-        counted = most_copies(frame, together[COLUMNS], COLUMNS, cost.grouping)
-        assert cost.most_copies == pytest.approx(counted[level])
-        assert cost.after == pytest.approx((together[cost.grouping] == level).mean())
+        assert cost.most_copies == pytest.approx(most_copies(frame, rows[COLUMNS], profile, cost.grouping)[level])
+        assert cost.after == pytest.approx((rows[cost.grouping] == level).mean())
 
 
 def test_without_the_data_copies_are_expected_for_as_many_rows_as_were_drawn():

@@ -7,11 +7,10 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import fairmaxent
+from clifiles import run
 from fairmaxent.app.page_options import IN_APP
-from fairmaxent.cli.group import group
 from fairmaxent.cli.values import as_typed
 from fairmaxent.fit.request import Request
 from fairmaxent.options import typed_options
@@ -90,8 +89,7 @@ def test_reports_of_raking_too(tmp_path, monkeypatch):
     survey.to_csv("survey.csv", index=False)
     (tmp_path / "known.csv").write_text("columns;level;value\nsex;f;0.5\nsex;m;0.5\n")
     for name in ("typed.html", "typed.md", "typed.json"):
-        command = ["rake", "survey.csv", "--margins", "known.csv", "--report", name]
-        assert CliRunner().invoke(group, command).exit_code == 0
+        run("rake", "survey.csv", "--margins", "known.csv", "--report", name)
         text = (tmp_path / name).read_text()
         assert "limit how much weights may change with --bounds" in re.sub(r"</?span[^>]*>", "", text)
         assert "on the command line" in text

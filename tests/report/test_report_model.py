@@ -25,16 +25,8 @@ def table():
 
 @pytest.fixture(scope="module")
 def relabelled(table):
-    return debias(
-        table,
-        "y",
-        ["z0", "z1"],
-        favourable="o1",
-        representation_rate=1.0,
-        relabel=Relabel(labeller="tree"),
-        estimate=Estimate(output="weights", student="tree"),
-        random_state=0,
-    )
+    asked = {"relabel": Relabel(labeller="tree"), "estimate": Estimate(output="weights", student="tree")}
+    return debias(table, "y", ["z0", "z1"], favourable="o1", representation_rate=1.0, random_state=0, **asked)
 
 
 @pytest.fixture(scope="module")
@@ -108,20 +100,14 @@ def test_weights_by_outcome_are_counted_as_the_weighed_table_counts_them(relabel
         for attribute, level in zip(attributes, cell, strict=True):
             rows &= (weighed[attribute.name].astype(str) == attribute.labels[level]).to_numpy()
         assert found[cell] == pytest.approx(weighed["fair_weight"][rows].sum() / len(table))
-
-
-def test_weights_of_another_shape_are_refused(relabelled):
     with pytest.raises(InputError, match="one weight per row and outcome"):
         weighted_table(relabelled, np.ones(relabelled.table.size))
 
 
-def test_the_rates_of_relabelled_weights_are_met(report):
+def test_the_rates_of_relabelled_weights_are_met_and_the_call_repeats_them(report, table, relabelled):
     assert all(rate.met for rate in report.rates if rate.wanted is not None)
     assert "200 rows and each of its outcomes; no row is new." in report.summary()
     assert "once per outcome" in markdown_report(report)
-
-
-def test_what_was_asked_and_how_to_repeat_it(report, table, relabelled):
     assert any("each row keeps its weight, which is split between the outcomes" in wish for wish in report.wishes)
     scope = {"frame": table}
     exec(report.call, scope)

@@ -1,5 +1,6 @@
 """The report as PDF, with stand-ins for a browser: what it is given, and what becomes of one that fails or hangs."""
 
+import json
 import os
 import stat
 import sys
@@ -9,11 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import fairmaxent
-from clifiles import ROLES, biased_table
-from fairmaxent.cli.group import group
+from clifiles import ROLES, biased_table, run
 from fairmaxent.errors import DependencyError, StorageError
 from fairmaxent.report import write_report
 from fairmaxent.report import writer as browser
@@ -67,9 +66,7 @@ def test_without_a_browser_it_says_what_to_do_before_any_work(folder):
         write_report(None, "report.pdf")
     biased_table().write_csv("data.csv")
     for command in (["debias", "data.csv", *ROLES, "--pdf", "a.pdf"], ["report", "model.fme", "--pdf", "a.pdf"]):
-        result = CliRunner().invoke(group, command)
-        assert result.exit_code == 3
-        assert "install one" in result.output
+        assert "install one" in run(*command, code=3).output
     assert [path.name for path in Path.cwd().iterdir()] == ["data.csv"]
 
 
@@ -82,8 +79,6 @@ def test_the_page_is_printed_on_a4_from_a_private_folder_that_goes_away(fit, fol
     )
     stand_in(folder, checks + WORKS)
     write(fit)
-    import json
-
     arguments, text, mode, where = json.loads(seen.read_text())
     assert Path("report.pdf").read_bytes() == PDF
     assert "@page { size: A4; }" in text
@@ -158,13 +153,10 @@ def test_the_commands_print_it_beside_other_forms(folder):
     stand_in(folder, WORKS)
     biased_table().write_csv("data.csv")
     written = ["--report", "report.html", "--pdf", "report.pdf", "--model", "model.fme"]
-    result = CliRunner().invoke(group, ["debias", "data.csv", *ROLES, *written])
-    assert result.exit_code == 0, result.output
+    result = run("debias", "data.csv", *ROLES, *written)
     assert "wrote report.html\nwrote report.pdf" in result.output
     assert Path("report.pdf").read_bytes() == PDF
     assert stat.S_IMODE(os.stat("report.pdf").st_mode) == stat.S_IMODE(os.stat("report.html").st_mode)
-    result = CliRunner().invoke(group, ["report", "model.fme", "--no-trade-off", "--pdf", "later.pdf"])
+    result = run("report", "model.fme", "--no-trade-off", "--pdf", "later.pdf")
     assert result.stdout.startswith("wrote later.pdf\n\nNext: open later.pdf")
-    refused = CliRunner().invoke(group, ["debias", "data.csv", *ROLES, "--pdf", "report.txt"])
-    assert refused.exit_code == 2
-    assert "end the name with .pdf" in refused.output
+    assert "end the name with .pdf" in run("debias", "data.csv", *ROLES, "--pdf", "report.txt", code=2).output

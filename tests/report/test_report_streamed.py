@@ -84,15 +84,11 @@ def assert_same_costs(ours, twin, mode):
         assert one == pytest.approx(other)
 
 
-def test_a_report_without_an_output_draws_in_batches(monkeypatch):
+def test_a_report_without_an_output_and_one_on_a_saved_model_draw_in_batches(monkeypatch):
     monkeypatch.setattr(files, "read_table", _refused)
     run("debias", "data.parquet", *ROLES, "--report", "report.json", "--seed", 1)
     report = reported("report.json")
     assert (report["for_report"], report["new_rows"]) == (True, ROWS)
-
-
-def test_a_report_on_a_saved_model_of_a_streamed_table(monkeypatch):
-    monkeypatch.setattr(files, "read_table", _refused)
     run("debias", "data.parquet", *ROLES, "--model", "model.fme", "--seed", 1)
     run("report", "model.fme", "--data", "data.parquet", "-o", "report.md", "--no-trade-off")
     text = Path("report.md").read_text()
