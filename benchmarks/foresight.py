@@ -22,7 +22,7 @@ WITHIN = 0.03  # of what is measured
 GOOD = 0.9  # of all estimates
 
 # What is asked of relabelling, by name; None: rows are reweighed.
-ASKED: Mapping[str, str | None] = {"reweigh": None, "relabel, predictions": "predictions"}
+ASKED: Mapping[str, str | None] = {"reweigh": None, "relabel": "probabilities"}
 MEASURES = ("accuracy", "auc", "predictions", "probabilities")
 
 
@@ -102,7 +102,7 @@ def expected_and_measured(data: str, asked: str, splits: int, rows: int | None) 
                 fold.outcome,
                 fold.protected,
                 favourable=fold.favourable,
-                relabel=None if parity is None else fairmaxent.Relabel(parity=parity, student=student),
+                relabel=parity,
                 estimate=fairmaxent.Estimate(output="weights", student=student),
             )
             weighed = fit.weigh(fold.train, name="fair_weight")

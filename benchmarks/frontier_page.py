@@ -11,17 +11,7 @@ from benchmarks.learners import LEARNERS
 from benchmarks.outcome import Bar, Cell, Outcome, Table
 from benchmarks.page import bar_lines, section_lines
 from benchmarks.people import PROTECTED, TEST_SHARE
-from benchmarks.treatments import (
-    BASES,
-    GRADIENT,
-    ONE_STUDENT,
-    REFERENCE,
-    RESAMPLED,
-    ROWS,
-    TREATMENTS,
-    relabelled,
-    with_base,
-)
+from benchmarks.treatments import BASES, GRADIENT, REFERENCE, RESAMPLED, ROWS, TREATMENTS, relabelled, with_base
 
 PAGE, PICTURE = "frontier.md", "frontier.svg"
 
@@ -44,7 +34,6 @@ WANTED = {
 }
 # AUC that drawn rows may lose against the weights of Kamiran and Calders: by default, and where no real row is drawn.
 _LOSS, _LOSS_WITHOUT_ROWS = 0.01, 0.03
-_OTHER_STUDENT = 0.93  # the rate by predictions on Adult where another classifier is trained than the student
 _PRICE = 0.005  # accuracy and AUC that an alternative with the same rate may have more
 _RATE_LOSS = 0.02  # that relabelled rows may lose against relabelled weights
 _WITHOUT_ROWS = with_base("tree", 1.0)
@@ -218,17 +207,7 @@ def _losses(cells: Cells) -> Table:
 
 
 def _bars(cells: Cells) -> list[Bar]:
-    return [*_rate_bars(cells), *_other_student_bars(cells), *_price_bars(cells), *_loss_bars(cells)]
-
-
-def _other_student_bars(cells: Cells) -> list[Bar]:
-    """Rates on Adult of the classifiers for which the one fit was not made."""
-    means = {name: _mean(cells.get(("adult", ONE_STUDENT), ()), name, "predictions") for name in LEARNERS}
-    return [
-        Bar(f"adult, {name}: rate by predictions, made for boosting", rate, _OTHER_STUDENT, at_least=True)
-        for name, rate in means.items()
-        if rate is not None and LEARNERS[name].student() is not None
-    ]
+    return [*_rate_bars(cells), *_price_bars(cells), *_loss_bars(cells)]
 
 
 def _price_bars(cells: Cells) -> list[Bar]:

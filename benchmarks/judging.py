@@ -28,13 +28,12 @@ def judge(fold: Fold, treatment: str, iterations: int) -> dict[str, Any]:
     """Measure one treatment on one fold; ``iterations`` bounds a treatment that trains many models."""
     treat, looped = TREATMENTS[treatment].treat, TREATMENTS[treatment].looped
     began = _cpu_seconds()
-    training = Training(fold.train) if treat is None else treat(fold)
+    training = Training(fold.train) if treat is None or looped else treat(fold)
     seconds = _cpu_seconds() - began
     encoder = Encoder.of(fold.features(fold.train))
     models = {}
     for name, learner in LEARNERS.items():
-        student = learner.student() if looped else None
-        lesson = training if treat is None or student is None else treat(fold, student=student)
+        lesson = treat(fold, model=learner.pipeline(encoder)) if treat is not None and looped else training
         began = time.process_time()
         if treat is None:
             chances, predicted = _in_processing(fold, learner, encoder, iterations)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,13 @@ class Learner:
 
     build: Callable[[Encoder], Any]
     view: Callable[[Encoder, Any], Reals] = Encoder.indicators
-    student: Callable[[], Any] = lambda: None  # the same classifier as debias() takes it; None is its own boosting
+
+    def pipeline(self, encoder: Encoder) -> Any:
+        """The same classifier as a pipeline that takes the columns of the table."""
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import FunctionTransformer
+
+        return make_pipeline(FunctionTransformer(partial(self.view, encoder)), self.build(encoder))
 
 
 def _logistic_regression(_: Encoder | None = None) -> Any:
@@ -87,7 +94,7 @@ def _gradient_boosting(encoder: Encoder) -> Any:
 
 
 LEARNERS: Mapping[str, Learner] = {
-    "logistic regression": Learner(_logistic_regression, student=_logistic_regression),
-    "decision tree": Learner(_decision_tree, student=_decision_tree),
+    "logistic regression": Learner(_logistic_regression),
+    "decision tree": Learner(_decision_tree),
     "gradient boosting": Learner(_gradient_boosting, Encoder.coded),
 }

@@ -265,7 +265,7 @@ def main() -> None:
     parser.add_argument("--relabel", action="store_true", help="the same for relabelled decisions")
     given = parser.parse_args()
     if given.quick or given.relabel:
-        wishes = {"relabel": "predictions", "favourable": 1} if given.relabel else {"statistical_rate": None}
+        wishes = {"relabel": "probabilities", "favourable": 1} if given.relabel else {"statistical_rate": None}
         runs = [measured(adult(), 1.0, seed, **wishes) for seed in range(RUNS_AT_ONE)]
         for run in (*runs, mean_of(runs)):
             print({name: round(value, 4) for name, value in run.items()}, flush=True)

@@ -32,7 +32,7 @@ class Training:
 class Treatment:
     """A method; ``treat`` is None where it takes hold of the training itself instead of the table.
 
-    ``looped``: it is told which classifier will be trained, as the keyword ``student``.
+    ``looped``: it is told which classifier will be trained, as the keyword ``model``.
     """
 
     treat: Callable[..., Training] | None
@@ -105,11 +105,9 @@ def _rows(fold: Fold, **options: Any) -> Training:
     return Training(_debias(fold, **options).sample(len(fold.train)))
 
 
-def _relabelled(fold: Fold, *, parity: str, output: str, **models: Any) -> Training:
-    """Every row once per outcome, weighted by its fair soft label; or rows that are drawn."""
-    from fairmaxent import Relabel
-
-    fit = _debias(fold, relabel=Relabel(parity=parity, **models))
+def _given(fold: Fold, *, output: str, **options: Any) -> Training:
+    """The rows with their weights, once per outcome if they are relabelled; or rows that are drawn."""
+    fit = _debias(fold, **options)
     if output == "rows":
         return Training(fit.sample(len(fold.train)))
     frame = fit.weigh(fold.train, name=_WEIGHT)
@@ -130,11 +128,6 @@ WEIGHTS, ROWS = "weights", "rows"  # ours, with every option of debias() at its 
 # Rows alone are the same whatever the base.
 BASES = (("tree", 0.0), *((base, share) for base in ("tree", "product", "uniform") for share in (0.5, 1.0)))
 
-# One fit, made for boosting or for the rooted tree, whatever is trained on it then; otherwise one for each classifier.
-ONE_STUDENT = "relabel predictions, weights, one student"
-TREE_LABELS = "relabel predictions, weights, tree labels"
-PARITIES = ("probabilities", "predictions")
-
 _WEIGHT = "fair_weight"
 
 
@@ -144,8 +137,8 @@ def with_base(base: str, share: float) -> str:
 
 
 def relabelled(parity: str, output: str) -> str:
-    """Name the treatment that relabels for this parity and gives this output."""
-    return f"relabel {parity}, {output}"
+    """Name the treatment that makes this equal, by relabelling or for the classifier, and gives this output."""
+    return f"model, {output}" if parity == "predictions" else f"relabel {parity}, {output}"
 
 
 TREATMENTS: Mapping[str, Treatment] = {
@@ -164,15 +157,14 @@ TREATMENTS: Mapping[str, Treatment] = {
         for base, share in BASES
     },
     **{
-        relabelled(parity, output): Treatment(
-            partial(_relabelled, parity=parity, output=output), ours=True, looped=parity == "predictions"
+        relabelled("probabilities", output): Treatment(
+            partial(_given, output=output, relabel="probabilities"), ours=True
         )
-        for parity in PARITIES
+        for output in ("weights", "rows")
+    },
+    **{
+        relabelled("predictions", output): Treatment(partial(_given, output=output), ours=True, looped=True)
         for output in ("weights", "rows")
     },
     "rows, detail in bins": Treatment(partial(_rows, detail="bins"), ours=True),
-    ONE_STUDENT: Treatment(partial(_relabelled, parity="predictions", output="weights"), ours=True),
-    TREE_LABELS: Treatment(
-        partial(_relabelled, parity="predictions", output="weights", labeller="tree", student="tree"), ours=True
-    ),
 }

@@ -12,7 +12,7 @@ import pytest
 
 import tables
 from fairmaxent.errors import DependencyError
-from fairmaxent.fit import certificate, estimate
+from fairmaxent.fit import certificate
 from mixed import TABLES
 
 # So that reports are the same whenever they are written; set here, so that subprocesses have it, too.
@@ -22,7 +22,6 @@ STARTING = {"chromium", "cluster", "spark", "site"}
 # Folders whose tests try models out, and files that compare numbers with those shown or recorded.
 TRYING = {"app", "cli", "evaluation", "fit", "fuzz", "relabelling", "report", "tests"}
 EXACT = {"test_docs.py"}
-REMEDY = estimate._remedy
 
 
 def pytest_configure(config):
@@ -58,7 +57,7 @@ def table(request):
 
 @pytest.fixture(scope="module", autouse=True)
 def _quick_models(request):
-    """Models that are tried out are small, and what might help them is not tried out, where no test is about it.
+    """Models that are tried out are small, where no test is about it.
 
     Gradient boosting, our choice of a model, has a fifth of its trees then.
     """
@@ -66,7 +65,6 @@ def _quick_models(request):
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(estimate, "_remedy", lambda *_: ("none", {}))
         if importlib.util.find_spec("sklearn") is not None:
             from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -95,12 +93,6 @@ def _app_in_this_process(request, monkeypatch):
     monkeypatch.setattr(upload, "warm_up", lambda: None)
     if "trade_off" not in request.node.name:
         monkeypatch.setattr("fairmaxent.report.refits.LARGEST_TABLE", 0)
-
-
-@pytest.fixture
-def remedies(monkeypatch):
-    """What might help a model is tried out, as everywhere but in tests."""
-    monkeypatch.setattr(estimate, "_remedy", REMEDY)
 
 
 @pytest.fixture

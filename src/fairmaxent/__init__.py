@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fairmaxent.estimator import FairMaxEnt
     from fairmaxent.evaluation.evaluation import evaluate
     from fairmaxent.fit.fit import load
-    from fairmaxent.fit.option_values import Estimate, Relabel
+    from fairmaxent.fit.option_values import Estimate, Model, Relabel
     from fairmaxent.fit.pipeline import debias
     from fairmaxent.fit.storage import verify
     from fairmaxent.inspection import inspect
@@ -29,6 +29,7 @@ __all__ = [
     "FairMaxEntError",
     "InfeasibleError",
     "InputError",
+    "Model",
     "Privacy",
     "Relabel",
     "aif360",
@@ -56,6 +57,7 @@ _HOMES = {
     "FairMaxEntError": "fairmaxent.errors",
     "InfeasibleError": "fairmaxent.errors",
     "InputError": "fairmaxent.errors",
+    "Model": "fairmaxent.fit.option_values",
     "Privacy": "fairmaxent.privacy.budget",
     "Relabel": "fairmaxent.fit.option_values",
     "compare": "fairmaxent.baselines.comparison",

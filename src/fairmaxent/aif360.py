@@ -24,8 +24,9 @@ Output = Literal["weights", "rows"]
 GROUP = "group"
 WEIGHT = "instance_weights"
 
-# Options that the data set answers; and privacy: data sets of AIF360 have weights, and say nothing of a domain.
-_NOT_TAKEN = ("also", "favourable", "groups", "weight", "forbid", "keep_columns", "domain", "progress", "privacy")
+# Options that the data set answers; and privacy, and a model: AIF360 has weights and arrays, no domain and no columns.
+_ANSWERED = ("also", "favourable", "groups", "weight", "forbid", "keep_columns", "domain", "progress")
+_NOT_TAKEN = (*_ANSWERED, "privacy", "model")
 
 
 class FairMaxEntPreprocessing:

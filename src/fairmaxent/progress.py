@@ -11,6 +11,7 @@ STEPS = {
     "count": "counting the rows",
     "measure": "adding noise to the counts",
     "label": "learning labels",
+    "train": "training your model, to find the table that it needs",
     "base": "fitting the base",
     "solve": "fitting",
     "estimate": "trying out a model, to estimate what it will do",

@@ -57,7 +57,6 @@ def test_people_are_counted_as_in_the_file(client, more):
 
 def test_an_estimate_lasts_while_only_the_files_change(client):
     state, _ = opened(client)
-    state["options"]["student"] = "logistic"  # the fastest
     client.fit(state, statistical_rate=1)
     known = client.work("estimate")["result"]["answer"]["see"]["estimate"]
     assert client.fit(state, statistical_rate=1, author="A. Author", rows=50)["see"]["estimate"] == known
@@ -118,13 +117,13 @@ def test_pins_have_names_and_none_is_lost(client):
 
 def test_a_pinned_scenario_is_put_back_with_its_estimate_and_without_another_fit(client, monkeypatch):
     state, _ = opened(client)
-    client.fit(state, statistical_rate=0.9, base_share=0.1, student="logistic")
+    client.fit(state, statistical_rate=0.9, base_share=0.1)
     client.done("/api/pin", {})
     result = client.work("estimate")["result"]
     pin = result["pins"][0]
     assert pin["answer"]["see"] == result["answer"]["see"]  # what is found out later belongs to it, too
     client.fit(state, statistical_rate=0.7, protected=["region"], within={"sex": None})
-    monkeypatch.setattr("fairmaxent.app.session.fit_rows", None)
+    monkeypatch.setattr("fairmaxent.app.session.fit_read", None)
     values = {"table": state["table"]["number"], "options": pin["answer"]["scenario"]}
     answer = client.done("/api/fit", values)["answer"]
     for name in ("scenario", "see", "command", "python"):

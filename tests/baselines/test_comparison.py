@@ -109,7 +109,7 @@ def test_the_rule_holds_for_any_numbers(seed):
 def results():
     few = {name: method for name, method in methods().items() if name in FEW}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cross_validation, "methods", lambda: few)
+        patch.setattr(cross_validation, "methods", lambda _: few)
         frame, stages = biased_table().drop("age", "weight"), []
         options = {"favourable": ">50K", "folds": 2, "progress": lambda stage, share: stages.append(stage)}
         tables = (frame, frame.to_pandas(), frame.to_arrow())
@@ -188,7 +188,7 @@ def test_an_unknown_option_is_named():
 
 def test_identifiers_are_left_out_for_all_methods(monkeypatch):
     few = {name: method for name, method in methods().items() if name in FEW}
-    monkeypatch.setattr(cross_validation, "methods", lambda: few)
+    monkeypatch.setattr(cross_validation, "methods", lambda _: few)
     frame, options = biased_table().drop("age", "weight"), {"favourable": ">50K", "folds": 2}
     numbers = pl.Series([f"P-{number:05d}" for number in range(len(frame))])
     with_numbers = fairmaxent.compare(frame.with_columns(number=numbers), "income", "sex", **options)

@@ -34,13 +34,12 @@ def run(*args):
 def test_every_method_is_scored_or_says_why_not(folder):
     args = [*FAVOURED, "--representation-rate", "1", "--json"]
     found = {own["method"]: own for own in json.loads(run("data.csv", *args))}
-    assert len(found) == 9
+    assert len(found) == 8
     scored = {name: own for name, own in found.items() if own["refused"] is None}
     assert {"fairmaxent, rows", "fairmaxent, weights", "raw", "Kamiran-Calders", "King-Zeng"} <= set(scored)
-    for ours in ("fairmaxent, weights", "relabel, probabilities", "relabel, predictions"):
+    for ours in ("fairmaxent, weights", "relabel, probabilities", "model"):
         assert scored[ours]["representation_rate"] > 0.999
-        lowest = 0.95 if ours == "relabel, predictions" else 0.999  # outcomes give way to equal decisions
-        assert scored[ours]["statistical_rate"] > lowest
+        assert scored[ours]["statistical_rate"] > 0.999 or ours == "model"  # outcomes give way to equal decisions
     assert scored["Kamiran-Calders"]["statistical_rate"] > 0.9 > 0.6 > scored["raw"]["statistical_rate"]
     assert scored["King-Zeng"]["representation_rate"] > 0.95 > 0.6 > scored["raw"]["representation_rate"]
     assert all(0.4 < own["accuracy"] < 1 for own in scored.values())
@@ -68,16 +67,16 @@ def test_scores_are_those_of_the_folds_taken_by_hand(folder):
     np.testing.assert_allclose(found["Kamiran-Calders"]["predicted_rate"], min(shares) / max(shares))
 
 
-def test_relabelling_is_tried_anyway_with_the_threshold_asked_for(folder, monkeypatch):
+def test_relabelling_and_a_table_for_the_classifier_are_tried_anyway(folder, monkeypatch):
     monkeypatch.setattr(fairmaxent.relabelling.labellers, "has_library", lambda name: False)  # the tree is quick
     asked = []
     fit_frame = cross_validation.fit_frame
     monkeypatch.setattr(
         cross_validation, "fit_frame", lambda frame, request: asked.append(request) or fit_frame(frame, request)
     )
-    run("data.csv", *FAVOURED, "--threshold", "0.2", "--folds", "2")
-    plans = [fairmaxent.Relabel(parity=parity, threshold=0.2) for parity in ("probabilities", "predictions")]
-    assert [request.relabelling for request in asked[::2]] == [None, None, *plans]
+    run("data.csv", *FAVOURED, "--folds", "2", "--classifier", "logistic")
+    assert [request.relabel for request in asked[::2]] == [None, None, "probabilities", None]
+    assert [type(asked[-1].model.estimator.steps[-1][1]).__name__, asked[0].model] == ["LogisticRegression", None]
 
 
 def test_the_verdict_comes_first_and_all_fits_80_columns(folder, monkeypatch):
@@ -86,7 +85,7 @@ def test_the_verdict_comes_first_and_all_fits_80_columns(folder, monkeypatch):
     def refuse(*_, **__):
         raise fairmaxent.InputError("far too large; " + "drop columns or merge levels, " * 9)
 
-    monkeypatch.setattr(cross_validation, "methods", lambda: {**kept, "Calmon et al.": refuse})
+    monkeypatch.setattr(cross_validation, "methods", lambda _: {**kept, "Calmon et al.": refuse})
     shown = run("data.csv", *FAVOURED, "--folds", "2")
     *text, following = shown.splitlines()
     assert all(len(line) <= 80 for line in text)
@@ -99,10 +98,13 @@ def test_the_verdict_comes_first_and_all_fits_80_columns(folder, monkeypatch):
 
 def test_the_next_step_asks_for_the_chosen_method(folder, monkeypatch):
     best = Scores(1.0, 1.0, 0.9, 1.0, None, 0.1)
-    found = [Compared("relabel, predictions", best, None), Compared("raw", Scores(1, 0.3, 0.91, 0.3, None, 0.1), None)]
+    found = [
+        Compared("relabel, probabilities", best, None),
+        Compared("raw", Scores(1, 0.3, 0.91, 0.3, None, 0.1), None),
+    ]
     monkeypatch.setattr(CrossValidation, "run", lambda *_: iter(found))
     shown = run("data.csv", *FAVOURED, "--folds", "2", "--statistical-rate", "0.9")
-    assert "Choose 'relabel, predictions'" in shown
-    assert "'fairmaxent debias --relabel predictions --mode weights', with the same options" in shown
+    assert "Choose 'relabel, probabilities'" in shown
+    assert "'fairmaxent debias --relabel probabilities --mode weights', with the same options" in shown
     found[0] = Compared("Kamiran-Calders", best, None)
     assert "Next: use it in Python: fairmaxent.baselines.kamiran_calders(frame" in run("data.csv", *FAVOURED)

@@ -30,10 +30,12 @@ class Case:
 
 # The options that say how labels change and whether a model is estimated, in one place.
 ABOUT_MODELS = {
-    "relabel": Case("predictions", "--relabel predictions"),
-    "threshold": Case(0.3, "--threshold 0.3", {"relabel": "predictions", "favourable": ">50K"}),
-    "student": Case("logistic", "--student logistic", {"relabel": "predictions", "favourable": ">50K"}),
-    "blind": Case(True, "--blind", {"relabel": "probabilities", "favourable": ">50K"}),
+    "relabel": Case("probabilities", "--relabel probabilities"),
+    "train": Case("logistic", "--train logistic", {"favourable": ">50K"}),
+    "threshold": Case(0.3, "--threshold 0.3", {"train": "logistic", "favourable": ">50K"}),
+    "hide_protected": Case(True, "--hide-protected", {"train": "logistic", "favourable": ">50K"}),
+    "parity": Case("opportunity", "--parity opportunity", {"train": "logistic", "favourable": ">50K"}),
+    "decided": Case("best", "--decided best", {"train": "logistic", "favourable": ">50K"}),
     "estimate": Case("rows", "--estimate rows"),
 }
 ONLY_TOLD = {"estimate"}  # it changes what is said, not the table

@@ -72,7 +72,7 @@ CASES = [
     Case(f"debias good.csv {OUT} --bins age:~0,young", 2, ("'young' is not a number",)),
     Case(f"debias good.csv {R} -o - --json", 2, ("stdout",)),
     Case(f"debias good.csv {OUT} --model -", 2, ("name a file",)),
-    Case(f"debias good.csv {R} --threshold 0.4", 2, ("--threshold is for --relabel; add --relabel",)),
+    Case(f"debias good.csv {R} --threshold 0.4", 2, ("--threshold is for --train; add --train",)),
     Case("inspect good.csv --favourable >50K", 2, ("--outcome",)),
     Case("sample model.fme -n 100000000000000000000", 3, ("1,000,000,000,000",)),
     Case(f"debias good.csv {OUT} --representation-rate 0.9 --target sex:~Female=0.6,~Male=0.4", 2, TWICE),

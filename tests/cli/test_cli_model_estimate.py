@@ -9,9 +9,8 @@ from polars.testing import assert_frame_equal
 
 import clifiles
 import fairmaxent
-import fairmaxent.relabelling.labellers
 from clifiles import QUIET, ROLES, ROWS, biased_table
-from fairmaxent import Relabel, debias
+from fairmaxent import Model, debias
 from fairmaxent.files.formats import read_table
 
 FAVOURED = [*ROLES, "--favourable", ">50K"]
@@ -27,11 +26,11 @@ def fit_of(**options):
 
 
 # ---------------------------------------------------------------- relabelling
-def test_relabelling_means_what_it_means_in_python(folder, monkeypatch):
-    monkeypatch.setattr(fairmaxent.relabelling.labellers, "has_library", lambda name: False)  # the tree is quick
-    typed = ["--relabel", "predictions", "--threshold", "0.4"]
+def test_a_model_means_what_it_means_in_python(folder):
+    typed = ["--train", "logistic", "--hide-protected", "--threshold", "0.4", "--decided", "best"]
     run("data.csv", *FAVOURED, *typed, *QUIET, "-o", "fair.csv", "--seed", 1)
-    fit = fit_of(relabel=Relabel(parity="predictions", threshold=0.4), random_state=1)
+    plan = Model("logistic", sees_protected=False, threshold=0.4, decided="best")
+    fit = fit_of(model=plan, random_state=1)
     assert read_table("fair.csv").frame.equals(fit.sample(ROWS))
 
 
@@ -73,9 +72,8 @@ def test_it_is_estimated_for_what_is_written(folder):
 
 def test_a_warning_names_the_option_that_helps(folder, monkeypatch):
     monkeypatch.setattr("fairmaxent.fit.certificate.SLACK", -1.0)  # whatever is expected is too little
-    monkeypatch.setattr("fairmaxent.fit.estimate._remedy", lambda *_: ("relabel", {"sex": 0.97}))
     shown = run("data.csv", *FAVOURED, "--estimate", "weights")
-    assert "A quick trial gave 0.97 with --relabel predictions" in shown
+    assert "To make the table for your model, use --train" in shown
 
 
 @pytest.mark.parametrize(("mode", "output"), [("rows", "rows"), ("weights", "weights"), ("top-up", "rows")])
@@ -86,11 +84,10 @@ def test_where_it_is_not_estimated_one_line_says_how_to_ask(mode, output, folder
     assert "was not estimated" not in run("data.csv", *FAVOURED, *QUIET)
 
 
-def test_rates_and_shares_of_decisions_are_shown(folder, monkeypatch):
-    monkeypatch.setattr(fairmaxent.relabelling.labellers, "has_library", lambda name: False)  # the tree is quick
+def test_rates_and_shares_of_decisions_are_shown(folder):
     asked = ["data.csv", *FAVOURED, *QUIET, "--seed", "1"]
-    shown = run(*asked, "--relabel", "predictions")
-    decisions = json.loads(run(*asked, "--relabel", "predictions", "--json"))["certificate"]["decisions"]
-    assert "decisions of rooted tree about people it did not learn from" in shown
+    shown = run(*asked, "--train", "logistic")
+    decisions = json.loads(run(*asked, "--train", "logistic", "--json"))["certificate"]["decisions"]
+    assert "decisions of LogisticRegression about people it has not seen" in shown
     assert all(f"{share['share']:.4f}" in shown for share in decisions["shares"])
-    assert "it did not learn from" not in run(*asked)
+    assert "it has not seen" not in run(*asked)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fairmaxent
-from fairmaxent import Estimate, InputError, Relabel, debias
+from fairmaxent import Estimate, InputError, Model, Relabel, debias
 from fairmaxent.errors import ColumnError, ForbiddenError, RateError
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.records import pack, unpack
@@ -25,7 +25,7 @@ FULL = Request(
     target={"x0": {"a": 0.25, 7: 0.75}, "x1": None},
     base="product",
     base_share=0.3,
-    relabel=Relabel(parity="predictions", threshold=0.4, labeller="tree"),
+    relabel=Relabel(labeller="tree"),
     estimate=Estimate(output="weights", student="tree"),
     detail="bins",
     weight="w",
@@ -53,7 +53,7 @@ def frame():
         ({"statistical_rate": {"z": 0}}, RateError, r"statistical_rate\['z'\] is 0"),
         ({"random_state": -1}, InputError, "random_state"),
         ({"detail": "row"}, InputError, "detail"),
-        ({"relabel": "prediction"}, InputError, "did you mean 'predictions'"),
+        ({"relabel": "probability"}, InputError, "did you mean 'probabilities'"),
         ({"relabel": True}, InputError, "Relabel"),
         ({"relabel": Estimate()}, InputError, "Relabel"),
         ({"estimate": "row"}, InputError, "did you mean 'rows'"),
@@ -69,7 +69,7 @@ def test_every_option_is_checked_when_the_request_is_made(options, error, words)
 
 def test_a_request_survives_storage():
     assert unpack(pack(FULL), Request) == FULL
-    plain = Request("y", "z", relabel="predictions", estimate="rows")
+    plain = Request("y", "z", relabel="probabilities", estimate="rows")
     assert unpack(pack(plain), Request) == plain
     paper = PaperRequest("y", "z", C=0.5, prior="w", theta="b", tau=0.9, solver="newton", favourable="o1")
     assert unpack(pack(paper), PaperRequest) == paper
@@ -81,6 +81,8 @@ def test_models_inside_a_request_are_not_stored():
     asked = Request("y", "z", relabel=Relabel(labeller=LogisticRegression()), estimate=Estimate(student="tree"))
     stored = unpack(pack(asked), Request)
     assert stored == replace(asked, relabel=Relabel())
+    own = Request("y", "z", model=Model(LogisticRegression(), threshold=0.4, sees_protected=False))
+    assert unpack(pack(own), Request).model == replace(own.model, estimator=None)
 
 
 def test_a_fit_is_not_changed_by_what_the_caller_does_later():

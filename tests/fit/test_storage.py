@@ -124,7 +124,7 @@ def test_a_fit_comes_back_as_it_was_and_saves_to_the_same_bytes(library, kind, t
 
 
 def test_plans_come_back_without_their_models(tmp_path):
-    relabel = Relabel(parity="predictions", threshold=0.4, labeller=GaussianNB(), student="tree")
+    relabel = Relabel(labeller=GaussianNB())
     estimate = Estimate(output="weights", student=GaussianNB())
     fit = debias(
         pandas_frame()[["hired", "sex", "age"]].assign(hired=lambda frame: frame["hired"] == "yes"),
@@ -135,7 +135,7 @@ def test_plans_come_back_without_their_models(tmp_path):
     assert back.request.relabel == replace(relabel, labeller=None)
     assert back.request.estimate == replace(estimate, student=None)
     assert back.certificate.estimate == fit.certificate.estimate
-    named = replace(fit.request, relabel="predictions", estimate=Estimate(output="rows", student="tree"))
+    named = replace(fit.request, relabel="probabilities", estimate=Estimate(output="rows", student="tree"))
     replace(fit, request=named).save(tmp_path / "named")
     assert load(tmp_path / "named").request == named
 
@@ -148,7 +148,7 @@ def fingerprints():
         digests[f"{library} rows"] = digest(picture(fit.sample(200, random_state=7)).encode())
         digests[f"{library} file"] = digest(saved(fit))
     frame = pandas_frame()[["hired", "sex", "age"]]
-    relabel = Relabel(parity="predictions", labeller="tree", student="tree")  # no boosting, which has fewer trees here
+    relabel = Relabel(labeller="tree")  # no boosting, which has fewer trees here
     digests["relabelled"] = digest(saved(debias(frame, "hired", "sex", relabel=relabel)))
     return digests
 

@@ -197,6 +197,5 @@ def test_what_has_no_intervals_is_refused():
             fit.uncertainty(**options)
     with pytest.raises(InputError, match="paper"):
         fairmaxent.paper.fit(frame[frame["z"] < "2"], outcome="y", protected="z", C=0.5).uncertainty()
-    predictions = replace(fit.request, relabel=Relabel(parity="predictions"))
-    with pytest.raises(InputError, match="predictions"):
-        replace(fit, request=predictions).uncertainty()
+    with pytest.raises(InputError, match="not available with model"):
+        replace(fit, request=replace(fit.request, relabel=None, model="logistic")).uncertainty()

@@ -85,7 +85,6 @@ def framed(table, library):
         return None
 
 
-BOTH = ("probabilities", "predictions")
 RATES = st.sampled_from([None, 1.0, 0.8, 0.5, 0.0, 1e-9, 1, 2.0, -1.0, math.nan, "x", {"z": 0.8}, {"q": 1.0}, [1.0]])
 LEVELS = st.sampled_from(["p", "q", "a", "", 0, 1, True, 1.5, None, "nobody", math.nan])
 OPTIONS = {
@@ -107,7 +106,8 @@ OPTIONS = {
         max_size=2,
     ),
     "forbid": st.lists(st.dictionaries(st.sampled_from(["y", "z", "a", "q"]), LEVELS, max_size=2), max_size=2),
-    "relabel": st.sampled_from([None, "x", *(Relabel(parity=way, labeller="tree", student="tree") for way in BOTH)]),
+    "relabel": st.sampled_from([None, "x", Relabel(labeller="tree")]),
+    "model": st.sampled_from([None, None, None, "x", "logistic"]),
     "within": st.sampled_from(["a", ["a", "z2"], {"a": "p"}, {"a": None, "z2": 1}, "y", "nobody", [], 3]),
     "means": st.sampled_from(["equal", "unequal", None]),
     "release": st.sampled_from([True, False, "x"]),

@@ -70,7 +70,7 @@ def cli_relabel():
     from threadpoolctl import threadpool_limits
 
     roles = ("--outcome", "y", "--protected", "z", "--favourable", "p", "--seed", 1)
-    relabel = ("--relabel", "predictions", "--mode", "weights", "-o", "a.csv", "--json")
+    relabel = ("--relabel", "probabilities", "--mode", "weights", "-o", "a.csv", "--json")
     with temporary_folder(), threadpool_limits(1):  # threads that wait for each other take longer than one
         hiring(300).to_csv("data.csv", index=False)
         printed = _command("debias", "data.csv", *roles, *NO_ESTIMATE, *relabel)

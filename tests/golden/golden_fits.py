@@ -132,17 +132,16 @@ def _relabelled(table, protected, *, relabel, **options):
 
 
 def relabel_probabilities():
-    relabel = Relabel(parity="probabilities", labeller="tree")
+    relabel = Relabel(labeller="tree")
     return _relabelled(hiring(), ["z"], relabel=relabel, favourable="p")
 
 
 def relabel_threshold():
-    relabel = Relabel(parity="predictions", threshold=0.35, labeller="tree")
-    return _relabelled(hiring(), ["z"], relabel=relabel, favourable="p", statistical_rate=0.9)
+    return _relabelled(hiring(), ["z"], relabel=Relabel(labeller="tree"), favourable="p", statistical_rate=0.9)
 
 
 def relabel_three_outcomes():
-    relabel = Relabel(parity="predictions", labeller="tree")
+    relabel = Relabel(labeller="tree")
     return _relabelled(discrete((2, 2), outcomes=3), ["z0", "z1"], relabel=relabel, groups="joint")
 
 
@@ -159,7 +158,7 @@ def estimate_rows():
 
 def save_and_load_relabelled():
     table = people_in_pandas()
-    relabel = Relabel(parity="predictions", labeller="tree")
+    relabel = Relabel(labeller="tree")
     estimate = Estimate(output="weights", student="tree")
     fit = debias(table, "income", "sex", favourable=">50K", random_state=4, relabel=relabel, estimate=estimate)
     with temporary_folder():

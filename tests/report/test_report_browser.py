@@ -16,7 +16,7 @@ import pytest
 
 import fairmaxent
 from appserver import axe_core
-from fairmaxent import Estimate, Relabel
+from fairmaxent import Estimate
 from fairmaxent.errors import DependencyError
 from fairmaxent.fit import certificate
 from fairmaxent.report import Source, build_report
@@ -91,9 +91,7 @@ def reports():
         return {
             "two groups": built(two, representation_rate=1.0, estimate=estimate),
             "five groups": built(five, representation_rate=1.0, estimate=estimate),
-            "relabelled": built(
-                two, mode="weights", relabel=Relabel(parity="predictions", labeller="tree", student="tree")
-            ),
+            "for a model": built(two, mode="weights", model="logistic"),
             "weights": built(two, mode="weights", estimate=None),
             "German": built(*german(), groups="joint", estimate=estimate),
             "long names": built(long, *roles, representation_rate=1.0, estimate=estimate, filed=filed),

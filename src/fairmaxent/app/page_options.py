@@ -170,14 +170,17 @@ FILING_NAMES = ("title", "author", "purpose")
 @cache
 def forms() -> dict[str, list[dict[str, Any]]]:
     """The controls of each part of the page, in their order."""
-    wishes = ("equal_means", "compare_missing", "student", "blind", "base", "detail", "random_state")
+    wishes = ("equal_means", "compare_missing", "base", "detail", "random_state")
     return {
         "reading": _drawn(debias, READING_NAMES),
         "columns": _drawn(debias, ("max_levels",)),
         "kept": _drawn(debias, (KEPT,)),
         "groups": _drawn(debias, ("groups",)),
         "rates": _drawn(debias, ("statistical_rate", "representation_rate")),
-        "change": _drawn(debias, ("relabel", "threshold", "largest_weight", "base_share")),
+        "change": _drawn(
+            debias,
+            ("relabel", "train", "hide_protected", "parity", "threshold", "decided", "largest_weight", "base_share"),
+        ),
         "wishes": _drawn(debias, wishes),
         "privacy": _drawn(debias, ("release", "epsilon", "delta", "budget", "undeclared")),
         "take": _drawn(debias, ("mode", "rows", "iid", "weight_name", "evaluate")),

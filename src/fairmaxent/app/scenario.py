@@ -249,7 +249,11 @@ class Scenario:
     def needs_rows_in_memory(self) -> bool:
         """Whether the rows of a Parquet file have to be read: relabelling writes each several times."""
         asked, weighs = self.asked, self.wanted.mode == "weights"
-        return (weighs and asked.has("relabel")) or (self.domain_text is None and asked.has("release"))
+        return (
+            asked.has("train")
+            or (weighs and asked.has("relabel"))
+            or (self.domain_text is None and asked.has("release"))
+        )
 
     @property
     def file(self) -> TableFile:

@@ -19,7 +19,7 @@ from fairmaxent.cli.inspect import domain_draft
 from fairmaxent.errors import InputError, Option
 from fairmaxent.files.formats import COMPRESSED, SUFFIXES
 from fairmaxent.files.write import remove
-from fairmaxent.fit.pipeline import fit_rows, with_estimate
+from fairmaxent.fit.pipeline import fit_read, with_estimate
 from fairmaxent.plain_text import plain_json, visible
 from fairmaxent.progress import Progress
 from fairmaxent.report.refits import evaluated, evaluation_blocks, trade_off
@@ -175,7 +175,7 @@ class Session:
         else:
             request = replace(scenario.request(), progress=progress)
             data = self._readings.get(scenario, request, spend=spend)
-            fitted = Fitted(scenario, fit_rows(data, request.kept(), progress))
+            fitted = Fitted(scenario, fit_read(scenario.file.frame, data, request.kept(), progress))
         progress("done", 1.0)
         return self._answered(opened, fitted, perf_counter() - began)
 
@@ -208,7 +208,7 @@ class Session:
     def estimate(self, progress: Progress) -> Values:
         """Estimate what a model trained on the result will do; pins of the same scenario have it, too."""
         opened, fitted = self._current()
-        fit = with_estimate(fitted.bare, fitted.scenario.asked.trial_of(fitted.output), progress=progress)
+        fit = with_estimate(fitted.bare, fitted.output, progress=progress)
         estimated = replace(fitted, estimates={**fitted.estimates, fitted.output: fit})
         self._check_current(fitted)
         answer = self._answered(opened, estimated, (self._answer or {}).get("seconds", 0.0))["answer"]

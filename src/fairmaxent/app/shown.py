@@ -18,7 +18,7 @@ from fairmaxent.fairness.rates import group_table
 from fairmaxent.fit.certificate import cost_remarks, other_remarks, unfair_decisions
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes
-from fairmaxent.fit.statements import changed_lines, copies_of, expected_lines
+from fairmaxent.fit.statements import beyond_lines, changed_lines, copies_of, expected_lines
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
 from fairmaxent.inspection.hints import NOTABLE
 from fairmaxent.metrics.group_rates import group_text
@@ -144,7 +144,8 @@ def _gaps(frame: Any, domain: Domain, columns: Sequence[str]) -> dict[str, dict[
 def seen(fit: Fit) -> dict[str, Any]:
     """Rates wanted, before and after; every group; who gains and who loses; costs; what to know."""
     certificate, costs = fit.certificate, fit.certificate.costs
-    about_models = _sentences(unfair_decisions(certificate))
+    made_for = [visible(line) for line in beyond_lines(certificate.decisions)]
+    about_models = [*made_for, *_sentences(unfair_decisions(certificate))]
     groups = () if costs is None else costs.groups
     changed = () if costs is None else costs.changed
     return {

@@ -153,7 +153,7 @@ def compare(
     own, and always compare the intersections of the protected columns. ``progress(method, share)`` is called before
     each method.
 
-    Relabelling is tried in both forms, so only ``Relabel(threshold=…)`` and its models matter in ``relabel``.
+    Relabelling is tried, and so is a table that is made for the classifier (``model=``), which needs ``favourable``.
     """
     check_choice("classifier", classifier, ClassifierName)
     refuse_unknown("compare", options, [field.name for field in fields(Request)])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fairmaxent import baselines
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.errors import FairMaxEntError, LevelError
-from fairmaxent.fit.option_values import ParityOption, Relabel
+from fairmaxent.fit.option_values import Model, ParityOption
 from fairmaxent.fit.pipeline import fit_frame
 from fairmaxent.fit.request import Request
 from fairmaxent.metrics.definitions import representation_rate, statistical_rate
@@ -34,7 +34,6 @@ _BASELINES: Mapping[str, Callable[..., Any]] = {
     RAW: baselines.raw,
     "Kamiran-Calders": baselines.kamiran_calders,
     "King-Zeng": baselines.king_zeng,
-    "prior of the paper": baselines.prior,
     "Calmon et al.": baselines.calmon,
 }
 
@@ -91,7 +90,7 @@ class CrossValidation:
     def run(self, progress: Progress = silent) -> Iterator[Compared]:
         """Try one method after the other; ``progress`` is called with the name of each before it begins."""
         self._rates(self.frame.to_native(), None)  # what is wrong with the question is no method's refusal
-        tried = methods()
+        tried = methods(self._model())
         for number, (name, method) in enumerate(tried.items()):
             progress(name, number / len(tried))
             try:
@@ -100,6 +99,17 @@ class CrossValidation:
                 yield Compared(name, None, problem)
                 continue
             yield Compared(name, self._scores(folds), None)
+
+    def _model(self) -> Model | None:
+        """The classifier as one that takes the columns of the table; None without scikit-learn."""
+        if not importlib.util.find_spec("sklearn"):
+            return None
+        from sklearn.preprocessing import FunctionTransformer
+
+        seen = tuple(column for column in self.domain.attributes if column.name != self.request.outcome)
+        classifier = _classifier(self.classifier)
+        classifier.steps.insert(0, ("levels", FunctionTransformer(Domain(seen, ()).encode)))
+        return Model(classifier)
 
     def _fold(self, method: Method, fold: int) -> _Fold:
         fold_of_row = np.random.default_rng(self.seed).permutation(len(self.frame)) % self.folds
@@ -153,13 +163,13 @@ def python_name(method: str) -> str:
     return str(getattr(_BASELINES[method], "__name__", method))
 
 
-def methods() -> dict[str, Method]:
-    """Every method, fairmaxent's first."""
+def methods(model: Model | None = None) -> dict[str, Method]:
+    """Every method, fairmaxent's first; ``model`` is the one that the table is made for."""
     ours: dict[str, Method] = {
         "fairmaxent, rows": _rows,
-        "fairmaxent, weights": partial(_weights, relabel=None),
+        "fairmaxent, weights": _weights,
         "relabel, probabilities": partial(_weights, relabel="probabilities"),
-        "relabel, predictions": partial(_weights, relabel="predictions"),
+        "model": partial(_weights, model=model),
     }
     return ours | {name: _baseline(call) for name, call in _BASELINES.items()}
 
@@ -169,12 +179,12 @@ def _rows(train: Any, request: Request, seed: int) -> Training:
     return fit_frame(train, replace(request, relabel=None)).sample(len(train), random_state=seed), None
 
 
-def _weights(train: Any, request: Request, seed: int, *, relabel: ParityOption | None) -> Training:
+def _weights(
+    train: Any, request: Request, seed: int, *, relabel: ParityOption | None = None, model: Model | None = None
+) -> Training:
     """The rows with weights, which need no seed."""
-    plan = None if relabel is None else replace(request.relabelling or Relabel(), parity=relabel)
-    weighed = nw.from_native(
-        fit_frame(train, replace(request, relabel=plan)).weigh(train, name=_WEIGHT), eager_only=True
-    )
+    fit = fit_frame(train, replace(request, relabel=relabel, model=model))
+    weighed = nw.from_native(fit.weigh(train, name=_WEIGHT), eager_only=True)
     return weighed.drop(_WEIGHT).to_native(), weighed.get_column(_WEIGHT).to_numpy()
 
 

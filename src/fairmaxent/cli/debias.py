@@ -78,11 +78,11 @@ def debias_command(
                 domain = columns_as.declaration or columns_as.domain(source.frame, roles.weight)
                 request = asked.request(roles, domain, progress)
                 if wanted.estimate is not None and wanted.estimate != "none":
-                    request = replace(request, estimate=asked.trial_of(wanted.estimate))
+                    request = replace(request, estimate=wanted.estimate)
                 fit = fit_frame(source.frame, replace(request, estimate=None))
                 paid.enter_context(_keeping(fit, wanted, staging))
-                if request.estimating is not None:
-                    fit = with_estimate(fit, request.estimating, progress=progress)
+                if request.estimate is not None:
+                    fit = with_estimate(fit, request.estimate, progress=progress)
             with bar("writing") as progress:
                 result = make_result(fit, source, wanted, staging, progress)
         with bar("writing"):
@@ -131,8 +131,8 @@ def _opened(
                 "a folder of them, at a path that the workers see too"
             ) from problem
         return reading.without_dropped(table), False
-    # Relabelling writes each row several times, so all of them must be in memory.
-    relabelled = asked.has("relabel") and wanted.mode == "weights"
+    # Relabelling writes each row several times, and a model learns from each, so all of them must be in memory.
+    relabelled = asked.has("train") or (asked.has("relabel") and wanted.mode == "weights")
     scanned = None if relabelled or (asked.has("release") and columns_as.declared is None) else reading.scan(data)
     if scanned is not None:
         return scanned, True

@@ -116,7 +116,7 @@ _CHOOSING = {
     "fairmaxent, rows": "",
     "fairmaxent, weights": " --mode weights",
     "relabel, probabilities": " --relabel probabilities --mode weights",
-    "relabel, predictions": " --relabel predictions --mode weights",
+    "model": " --train MODEL --mode weights",
 }
 
 
@@ -145,9 +145,9 @@ def compare_command(
 
     Each method learns from all folds but one. A classifier trained on its result is tested on the original rows of the
     fold left out. Methods that give weights are tried with weights on the original rows; 'relabel' is fairmaxent with
-    --relabel, once for each kind. What you ask for applies to fairmaxent only; the other methods have goals of their
-    own, and always compare the intersections of the protected columns. Without --seed, the seed is 0. Most of the time
-    goes into relabelling, which trains many models.
+    --relabel, and 'model' with the table made for the classifier (--train). What you ask for applies to fairmaxent
+    only; the other methods have goals of their own, and always compare the intersections of the protected columns.
+    Without --seed, the seed is 0. Most of the time goes into those that train many models.
 
     \b
     fairmaxent compare census.csv --outcome income --protected sex --favourable '>50K'
@@ -161,7 +161,7 @@ def compare_command(
     table = reading.read(data, columns_as.declaration)
     roles = roles.checked(table, data)
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
-    request = replace(asked.request(roles, domain), relabel=asked.relabelling())
+    request = asked.request(roles, domain)
     with bar("comparing") as progress:
         comparison = compared(table.frame, request, wanted.folds, wanted.classifier, progress)
     refused = {run.method: run.refused.spelled(as_typed) for run in comparison.results if run.refused is not None}

@@ -254,11 +254,11 @@ class OutputOptions(FileOptions):
         metavar="ADDRESS",
         in_files=False,  # whoever runs it can run code here
         only_if={  # what workers do
-            **dict.fromkeys(("report", "pdf", "like_input", "epsilon", "relabel"), (None,)),
+            **dict.fromkeys(("report", "pdf", "like_input", "epsilon", "relabel", "train"), (None,)),
             **{"mode": (None, "rows"), "output_format": (None, "parquet"), "estimate": (None, "none")},
         },
         reasons={
-            **dict.fromkeys(("report", "pdf", "epsilon", "relabel", "estimate"), _IN_MEMORY),
+            **dict.fromkeys(("report", "pdf", "epsilon", "relabel", "train", "estimate"), _IN_MEMORY),
             "like_input": "its workers read and write Parquet; leave --like-input out",
             "mode": "its workers draw rows; for weights, use fit.weigh() in Python",
         },

@@ -12,7 +12,7 @@ from fairmaxent.cli.values import NOTHING, comma_hint
 from fairmaxent.data.declaration import Declaration
 from fairmaxent.errors import ColumnError, did_you_mean
 from fairmaxent.files.reading import TableFile
-from fairmaxent.fit.option_values import Estimate, OutputOption, Relabel
+from fairmaxent.fit.option_values import Model
 from fairmaxent.fit.request import Request
 from fairmaxent.options import typed_options
 from fairmaxent.privacy.budget import Privacy
@@ -81,23 +81,13 @@ class AskedOptions:
 
     @classmethod
     def of(cls, **values: Any) -> Self:
-        """The options that were typed; a command that tries every kind of relabelling has no option for it."""
-        return cls({"relabel": NOTHING, **values})
+        """The options that were typed; a command that tries relabelling and models has no option for them."""
+        return cls({"relabel": NOTHING, "train": None, **values})
 
     def has(self, name: str) -> bool:
         """Whether something is asked for."""
         value = self.values[name]
         return value is not None and value is not False and value != NOTHING
-
-    def relabelling(self) -> Relabel | None:
-        """How outcomes are relabelled, beyond the kind of parity; None: by default."""
-        given = self._given("relabel")
-        kind = {"parity": self.values["relabel"]} if self.has("relabel") else {}
-        return Relabel(**given, **kind) if given else None
-
-    def trial_of(self, output: OutputOption) -> Estimate:
-        """What is estimated of a model trained on this output."""
-        return Estimate(output=output, student=self.values["student"], blind=self.values["blind"])
 
     def declared(self, declaration: Declaration | None) -> Declaration | None:
         """The declaration, with what becomes of values that are not in it."""
@@ -134,13 +124,22 @@ class AskedOptions:
             progress=progress,
             estimate=None,  # it belongs to what is written: see `cli.debias`
             privacy=Privacy(**self._given("privacy")) if self.has("epsilon") else None,
-            **{**values, "relabel": (self.relabelling() or self.values["relabel"]) if self.has("relabel") else None},
+            **{
+                **values,
+                "relabel": self.values["relabel"] if self.has("relabel") else None,
+                "model": Model(self.values["train"], **self._given("model")) if self.has("train") else None,
+            },
         )
 
     def _given(self, owner: str) -> dict[str, Any]:
         """The options of a record in the request that were given."""
-        typed = {source.field.name: self.values[source.param] for source in _ASKED if source.owner == owner}
-        return {name: value for name, value in typed.items() if value is not None and value is not False}  # 0 is given
+        typed = {
+            source.field.name: (self.values[source.param], source.info.on) for source in _ASKED if source.owner == owner
+        }
+        given = {
+            name: pair for name, pair in typed.items() if pair[0] is not None and pair[0] is not False
+        }  # 0 is given
+        return {name: on if value is True else value for name, (value, on) in given.items()}
 
 
 _ROLE_NAMES = [field.name for field in fields(RoleOptions)]
@@ -150,5 +149,9 @@ REQUEST_NAMES = [source.param for source in _ASKED]
 
 role_options = taking(RoleOptions, "roles", ROLES)
 request_options = taking(AskedOptions.of, "asked", _ASKED)
-comparison_options = taking(AskedOptions.of, "asked", [source for source in _ASKED if source.param != "relabel"])
+comparison_options = taking(
+    AskedOptions.of,
+    "asked",
+    [source for source in _ASKED if "model" not in (source.field.name, source.owner) and source.param != "relabel"],
+)
 proposed_role_options = taking(RoleOptions, "roles", ROLES, required=False)

@@ -182,12 +182,14 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
         for change in changes
         if about == (change.column, change.about)
     ]
-    # Of a private fit, the report is the place: another fit would be paid for again.
+    # Of a private fit, the report is the place: another fit would be paid for again. A table for a model has its own.
     can_be_estimated = wanted.scheduler is None and not result.fit.roles.others and not result.private
+    can_be_estimated &= certificate.decisions is None
     how = Option("estimate", "weights" if wanted.mode == "weights" else "rows")
     estimate = ("How a model trained on this will treat people was not estimated; to estimate it, use ", how)
     sections: list[Sequence[Block]] = [
         _paragraphs("", _sharing(result)),
+        _paragraphs("", statements.beyond_lines(certificate.decisions)),
         _paragraphs("Warning: ", result.alerts),
         _paragraphs("Outcomes were changed for ", statements.changed_lines(certificate.costs)),
         _costs(result, wanted),

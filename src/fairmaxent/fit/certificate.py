@@ -14,12 +14,12 @@ from fairmaxent.data.quotas import quotas
 from fairmaxent.data.roles import Roles
 from fairmaxent.document import Block, Heading, Listing, Note, Paragraph, Table
 from fairmaxent.document.text import to_text
-from fairmaxent.document.words import counted, percent, times
+from fairmaxent.document.words import percent, times
 from fairmaxent.errors import KEEP_COLUMNS, Option, cut, spelled
 from fairmaxent.fairness.rates import ByGrouping, rates_of_many
 from fairmaxent.fit import statements
 from fairmaxent.fit.costs import FEWEST_ROWS, MOST_TIMES, GroupCost
-from fairmaxent.fit.facts import Facts, ModelEstimate, ModelScores, OutcomeShare, Remedy, Told, facts_of
+from fairmaxent.fit.facts import Facts, ModelScores, OutcomeShare, Told, facts_of
 from fairmaxent.fit.solved import Solved
 from fairmaxent.fit.statements import REACHED, RateLine, outcome_lines, rates_table
 from fairmaxent.metrics.intervals import check_confidence
@@ -109,6 +109,7 @@ class Certificate(Facts):
 
     def blocks(self) -> Iterator[Block]:
         """Everything that it states: what it costs first, then what was reached, and what to know."""
+        yield from map(Paragraph, statements.beyond_lines(self.decisions))
         yield from map(Paragraph, statements.privacy_lines(self.privacy))
         yield from (Paragraph(f"warning: {spelled(remark, str)}") for remark in cost_remarks(self))
         yield from (Paragraph(f"outcomes changed for {line}") for line in statements.changed_lines(self.costs))
@@ -148,6 +149,7 @@ class Certificate(Facts):
         yield Heading(f"<Fit of {names!r} by {list(roles.protected_names)}, {self.rows:,} rows>")
         yield rates_table(rates[:_LINES], ("asked", "before", "reached"))
         yield from _more(len(rates), "rates")
+        yield from map(Paragraph, statements.beyond_lines(self.decisions))
         yield from (Note(f"warning: {spelled(remark, str)}") for remark in cost_remarks(self))
         yield from map(Paragraph, statements.privacy_lines(self.privacy))
         outcomes = [Paragraph(line) for line in outcome_lines(self.compared_outcomes)]
@@ -163,13 +165,14 @@ class Certificate(Facts):
         yield from map(Paragraph, statements.filled_lines(sum(self.filled_shares)))
         yield Paragraph("next:")
         *calls, last = (call for call in _NEXT if self.privacy is None or call not in _ROWS)
-        yield Listing((*calls, last if roles.others else last + _ESTIMATE))
+        trained = [] if self.decisions is None else ["fit.model(): the trained model"]
+        yield Listing((*trained, *calls, last if roles.others or trained else last + _ESTIMATE))
 
     def _judged_rates(self) -> Iterator[RateLine]:
         """Rates of the table, of the decisions of a student, and of a model, if they are known."""
         yield from (replace(rate, slack=REACHED) for rate in self.rate_lines)
         for rate in () if self.decisions is None else self.decisions.rates:
-            yield RateLine(f"statistical rate of decisions for {rate.grouping}", rate.wanted, None, rate.rate, SLACK)
+            yield RateLine(f"a model's decisions for {rate.grouping}, expected", rate.wanted, None, rate.rate, SLACK)
         if (estimate := self.estimate) is not None:
             for name, before in estimate.before.by_predictions.items():
                 wanted, after = self.wanted_of_decisions.get(name), estimate.after.by_predictions[name]
@@ -322,10 +325,8 @@ def _remedy(group: GroupCost, facts: Facts) -> Remark:
 
 # ---------------------------------------------------------------- remarks on models
 
-_REMEDIES: dict[Remedy, Remark] = {
-    "relabel": (Option("relabel", "predictions"),),
-    "weights": (Option("mode", "weights"), " instead of ", Option("mode", "rows")),
-}
+# What helps if a model is not fair enough.
+REMEDY: Remark = (". To make the table for your model, use ", Option("model"))
 
 
 def _decision_remarks(facts: Facts) -> Iterator[Remark]:
@@ -345,11 +346,14 @@ def _decision_remarks(facts: Facts) -> Iterator[Remark]:
             )
         elif rate.wanted is not None and rate.rate is not None and rate.rate < rate.wanted - SLACK:
             yield (
-                f"the decisions of {decisions.student} for {rate.grouping} have a statistical rate of {rate.rate:.2f} "
-                f"(wanted {rate.wanted:.2f}), the best of {counted(decisions.rounds, 'round')}. Try another ",
-                Option("student"),
-                ", or check the smallest groups",
+                f"the decisions of {decisions.student} for {rate.grouping} are expected to have a rate of "
+                f"{rate.rate:.2f} (wanted {rate.wanted:.2f}) among other people. Try more rows, larger groups, or "
+                "another ",
+                Option("model"),
             )
+    if decisions.unsure:
+        groups = "; ".join(decisions.unsure[:_STRATA]) + (", and others" if len(decisions.unsure) > _STRATA else "")
+        yield (f"too few people to promise anything about the decisions of {decisions.student}: {groups}",)
 
 
 def unfair_decisions(facts: Facts) -> Iterator[Remark]:
@@ -368,7 +372,7 @@ def unfair_decisions(facts: Facts) -> Iterator[Remark]:
         yield (
             "fair data are not enough: if a model is trained on them, the statistical rate of its decisions for "
             f"{name} is expected to be {rate:.2f}{between} (wanted {facts.wanted_of_decisions[name]:.2f})",
-            *remedy_remark(estimate, name),
+            *REMEDY,
         )
 
 
@@ -379,9 +383,3 @@ def less_fair(scores: ModelScores, wanted: ByGrouping) -> list[str]:
         for name, rate in scores.by_predictions.items()
         if rate is not None and (least := wanted[name]) is not None and rate < least - SLACK
     ]
-
-
-def remedy_remark(estimate: ModelEstimate, name: str) -> Remark:
-    """Say what makes a model's decisions for a grouping fairer; nothing if nothing does."""
-    rate = estimate.remedied.get(name)
-    return () if rate is None else (f". A quick trial gave {rate:.2f} with ", *_REMEDIES[estimate.remedy])

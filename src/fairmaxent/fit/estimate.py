@@ -17,10 +17,9 @@ from fairmaxent.data.roles import Reading
 from fairmaxent.data.table import Codes, Reals, Table
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import ByGrouping, Measure
-from fairmaxent.fit.certificate import less_fair
-from fairmaxent.fit.facts import ModelEstimate, ModelScores, Range, Remedy
+from fairmaxent.fit.facts import ModelEstimate, ModelScores, Range
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.option_values import Estimate, OutputOption, Relabel
+from fairmaxent.fit.option_values import Estimate, OutputOption
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import spread_over_rows, with_design
 from fairmaxent.metrics.trial import OVERALL, Run, Score, Trial
@@ -33,7 +32,7 @@ MOST_PEOPLE = 50_000  # of a larger table, that many represent all
 _FEW_PEOPLE = 5_000  # up to so many are split into folds more than once, unless models learn slowly
 _STREAM = 4_201_955  # draws of our own: data that were simulated with a plain seed do not share them
 _BY_GROUPING = ("by_predictions", "by_probabilities", "equal_opportunity", "equalised_odds", "calibration_gap")
-_SURE = 0.975  # share of replicates in which a remedy must be better
+_THRESHOLD = 0.5  # probability of the good outcome from which a model decides for it
 
 
 def represented(data: Reading, most: int = MOST_PEOPLE) -> Reading:
@@ -137,7 +136,7 @@ class Tryout:
         unknown = [level for axis, level in measure.left_out if axis == 0]
         shape = self.data.roles.blocks.shape(0)
         weight = people.weight * ~np.isin(people.outcome, unknown)
-        compared = measure.favourable, dict(_groupings(measure, shape)), self.request.threshold
+        compared = measure.favourable, dict(_groupings(measure, shape)), _THRESHOLD
         strata = math.prod(shape[len(shape) - measure.strata :])
         return Trial(people.outcome, people.group, weight, runs, *compared, strata)
 
@@ -173,22 +172,18 @@ def estimate_model(tryout: Tryout, progress: Progress) -> ModelEstimate:
 
     before = tryout.trial(lambda kept, _: people.lesson(kept.astype(np.int64)), rounds, part(0.0))
     after = tryout.trial(partial(tryout.fair_lesson, request=request, output=output), rounds, part(0.4))
-    scores = _scores(after)
-    remedy, remedied = _remedy(tryout, after, less_fair(scores, tryout.fit.certificate.wanted_of_decisions))
     progress("estimate", 1.0)
     return ModelEstimate(
         student=name_of(tryout.student),
         output=output,
         folds=FOLDS,
-        threshold=request.threshold,
-        remedy=remedy,
+        threshold=_THRESHOLD,
         before=_scores(before),
-        after=scores,
+        after=_scores(after),
         blind=tryout.plan.blind,
         rounds=rounds,
         people=len(people.size),
         measured_on=round(len(people.size) / FOLDS),
-        remedied=remedied,
     )
 
 
@@ -236,33 +231,3 @@ def _scores(trial: Trial) -> ModelScores:
         ranges={quantity: {name: span(score) for name, score in own.items()} for quantity, own in expected.items()},
         **{quantity: each(quantity) for quantity in _BY_GROUPING},
     )
-
-
-# ---------------------------------------------------------------- remedies
-
-
-def _remedy(tryout: Tryout, after: Trial, short: list[str]) -> tuple[Remedy, ByGrouping]:
-    """Try what may help, in one round, and return what helps most, with the rates of decisions that it helps with."""
-    best: Remedy = "none"
-    gained, rates = 0.0, {}
-    for name, request, learned_from in _candidates(tryout.request, tryout.plan.output) if short else ():
-        try:
-            tried = tryout.trial(partial(tryout.fair_lesson, request=request, output=learned_from))
-        except (InfeasibleError, InputError):  # it cannot be done with these data
-            continue
-        gains = {grouping: after.advantage(tried, "by_predictions", grouping) for grouping in short}
-        sure = {grouping: float(gain.mean()) for grouping, gain in gains.items() if (gain > 0).mean() >= _SURE}
-        if sum(sure.values()) > gained:
-            best, gained, decided = name, sum(sure.values()), _scores(tried).by_predictions
-            rates = {grouping: decided[grouping] for grouping in sure}
-    return best, rates
-
-
-def _candidates(request: Request, output: OutputOption) -> Iterator[tuple[Remedy, Request, OutputOption]]:
-    """What may help. Relabelling is tried with the rooted tree, which takes no time to learn."""
-    plan = request.relabelling or Relabel(threshold=request.threshold)
-    if plan.parity != "predictions":
-        quick = replace(plan, parity="predictions", labeller=TREE, student=TREE)
-        yield "relabel", replace(request, relabel=quick), output
-    if output == "rows":
-        yield "weights", request, "weights"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from fairmaxent.fit.costs import Costs, measure_costs
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.relabel import Decisions
 from fairmaxent.fit.solved import Solved
+from fairmaxent.fit.student import Decisions
 from fairmaxent.maxent.features import root_marginals
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.privacy.budget import Ledger
@@ -51,9 +51,6 @@ class GroupMean:
     after: float
 
 
-# What helps if a model is not fair enough: relabelling for equal decisions, weights instead of rows, or nothing.
-Remedy = Literal["relabel", "weights", "none"]
-
 Range = tuple[float, float]
 Ranges = Mapping[str, Mapping[str, Range | None]]  # by quantity, and by grouping or OVERALL
 
@@ -81,14 +78,12 @@ class ModelEstimate:
     output: str  # what it learns from: "rows" or "weights"
     folds: int
     threshold: float  # the probability of the favourable outcome above which it decides for it
-    remedy: Remedy
     before: ModelScores  # of a model trained on the data as they are
     after: ModelScores
     blind: bool  # it does not see the protected columns
     rounds: int  # how many times people were split into folds
     people: int  # whom it decided about in each round
     measured_on: int  # the ranges are those of measurements on so many other people
-    remedied: ByGrouping  # rate of its decisions with the remedy, where it helps
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,7 +94,7 @@ class Told:
     left_out_columns: tuple[str, ...] = ()  # that look like identifiers, and that nobody asked to keep
     redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values
     estimate: ModelEstimate | None = None  # what a model trained on the result will do; None: nobody asked
-    decisions: Decisions | None = None  # of the student that outcomes were relabelled for; None: not asked for
+    decisions: Decisions | None = None  # of the model that the table was made for; None: for none
     privacy: Ledger | None = None  # what the fit revealed at most; counts are noisy estimates then. None: no promise
 
 
@@ -190,11 +185,11 @@ def facts_of(solved: Solved, told: Told) -> dict[str, Any]:
 
 
 def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
-    """The wanted rates of the table; its statistical rates are free if they give way to those of decisions.
+    """The wanted rates of the table; its statistical rates are free if it is made for a model.
 
     Shares that the user named take the place of ρ; if they are about a part of a grouping only, it has no rate.
     """
-    measure, targets, free = problem.measure, problem.root_targets, decisions is not None and not decisions.keeps_means
+    measure, targets, free = problem.measure, problem.root_targets, decisions is not None
     representation = dict(zip(measure.names, problem.representation, strict=True))
     for name, grouping in zip(measure.names, measure.groupings, strict=True):
         named = [axis for axis in grouping if axis in targets and axis not in problem.roles.strata_axes]

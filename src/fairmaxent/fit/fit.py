@@ -16,7 +16,7 @@ from fairmaxent.document.html import to_html
 from fairmaxent.document.text import to_text
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.engines.rows import in_memory
-from fairmaxent.errors import check_flag
+from fairmaxent.errors import InputError, Option, check_flag
 from fairmaxent.fit import storage
 from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution, Evidence
@@ -133,6 +133,19 @@ class Fit(Solved):
         rng = self._generator(random_state)
         cells = shuffled_cells(missing_rows(self, self.certificate.measure.sums), rng)
         return self._complete(self.distribution.draw(cells, rng, spread=True))
+
+    def model(self) -> Any:
+        """The model that the table was made for (``model=``), trained on the rows with their weights.
+
+        It takes the columns of the table that it was shown, and predicts the table's own outcomes.
+        """
+        if self.student is None:
+            raise InputError(
+                "no model was trained for this fit; ask for one with ",
+                Option("model", "logistic"),
+                ". A file does not hold it: train yours on fit.weigh(table)",
+            )
+        return self.student
 
     def uncertainty(
         self, *, replicates: int = 200, confidence: float = 0.95, random_state: RandomState = None

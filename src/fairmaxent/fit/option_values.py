@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -16,12 +16,15 @@ from fairmaxent.fairness.rates import check_rate
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BASES
 from fairmaxent.options import documented, option
-from fairmaxent.relabelling.labellers import check_model
+from fairmaxent.relabelling.labellers import STUDENTS, StudentName, check_model
 
 RateOption = float | Mapping[str, float | None] | None
 ForbidOption = Sequence[Mapping[str, object]]
-ParityOption = Literal["probabilities", "predictions"]
+ParityOption = Literal["probabilities"]
+ModelParity = Literal["decisions", "opportunity"]
+DecidedOption = Literal["keep", "best"]
 OutputOption = Literal["rows", "weights"]
+MODELS = STUDENTS
 Free = Literal["free"]
 MeansOption = Literal["equal"]
 TargetOption = Mapping[str, Mapping[object, float] | Free | None]
@@ -46,6 +49,10 @@ BASES_DOC = (
     + "; ".join(f'``"{kind}"``, {base.sentence}' for kind, base in BASES.items())
     + "."
 )
+RELABELLED = (
+    "Outcomes change, not how much rows count: each row keeps its weight, which is split between the outcomes "
+    "according to a model of the table and the wanted rates."
+)
 SHARED = "The rows can be shared: none is a copy, and values that fewer than 10 rows have were replaced."
 
 
@@ -57,20 +64,6 @@ SHARED = "The rows can be shared: none is a copy, and values that fewer than 10 
 class Relabel:
     """How rows are split between outcomes, so that a model trained on the result is fair to the people in the table."""
 
-    parity: ParityOption = option(
-        "probabilities",
-        doc="What should be equal for all groups, up to the statistical rate: the mean of the model's "
-        '``"probabilities"``, or also its ``"predictions"``, that is, the share of each group that it decides for.',
-    )
-    threshold: float = option(
-        0.5,
-        text="number",
-        label="Decision threshold",
-        only_if={"relabel": ("given",)},
-        slider=(0.05, 0.95, 0.01),
-        help="If rows are relabelled: the probability of the favourable outcome from which a model decides for it; "
-        "0.5 by default.",
-    )
     labeller: Any = option(
         None,
         doc="Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from, "
@@ -78,30 +71,68 @@ class Relabel:
         'logistic regression) or ``"tree"`` (the rooted tree). By default boosting if scikit-learn is installed, '
         "otherwise the tree.",
     )
-    student: Any = option(
+
+    def __post_init__(self) -> None:
+        check_model("labeller", self.labeller)
+
+
+@documented
+@dataclass(frozen=True)
+class Model:
+    """The model that you will train, and what its decisions should be; the table is made for it."""
+
+    estimator: Any = option(
         None,
-        choices=("boosting", "logistic", "tree"),
-        label="The model that you will train",
-        help="The model that you will train: gradient boosting (the default), logistic regression or the rooted tree. "
-        "Its behaviour is estimated, and its decisions are made equal if you relabel for equal predictions.",
-        doc='The model that you will train, given in the same way as the labeller: for ``"predictions"`` its decisions '
-        "become equal, and an estimate tries it out. Others come close, but are not certified.",
+        doc="A classifier with ``predict_proba`` whose ``fit`` takes ``sample_weight``, or a Pipeline that ends with "
+        'one, which takes the columns of your table; or a name: ``"logistic"`` (the default), ``"boosting"`` or '
+        '``"decision tree"``, scikit-learn\'s, with the columns prepared.',
     )
-    blind: bool = option(
-        False,
+    _: KW_ONLY
+    parity: ModelParity = option(
+        "decisions",
+        choices=get_args(ModelParity),
+        label="Equal for all groups",
+        only_if={"train": ("given",)},
+        choice_labels={"decisions": "its good decisions", "opportunity": "those about people with the good outcome"},
+        help="Of the model of --train: equal shares of good decisions, or (opportunity) equal shares among those whose "
+        "outcome is good: the true positive rates.",
+    )
+    sees_protected: bool = option(
+        True,
         text="flag",
+        param="hide_protected",
+        on=False,
         label="It does not see the groups",
-        help="The model that you will train does not see the protected columns: hide them from all models here too.",
+        only_if={"train": ("given",)},
+        help="The model of --train does not see the protected columns.",
+        doc="Whether it sees the protected columns, which it then needs when it decides.",
+    )
+    threshold: float = option(
+        0.5,
+        text="number",
+        label="Decision threshold",
+        only_if={"train": ("given",)},
+        slider=(0.05, 0.95, 0.01),
+        help="The probability of the good outcome from which the model of --train decides for it; 0.5 by default.",
+    )
+    decided: DecidedOption = option(
+        "keep",
+        choices=get_args(DecidedOption),
+        label="How many it decides for",
+        only_if={"train": ("given",)},
+        choice_labels={"keep": "as many as now", "best": "as many as makes it most accurate"},
+        help="How many people the model of --train decides for: as many as when it learns from the data as they are "
+        "(keep), or as many as makes it most accurate (best).",
     )
 
     def __post_init__(self) -> None:
-        errors.check_choice("parity", self.parity, ParityOption)
+        check_model("model", self.estimator, STUDENTS)
+        errors.check_choice("parity", self.parity, ModelParity)
+        errors.check_flag("sees_protected", self.sees_protected)
         wanted = "be a probability between 0 and 1, such as 0.5"
         threshold = errors.checked_number("threshold", self.threshold, wanted, lambda share: 0 < share < 1)
         object.__setattr__(self, "threshold", threshold)
-        check_model("labeller", self.labeller)
-        check_model("student", self.student)
-        errors.check_flag("blind", self.blind)
+        errors.check_choice("decided", self.decided, DecidedOption)
 
 
 @documented
@@ -120,6 +151,7 @@ class Estimate:
 
 
 RelabelOption = ParityOption | Relabel
+ModelOption = StudentName | Model
 EstimateOption = OutputOption | Estimate
 
 
@@ -182,6 +214,20 @@ def check_share(name: str, share: float) -> float:
     """Refuse a share of the base (C) outside [0, 1]."""
     wanted = "lie between 0 (rows only) and 1 (base only)"
     return errors.checked_number(name, share, wanted, lambda part: 0 <= part <= 1)
+
+
+def checked_model(request: Any) -> Model | str | None:
+    """The model of a request as a name or a record; refuse what cannot be asked for beside it."""
+    given = request.model
+    if given is None:
+        return None
+    beside = ("relabel", "estimate", "means", "largest_weight", "privacy")
+    for name in (
+        *(name for name in beside if getattr(request, name) is not None),
+        *["also"] * bool(request.also_names),
+    ):
+        raise InputError(Option("model"), " makes the table for one model, and is not available with ", Option(name))
+    return given if isinstance(given, str) and Model(given) else given if isinstance(given, Model) else Model(given)
 
 
 # ---------------------------------------------------------------- what they mean for the columns of a table
@@ -275,18 +321,18 @@ def within_words(request: Any) -> Iterator[str]:
         yield f"Each stratum of {columns} keeps its size{kept}."
 
 
-def relabel_words(plan: Any) -> Iterator[str]:
-    """What relabelling changes."""
-    yield (
-        "Outcomes change, not how much rows count: each row keeps its weight, which is split between the outcomes "
-        "according to a model of the table and the wanted rates."
+def model_words(plan: Any) -> Iterator[str]:
+    """What is asked of a model."""
+    whom = "those whose outcome is good in each group" if plan.parity == "opportunity" else "each group"
+    sees = "sees" if plan.sees_protected else "does not see"
+    many = (
+        "decides for as many people as when it learns from the data" if plan.decided == "keep" else "is most accurate"
     )
-    if plan.parity == "predictions":
-        yield (
-            f"The share of each group that a model trained on the result decides for (at a probability of "
-            f"{plan.threshold:g} or more) is equal, up to the statistical rate. This comes first: if the model cannot "
-            "decide equally and learn from groups with equal outcomes, the outcomes give way."
-        )
+    yield (
+        f"The table is made for a model that {sees} the protected columns: the share of {whom} that it decides for (at "
+        f"a probability of {plan.threshold:g} or more) is equal, up to the statistical rate, and it {many}. The "
+        "outcomes in the table itself give way to that."
+    )
 
 
 def rule_text(rule: Mapping[str, object]) -> str:

@@ -22,11 +22,12 @@ from fairmaxent.fit.distribution import Distribution, fair_levels
 from fairmaxent.fit.estimate import Tryout, estimate_model, represented
 from fairmaxent.fit.facts import Told
 from fairmaxent.fit.fit import Fit
-from fairmaxent.fit.option_values import Estimate, EstimateOption
+from fairmaxent.fit.option_values import EstimateOption
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.relabel import NO_LABELS, Labelling, check_in_memory, relabelled_if_asked
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
+from fairmaxent.fit.student import Taught, teach
 from fairmaxent.maxent.features import cell_features
 from fairmaxent.maxent.optimum import maximise_entropy
 from fairmaxent.maxent.priors.bases import BASES, build_base, rerooted
@@ -61,8 +62,8 @@ def fit_frame(frame: Any, request: Request) -> Fit:
     progress = frames.checked_progress(request.progress)
     data = read_frame(frame, request)
     with after_spending(request.privacy):
-        fit = fit_rows(data, request.kept(), progress)
-        return fit if request.estimating is None else with_estimate(fit, request.estimating, progress=progress)
+        fit = fit_read(frame, data, request.kept(), progress)
+        return fit if request.estimate is None else with_estimate(fit, request.estimate, progress=progress)
 
 
 def read_frame(frame: Any, request: Request) -> Reading:
@@ -125,6 +126,12 @@ def _without_rare_values(frame: Any, request: Request) -> tuple[Any, tuple[str, 
     return shareable(frames.open_frame(frame), named, request.kept_names, request.weight)
 
 
+def fit_read(frame: Any, data: Reading, request: Request, progress: Progress) -> Fit:
+    """Fit a frame that was read; a student that is to be trained sees the frame itself."""
+    taught = None if request.training is None else teach(frame, data, request, progress)
+    return fit_rows(data, request, progress, learned=Labelling(taught=taught))
+
+
 def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: Labelling = NO_LABELS) -> Fit:
     """Go from rows in codes to a fair distribution: the fair table, weights, prior, target, maximum entropy."""
     problem = Problem.of(request, data)
@@ -156,6 +163,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
         weighted=weighted,
         soft=labelling.soft,
         labels=labelling.labels,
+        student=None if labelling.taught is None else labelling.taught.student,
         target=levels,
         optimum=optimum,
         distribution=distribution,
@@ -166,7 +174,7 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
     told = Told(
         emptied_cells=tuple(roles.describe_cell(cell) for cell in fair.emptied),
         redrawn=data.redrawn,
-        decisions=labelling.decisions,
+        decisions=None if labelling.taught is None else labelling.taught.decisions,
         left_out_columns=data.left_out,
         privacy=None if private is None else private.ledger,
     )
@@ -188,10 +196,14 @@ def refit(fit: Fit, request: Request) -> Fit:
 
     Its labels are taken over if nothing that they depend on is asked differently, otherwise its soft labels alone.
     """
-    learned = NO_LABELS
-    if fit.soft is not None and isinstance(fit.request, Request):
-        same = request.has_labels_of(fit.request)
-        learned = Labelling(fit.soft, fit.labels, fit.certificate.decisions) if same else Labelling(fit.soft)
+    learned, decisions = NO_LABELS, fit.certificate.decisions
+    same = isinstance(fit.request, Request) and request.has_labels_of(fit.request)
+    if fit.soft is not None:
+        learned = Labelling(fit.soft, fit.labels if same else None)
+    if decisions is not None:
+        if not same:
+            raise InputError(Option("model"), " has to be trained again for that; call debias() with the table")
+        learned = Labelling(taught=Taught(fit.distribution.root_table, decisions, fit.student, fit.labels))
     return fit_rows(_reading(fit), replace(request, estimate=None), silent, learned=learned)
 
 
@@ -202,16 +214,13 @@ def with_estimate(fit: Fit, estimate: EstimateOption, *, progress: Progress = si
             Option("estimate"), " is available for fits made by debias(), not for the paper's own configurations"
         )
     request = replace(fit.request, estimate=estimate)
-
-    def refit(data: Reading, tried: Request) -> Fit:
-        # Soft labels are learned anew, but moved as they were: a few numbers for all people tell nothing about one.
-        same = tried.relabelling == request.relabelling
-        learned = Labelling(decisions=fit.certificate.decisions) if same else NO_LABELS
-        return fit_rows(data, tried, silent, learned=learned)
+    plan = request.estimating
+    assert plan is not None
 
     check_in_memory(Option("estimate"), fit.table)
-    trial = request.estimating or Estimate()
-    estimated = estimate_model(Tryout(fit, represented(_reading(fit)), request, refit, trial), progress)
+    estimated = estimate_model(
+        Tryout(fit, represented(_reading(fit)), request, partial(fit_rows, progress=silent), plan), progress
+    )
     return replace(fit, request=request, certificate=replace(fit.certificate, estimate=estimated))
 
 

@@ -16,7 +16,14 @@ from fairmaxent.data.roles import DetailOption, GroupsOption, WithinOption, chec
 from fairmaxent.errors import ColumnError, ForbiddenError, InputError, Option, check_choice, shown
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fit import option_values as values
-from fairmaxent.fit.option_values import EstimateOption, ForbidOption, RateOption, RelabelOption, TargetOption
+from fairmaxent.fit.option_values import (
+    EstimateOption,
+    ForbidOption,
+    ModelOption,
+    RateOption,
+    RelabelOption,
+    TargetOption,
+)
 from fairmaxent.maxent.priors.bases import BASES, BaseKind
 from fairmaxent.options import documented, option, words
 from fairmaxent.privacy.budget import Privacy
@@ -180,24 +187,26 @@ class Request:
         None,
         has_none=True,
         choices=get_args(values.ParityOption),
-        record=values.Relabel,
         label="How rows change",
-        choice_labels={
-            "none": "reweigh",
-            "probabilities": "relabel, for equal probabilities",
-            "predictions": "relabel, for equal decisions",
-        },
-        choice_help={
-            "none": "Rows count more or less, and keep their outcome.",
-            "probabilities": "Rows are split, so that a model finds the good outcome equally likely for all groups.",
-            "predictions": "Slower: rows are split, so that a model decides equally often for all groups.",
-        },
+        choice_labels={"none": "reweigh", "probabilities": "relabel, for equal probabilities"},
         help="none: change how much each row counts. Otherwise split each row between outcomes, so that a model "
-        "trained on the result has equal mean probabilities, or makes equal predictions, for all groups.",
-        doc='None: rows keep their outcome and count more or less. ``"probabilities"`` or ``"predictions"``: each row '
-        "is split between the outcomes, so that a model trained on the result has equal mean probabilities, or also "
-        "makes equal decisions, for all groups. :class:`Relabel` sets the threshold and the labeller.",
-        words=lambda request: values.relabel_words(request.relabelling),
+        "trained on the result has equal mean probabilities for all groups.",
+        doc='None: rows keep their outcome and count more or less. ``"probabilities"``, or :class:`Relabel`: each row '
+        "is split between outcomes, so that a model trained on the result has equal mean probabilities for all groups.",
+        words=lambda request: values.RELABELLED,
+    )
+    model: ModelOption | None = option(
+        None,
+        flags=("--train",),
+        param="train",
+        choices=values.MODELS,
+        record=values.Model,
+        label="Make the table for a model",
+        help="The model that you will train: the table is made for it, so that it decides equally for all groups.",
+        doc='The model that you will train: ``"logistic"``, ``"boosting"``, ``"decision tree"``, a classifier of '
+        "yours, or a Pipeline that takes the columns of your table; :class:`Model` says more about it. The table is "
+        "made for it, so that it decides equally often for all groups, and :meth:`Fit.model` is the trained model.",
+        words=lambda request: values.model_words(request.training),
     )
     estimate: EstimateOption | None = option(
         None,
@@ -307,7 +316,7 @@ class Request:
                 check_choice(name, plan, choice)
             if plan is not None and self.also_names:
                 raise InputError(Option(name), " is for a single outcome; name only one, or leave this out")
-        self._set(**for_release(self))
+        self._set(model=values.checked_model(self), **for_release(self))
         rules = () if self.forbid is None else self.forbid
         if not isinstance(rules, list | tuple) or not all(isinstance(rule, Mapping) and rule for rule in rules):
             wanted = "pass a list of combinations, none of them empty, e.g. [{'sex': 'Male'}]"
@@ -356,22 +365,17 @@ class Request:
     @property
     def relabelling(self) -> values.Relabel | None:
         """How outcomes are relabelled; None: rows keep theirs and are reweighed."""
-        return values.Relabel(parity=self.relabel) if isinstance(self.relabel, str) else self.relabel
+        return values.Relabel() if isinstance(self.relabel, str) else self.relabel
+
+    @property
+    def training(self) -> values.Model | None:
+        """The model that the table is made for."""
+        return values.Model(self.model) if isinstance(self.model, str) else self.model
 
     @property
     def estimating(self) -> values.Estimate | None:
         """What is estimated of a model trained on the result; None: nothing."""
-        return self.trial_of(self.estimate) if isinstance(self.estimate, str) else self.estimate
-
-    def trial_of(self, output: values.OutputOption) -> values.Estimate:
-        """What is estimated unless a model is named: the one that labels were made for, or else our choice."""
-        plan = self.relabelling or values.Relabel()
-        return values.Estimate(output=output, student=plan.student, blind=plan.blind)
-
-    @property
-    def threshold(self) -> float:
-        """The probability of the favourable outcome from which a model decides for it."""
-        return (self.relabelling or values.Relabel()).threshold
+        return values.Estimate(output=self.estimate) if isinstance(self.estimate, str) else self.estimate
 
     def words(self) -> Iterator[str]:
         """What was asked for besides rates, one sentence each."""

@@ -37,6 +37,7 @@ class Solved:
     weighted: Counted  # the rows that the prior stands on, counting by their fair weights w: the same, or relabelled
     soft: Reals | None = None  # π(y | x, z) of the profiles, where outcomes were relabelled
     labels: Reals | None = None  # g(y | x, z): how their outcomes were split
+    student: Any = None  # the trained model that the table was made for; a file does not hold it
     target: Reals  # wanted probability of each level
     optimum: Optimum
     distribution: Distribution  # p* over the whole domain

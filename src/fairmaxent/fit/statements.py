@@ -12,7 +12,7 @@ from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.words import counted, percent, times
 from fairmaxent.fit.costs import Costs, GroupCost
 from fairmaxent.fit.facts import GroupMean, ModelEstimate, OutcomeShare, Range
-from fairmaxent.fit.relabel import DecidedRate, DecidedShare, Decisions
+from fairmaxent.fit.student import DecidedRate, DecidedShare, Decisions
 from fairmaxent.metrics.trial import OVERALL
 from fairmaxent.privacy.budget import Ledger
 
@@ -126,14 +126,34 @@ def mean_lines(means: Sequence[GroupMean], roles: Roles) -> Iterator[str]:
 # ---------------------------------------------------------------- decisions of a student
 
 
+def beyond_lines(decisions: Decisions | None) -> Iterator[str]:
+    """For which model a table was made, and that it is not at parity itself; nothing if for none."""
+    if decisions is None:
+        return
+    sees = "sees" if decisions.sees_protected else "does not see"
+    need = "; it needs them to decide" if decisions.sees_protected else ""
+    yield (
+        f"This table is made for a model: {decisions.student} that {sees} the protected columns{need}. Other models, "
+        "and this one if it sees other columns, may decide differently."
+    )
+    for grouping in (rate.grouping for rate in decisions.rates):
+        taught = sorted((share for share in decisions.shares if share.grouping == grouping), key=lambda own: own.taught)
+        if taught:
+            yield (
+                f"The table itself is not at parity for {grouping}, because the model needs another one to be: "
+                f"{taught[-1].outcome} is most common for {taught[-1].group} ({percent(taught[-1].taught)}), least for "
+                f"{taught[0].group} ({percent(taught[0].taught)})."
+            )
+
+
 def decision_blocks(decisions: Decisions | None) -> list[Block]:
-    """What the student of a relabelled fit decided; nothing if there was none."""
+    """What the model that a table was made for decides; nothing if there is none."""
     if decisions is None:
         return []
-    seeing = ", which does not see the protected columns," if decisions.blind else ""
+    whom = " whose outcome is good" if decisions.parity == "opportunity" else ""
     head = (
-        f"decisions of {decisions.student}{seeing} about people it did not learn from ({decisions.folds} folds, "
-        f"best of {counted(decisions.rounds, 'round')}):"
+        f"decisions of {decisions.student} about people{whom} it has not seen: it decides for "
+        f"{percent(decisions.decided)} of them (found in {counted(decisions.trainings, 'training')}):"
     )
     return [Paragraph(head), decisions_table(decisions)]
 
@@ -146,12 +166,13 @@ def decisions_table(decisions: Decisions, digits: int = 4) -> Table:
         interval = "" if part.low is None or part.high is None else f"{part.low:.{digits}f} to {part.high:.{digits}f}"
         if isinstance(part, DecidedRate):
             wanted = rate_text(part.wanted, digits, nothing="any")
-            name, reached = f"statistical rate of {part.grouping}", part.rate
+            name, expected, taught = f"rate of {part.grouping}", part.rate, ""
         else:
-            name, wanted, reached = f"{part.outcome} for {part.group}", "", part.share
-        rows.append((name, wanted, rate_text(reached, digits), interval))
-    heads = ("", "wanted", "reached", "95 % interval")
-    return Table("Decisions about people it did not learn from", heads, tuple(rows))
+            name, wanted, expected = f"{part.outcome} for {part.group}", "", part.share
+            taught = rate_text(part.taught, digits)
+        rows.append((name, wanted, rate_text(expected, digits), interval, taught))
+    heads = ("", "wanted", "expected", "95 % interval", "in the table")
+    return Table("Decisions about people it has not seen", heads, tuple(rows))
 
 
 # ---------------------------------------------------------------- what a model trained on the result will do

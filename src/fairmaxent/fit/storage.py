@@ -273,7 +273,7 @@ def _check_told(fit: Solved, told: Told) -> None:
         require("a number of the estimate or the decisions of the certificate is outside its range", fits)
 
 
-_COUNTS = ("folds", "rounds", "people", "measured_on")
+_COUNTS = ("folds", "rounds", "trainings", "people", "measured_on")
 
 
 def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
@@ -351,7 +351,7 @@ def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verific
     binned = [column for column in fit.domain.attributes if not column.is_value_coded]
     unverified = {
         "the estimate for a trained model, which would have to be trained again": certificate.estimate,
-        "the decisions of the student of relabelling, which would have to be trained again": certificate.decisions,
+        "the decisions of the table's own model, which would have to be trained again": certificate.decisions,
         "that the counts have the noise that the ledger states, which only the table would show": certificate.privacy,
         "which columns were left out, because the model does not have them": certificate.left_out_columns or None,
         "the seed, which only the rows that were drawn with it would show": fit.request.random_state,

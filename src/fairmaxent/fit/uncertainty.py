@@ -95,11 +95,10 @@ def measure_uncertainty(fit: Solved, *, replicates: int, confidence: float, rng:
         raise InputError(Option("replicates", replicates), few)
     if not isinstance(fit.request, Request):
         raise InputError("uncertainty() is available for fits made by debias(), not for the paper's own configurations")
-    plan, problem = fit.request.relabelling, fit.problem
-    if plan is not None and plan.parity == "predictions":
-        why = ", because every replicate would have to train its models again; the certificate has intervals of what "
-        asked = Option("relabel", "predictions")
-        raise InputError("uncertainty() is not available with ", asked, f"{why}they decide")
+    problem = fit.problem
+    if fit.request.training is not None:
+        why = ", because every replicate would have to train it again; the certificate has intervals of what it decides"
+        raise InputError("uncertainty() is not available with ", Option("model"), why)
     cells = _cells(problem)
     before, after = [], []
     for masses in _replicated_masses(cells, problem, count, rng):

@@ -90,17 +90,6 @@ class Trial:
         drawn = (times[rng.integers(0, len(times), shape, dtype=np.uint16)] for shape in shapes)
         return np.concatenate([self._total(self._mean_features, part) for part in drawn])
 
-    def advantage(self, other: "Trial", quantity: str, name: str, *, replicates: int = REPLICATES) -> Reals:
-        """How much larger a score of another trial of the same people is, in replicates of people and models."""
-        rng = np.random.default_rng([_STREAM, 2])
-        result = np.zeros(replicates)
-        for trial, sign in ((other, 1.0), (self, -1.0)):
-            value = trial.scores(trial.replicates(replicates, elsewhere=False))[quantity][name]
-            spread = trial._between_models(trial.scores(trial.replicates(replicates)))[quantity][name]
-            models = len(trial.runs) * trial.folds
-            result += sign * value + spread / np.sqrt(models) * rng.normal(size=replicates)
-        return result
-
     @property
     def folds(self) -> int:
         """Number of folds of each round."""

@@ -1,222 +1,338 @@
-"""The closed loop: labels from which a student learns to decide equally for all groups.
+"""The closed loop: what a table must say of outcome × group so that a student learns to decide equally for all groups.
 
-Labels that lead to equal decisions themselves need not teach them: a student smooths what it learns. So the student is
-tried out. It learns from the relabelled people of all folds but one, and decides about the people of that fold; where
-its decisions fall out of fold, the labels of each group are moved by the offset that would put the wanted share of the
-group across the threshold, and it is tried out again.
+The most accurate of all rules with equal decisions puts a threshold of its own on η(x, z) = P(good | x, z) in each
+group; of those that may not see z, it decides for x where η(x) − τ + Σ_g λ_g·P(g | x) is positive (Menon and Williamson
+2018, "The cost of fairness in binary classification"). A table teaches a student both. If it sees z, the weight e^{λ_z}
+on the good outcome moves its log-odds in the group by λ_z, and the group keeps its weight. If it does not, rows keep
+their weight and are split: a row with outcome y (1 is good) counts as good by τ + (y − τ + λ_z) / M, with the least
+M ≥ 1 at which that is a share. What the student then compares with τ is τ + (η(x) − τ + Σ_g λ_g·P(g | x)) / M. So a
+handful of numbers is all there is to find.
 
-What is used in the end is the student who learned from everybody, and a student with a few sharp rules, such as a
-decision tree, can differ from those of the folds. So it is trained as well. By how much it decides for more of a group
-than the students of the folds, each among the people it learned from, is added to the decisions out of fold.
+They are found by trying the student out. Its decisions about the people it learned from (of which all students have
+some share too many or too few) are corrected by how much students of folds decide differently about people whom they
+have not seen; the folds are others in each round, or they would be fitted instead of the student.
 
-The soft labels that a student learns from are learned without the fold too, or they would tell it the outcomes of the
-people it decides about.
-
-Two ways of moving the labels are tried. The first keeps the mean of each group at the fair one (`soft_labels.level`),
-so the table itself is fair as well. Not every student can follow it: the mean probabilities of a logistic regression
-are those of its labels, in each group, and leave it no freedom. If its decisions stay unequal, the second way keeps
-only the mean of all groups together (`soft_labels.shift`), and the better of the two is taken.
+Part of a difference between groups is luck, and the same people are asked again and again. So the wanted share of a
+group keeps as much of its first difference as chance explains (empirical Bayes): little, unless the group is small.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmaxent.data.table import Reals, effective_rows, tally
-from fairmaxent.relabelling.labellers import Labeller, Predict, checked, cross_fit
-from fairmaxent.relabelling.people import People, one_by_one, pooled_labels
-from fairmaxent.relabelling.soft_labels import FLOOR, correction, level, shift, tilt_offsets
+from fairmaxent.data.table import Mask, Reals, effective_rows, tally
+from fairmaxent.relabelling.soft_labels import quantile
 
-ROUNDS = 6  # of each way
-FEW_PEOPLE, MORE_FOLDS, FOLDS = 10_000, 5, 3  # up to so many people there are more folds
-_MOST = 50_000  # people that take part; more are represented by that many
-_SEED = 1  # of the folds, which differ from those of the soft labels
-
-# Shortfalls of a rate, and in parentheses the same as a multiple of its standard error, whichever is larger: less than
-# that may be chance, and would be chased rather than corrected.
-_ENOUGH = 0.005, 0.25  # at which the loop stops
-_SMALL = 0.02, 1.0  # up to which the fair means are kept without trying the other way
-_GAIN = 0.01, 0.25  # by which the other way must be better
-
-_FARTHEST = 3.0  # logits by which one round moves a group at most
+FOLDS, ROUNDS = 3, 3
+_FULL = {True: 4, False: 3}  # students of everybody that a round tries at most, if they see the group or not
+_STREAM = 20_180_223  # draws of our own: data that were simulated with a plain seed do not share them
+_MOST_TRAININGS = 25
+_DAMPING = 1.0, 0.8, 0.7, 0.5
+_FARTHEST, _STEP = 8.0, 3.0  # offsets, and steps of a group that is seen
+_BLIND_FARTHEST, _BLIND_STEP = 3.0, 0.3
+_SMOOTH = 0.025  # width over which the decision of a model of the student turns
 _RELIABLE = 10.0  # people of a group at which half of a correction is made
+FEW = 30.0  # people of a group below which it does not steer the others
+_SMALLEST = 1e-6  # probability whose log-odds are taken
+
+Rows = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class Shortfall:
-    """How far a rate is below the wanted one, and the standard error of the rate."""
+class Student(Protocol):
+    """What was trained."""
 
-    value: float
-    error: float
-
-    def within(self, limit: tuple[float, float]) -> bool:
-        """Whether it is at most so much, or at most so many standard errors."""
-        return self.value <= max(limit[0], limit[1] * self.error)
-
-
-@dataclass(frozen=True, eq=False)
-class Wish:
-    """What is wanted of labels and decisions; tables are outcomes × groups."""
-
-    wanted: Reals  # t(y | z)
-    factor: Reals  # t(z) / e(z), by which the people of each group count when a model learns
-    handicap: Reals  # see `level`
-    fair_shares: Callable[[Reals], Reals]  # decided table -> the closest fair shares of decisions in each group
-    shortfall: Callable[[Reals, Reals], Shortfall]  # decided table, people of each group -> its worst rate
+    def chances(self, rows: Rows) -> Reals:
+        """P(good) of the people in these rows."""
 
 
 @dataclass(frozen=True, eq=False)
-class Rehearsal:
-    """One fold: people to learn from, with soft labels learned from them alone, and people to decide about."""
+class Task:
+    """People with a known outcome, the student, and what is wanted of its decisions."""
 
-    taught: People
-    soft: Reals  # (profiles, outcomes)
-    asked: People
+    good: Mask
+    group: Rows
+    weight: Reals
+    compared: Mask  # the people whose decisions are compared: all, or those whose outcome is good
+    factor: Reals  # t(z) / e(z), by which the people of each group count
+    threshold: float
+    sees_group: bool
+    train: Callable[[Rows, Mask, Reals], Student]  # rows to learn from, whether each counts as good, and its weight
+    group_chances: Callable[[Rows, Rows], Reals]  # rows to learn from, rows to predict the group of
+    fair_shares: Callable[[Reals], Reals]  # shares of the groups decided for -> the closest fair ones
+    decided: str = "keep"  # as many as now, or "best": as many as makes it most accurate
+
+    @cached_property
+    def size(self) -> Reals:
+        """Effective number of people of each group whose decisions are compared."""
+        sums = (self._by_group(self.weight**power) for power in (1, 2))
+        return np.asarray(np.nan_to_num(effective_rows(*sums)))
+
+    @property
+    def groups(self) -> int:
+        """Number of groups, some of which may have nobody."""
+        return len(self.factor)
+
+    @property
+    def border(self) -> float:
+        """The log-odds from which a student decides for somebody."""
+        return float(np.log(self.threshold / (1 - self.threshold)))
+
+    def cells(self, offsets: Reals) -> tuple[Reals, Reals]:
+        """Of (group, outcome), the good one last: the weight, and the part of it that counts as good."""
+        good = np.tile([0.0, 1.0], (self.groups, 1))
+        if not self.sees_group:
+            beyond = good - self.threshold + offsets[:, None]
+            most = np.where(beyond > 0, beyond / (1 - self.threshold), -beyond / self.threshold)[self.size > 0]
+            return np.tile(self.factor[:, None], 2), self.threshold + beyond / max(1.0, float(most.max()))
+        weights = np.exp(good * offsets[:, None])
+        parts = (~self.good, self.good)
+        people = np.column_stack([tally(self.group, self.weight * part, self.groups) for part in parts])
+        before, after = people.sum(axis=1), (people * weights).sum(axis=1)
+        kept = np.divide(before, after, out=np.ones_like(before), where=after > 0)
+        return np.asarray(weights * (kept * self.factor)[:, None]), good
+
+    def shares(self, decided: Reals | Mask, rows: Rows | None = None) -> Reals:
+        """Share of each group that is decided for; 0 for a group without people."""
+        rows = np.arange(len(self.good)) if rows is None else rows
+        total, part = self._by_group(self.weight[rows], rows), self._by_group(self.weight[rows] * decided, rows)
+        return np.asarray(np.divide(part, total, out=np.zeros_like(total), where=total > 0))
+
+    def _by_group(self, values: Reals, rows: Rows | None = None) -> Reals:
+        chosen = self.compared if rows is None else self.compared[rows]
+        group = self.group if rows is None else self.group[rows]
+        return tally(group[chosen], values[chosen], self.groups)
 
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """Offsets, how they are used, and where the student's decisions fell."""
+    """A student of everybody: its offsets, and its decisions about the people it learned from."""
 
-    offsets: Reals  # (groups, outcomes)
-    keeps_means: bool
-    scores: Reals  # (people, outcomes): the student's log probabilities out of fold, minus the handicap
-    weight: Reals  # of these people
-    group: NDArray[np.intp]
-    rehearsed: Reals  # (outcomes, groups): weight of those decided each way out of fold
-    decided: Reals  # the same for the student who learned from everybody
-    shortfall: Shortfall  # of `decided`
+    offsets: Reals
+    scores: Reals  # log-odds
+    shares: Reals
+    student: Student
 
 
 @dataclass(frozen=True, eq=False)
-class Levelled:
-    """Labels for all profiles, and the attempt they come from."""
+class Closed:
+    """What the loop found."""
 
-    labels: Reals
-    attempt: Attempt
-    rounds: int  # that were tried
-    folds: int
-
-
-def rehearse(people: People, labeller: Labeller, finish: Callable[[Reals], Reals]) -> list[Rehearsal]:
-    """Split people into folds, and learn soft labels without each; ``finish`` makes labels what they may be."""
-    some = _at_most(people, _MOST)
-    folds = MORE_FOLDS if some.size.sum() <= FEW_PEOPLE else FOLDS
-    result = []
-    for held in some.deal(folds, seed=_SEED).T:
-        taught, asked = some.only(some.size - held), some.only(held)
-        soft = finish(pooled_labels(taught, cross_fit(labeller, taught, folds=FOLDS)))
-        result.append(Rehearsal(taught, soft, asked))
-    return result
+    offsets: Reals  # λ of each group
+    weights: Reals  # of (group, outcome)
+    good: Reals  # the part of them that counts as good
+    shares: Reals  # of each group decided for, as estimated for people whom the student has not seen
+    size: Reals  # effective people of each group
+    noise: Reals  # variance of these shares from one round to the next, beside that of who is asked
+    student: Student
+    trainings: int
 
 
-def close_loop(people: People, soft: Reals, rehearsals: list[Rehearsal], student: Labeller, wish: Wish) -> Levelled:
-    """Find the labels from which the student's decisions come closest to the wish."""
-    offsets = tilt_offsets(soft, people.profiles.mass, people.profiles.groups, wish.wanted)
-    trials = _Trials(rehearsals, _at_most(people, _MOST), soft, student, wish)
-    attempts: list[Attempt] = []
-    for keeps_means in (True, False):
-        for _ in range(ROUNDS):
-            attempts.append(trials.attempt(offsets, keeps_means=keeps_means))
-            if attempts[-1].shortfall.within(_ENOUGH):
+@dataclass(eq=False)
+class Loop:
+    """One search; it counts how often the student is trained."""
+
+    task: Task
+    watch: Callable[[float], object] = float  # is told how much is done
+    trainings: int = 0
+    biases: list[Reals] = field(default_factory=list)  # share decided for without having been seen, minus otherwise
+    tried: list[Attempt] = field(default_factory=list)
+    surrogate: "Surrogate | None" = None  # of a student that does not see the group
+    wanted: Any = None
+
+    def run(self) -> Closed:
+        """Find the offsets from which the student's decisions come closest to the wish."""
+        task, nothing = self.task, np.zeros(self.task.groups)
+        scores = self.out_of_fold(nothing, 0)
+        raw = task.shares(scores > task.border)
+        self.wanted = self._wished(scores, raw)
+        self.attempt(nothing)
+        self.biases.clear()  # of other weights, from which a student may learn more by heart, or less
+        offsets = self.first_offsets(scores, raw)
+        for number in range(1, ROUNDS + 1):
+            scores = self.out_of_fold(offsets, number)
+            if number == 1:
+                offsets = self.moved(offsets, scores, task.shares(scores > task.border), self.wanted, 1.0)
+            before = len(self.tried)
+            for damping in _DAMPING[: _FULL[task.sees_group]]:
+                attempt = self.attempt(offsets)
+                if self.shortfall(attempt) <= self.enough:
+                    break
+                offsets = self.moved(offsets, attempt.scores, attempt.shares, self.wanted - self.bias, damping)
+            best = min(self.tried, key=self.shortfall)
+            offsets = best.offsets
+            if number > 1 and len(self.tried) == before + 1 and self.shortfall(best) <= self.enough:
                 break
-            offsets = offsets + _corrections(attempts[-1], wish)
-        best = min(attempts, key=_merit)
-        if best.shortfall.within(_SMALL):
-            break
-        offsets = best.offsets
-    labels = moved_labels(people, soft, wish, best.offsets, keeps_means=best.keeps_means)
-    return Levelled(labels, best, len(attempts), len(rehearsals))
+        shares = np.clip(best.shares + self.bias, 0.0, 1.0)
+        found = offsets, *task.cells(offsets), shares, task.size, np.var(self.biases, axis=0)
+        return Closed(*found, best.student, self.trainings)
+
+    def out_of_fold(self, offsets: Reals, number: int) -> Reals:
+        """Log-odds of everybody by students who have not seen them, with folds of their own."""
+        task, scores = self.task, np.empty(len(self.task.good))
+        learned = []
+        for rows, asked in self._folds(number):
+            student = self._train(rows, offsets)
+            scores[asked] = log_odds(student.chances(asked))
+            learned.append(task.shares(log_odds(student.chances(rows)) > task.border, rows))
+        self.biases.append(task.shares(scores > task.border) - np.mean(learned, axis=0))
+        return scores
+
+    def attempt(self, offsets: Reals) -> Attempt:
+        """Train the student on everybody."""
+        everybody = np.arange(len(self.task.good))
+        student = self._train(everybody, offsets)
+        scores = log_odds(student.chances(everybody))
+        self.tried.append(Attempt(offsets, scores, self.task.shares(scores > self.task.border), student))
+        return self.tried[-1]
+
+    @property
+    def bias(self) -> Reals:
+        """How much more is decided for people who were not seen, averaged over the rounds."""
+        return np.asarray(np.mean(self.biases, axis=0))
+
+    @property
+    def _steers(self) -> Mask:
+        """Groups that the student is judged by."""
+        large = self.task.size >= FEW
+        return np.asarray(large if large.sum() > 1 else self.task.size > 0)
+
+    @property
+    def enough(self) -> float:
+        """A shortfall that may be chance, and would be chased rather than corrected."""
+        share = np.clip(np.average(self.wanted, weights=self.task.size), 0.01, 0.99)
+        return max(0.005, 0.25 * float(np.sqrt(2 * (1 - share) / share / self.task.size[self._steers].min())))
+
+    def shortfall(self, attempt: Attempt) -> float:
+        """How far decisions about unseen people are from the wanted ones: between groups, and half of that in all."""
+        ratio = np.maximum(attempt.shares + self.bias, 1e-3) / np.maximum(self.wanted, 1e-3)
+        ratio, mass = ratio[self._steers], (self.task.size * self.wanted)[self._steers]
+        level = float(mass @ ratio / mass.sum()) if mass.sum() > 0 else 1.0
+        return 1 - float(ratio.min() / ratio.max()) + 0.5 * abs(level - 1)
+
+    def first_offsets(self, scores: Reals, raw: Reals) -> Reals:
+        """What moves the share of each group that the first students decide for to the wanted one."""
+        task = self.task
+        if task.sees_group:
+            return self.moved(np.zeros(task.groups), scores, raw, self.wanted, 1.0)
+        chances = np.zeros((len(task.good), task.groups))
+        for rows, asked in self._folds(ROUNDS + 1):
+            chances[asked] = task.group_chances(rows, asked)
+            self.trainings += 1
+        self.surrogate = Surrogate(task, 1 / (1 + np.exp(-scores)), chances)
+        return self.surrogate.solve(self.wanted)
+
+    def moved(self, offsets: Reals, scores: Reals, shares: Reals, wanted: Reals, damping: float) -> Reals:
+        """Offsets after which the wanted share of each group would be decided for; less for groups of few people."""
+        task, wanted = self.task, np.clip(wanted, 0.001, 0.999)
+        reliable = damping * task.size / (task.size + _RELIABLE)
+        if self.surrogate is not None:
+            return self.surrogate.moved(offsets, shares, reliable * (wanted - shares))
+        steps = np.zeros(task.groups)
+        for group in np.flatnonzero(task.size > 0):
+            members = (task.group == group) & task.compared & (task.weight > 0)
+            own, share = scores[members], task.weight[members] / task.weight[members].sum()
+            steps[group] = quantile(own, share, shares[group]) - quantile(own, share, wanted[group])
+        return np.clip(offsets + np.clip(reliable * steps, -_STEP, _STEP), -_FARTHEST, _FARTHEST)
+
+    def _wished(self, scores: Reals, raw: Reals) -> Reals:
+        """The wanted share of each group: fair, and overall what it is, or where the decisions are most accurate."""
+        task, fair = self.task, self.task.fair_shares(raw)
+        if task.decided == "best":
+            cuts = np.quantile(scores, np.linspace(0.02, 0.98, 49))
+            wishes = [task.fair_shares(task.shares(scores > cut)) for cut in cuts]
+            fair = max(wishes, key=lambda wish: self._accuracy(scores, wish))
+            raw = raw + fair - task.fair_shares(raw)
+        spread = np.maximum(fair * (1 - fair), 0.01) / np.maximum(task.size, 1.0)
+        mass = task.size / task.size.sum()
+        signal = max(0.0, float(mass @ ((raw - fair) ** 2 - spread * (1 - mass))))
+        return np.asarray(fair + spread / (signal + spread) * (raw - fair))
+
+    def _accuracy(self, scores: Reals, wish: Reals) -> float:
+        """Of decisions for the wanted share of each group."""
+        task, right = self.task, 0.0
+        for group in np.flatnonzero(task.size > 0):
+            members = np.flatnonzero((task.group == group) & (task.weight > 0))
+            weight = task.weight[members]
+            cut = quantile(scores[members], weight / weight.sum(), wish[group])
+            right += float(weight @ ((scores[members] > cut) == task.good[members]))
+        return right
+
+    def _train(self, rows: Rows, offsets: Reals) -> Student:
+        self.trainings += 1
+        self.watch(min(self.trainings / _MOST_TRAININGS, 1.0))
+        task = self.task
+        cell = task.group[rows], task.good[rows].astype(np.intp)
+        weight, good = (own[cell] for own in task.cells(offsets))
+        parts = np.column_stack([task.weight[rows] * weight * (1 - good), task.weight[rows] * weight * good])
+        person, outcome = np.nonzero(parts)
+        return task.train(rows[person], outcome == 1, parts[person, outcome])
+
+    def _folds(self, number: int) -> list[tuple[Rows, Rows]]:
+        """People dealt to folds like cards, at random within each group and outcome."""
+        shuffled = np.random.default_rng([_STREAM, number]).permutation(len(self.task.good))
+        fold = np.empty(len(shuffled), dtype=np.intp)
+        fold[np.lexsort((shuffled, self.task.good, self.task.group))] = np.arange(len(shuffled)) % FOLDS
+        return [(np.flatnonzero(fold != held), np.flatnonzero(fold == held)) for held in range(FOLDS)]
 
 
-@dataclass(frozen=True, eq=False)
-class _Trials:
-    """Trains the student without each fold, and on everybody, and sees what it decides."""
+@dataclass(eq=False)
+class Surrogate:
+    """A model of the student that does not see the group: η(x) and P(g | x) tell what it would decide."""
 
-    rehearsals: list[Rehearsal]
-    people: People  # everybody
-    soft: Reals  # their soft labels
-    student: Labeller
-    wish: Wish
+    task: Task
+    chances: Reals  # η(x)
+    groups: Reals  # P(g | x)
+    slopes: Any = None  # d shares / d offsets, corrected by what the student does
+    start: Any = None  # the same at first
+    last: tuple[Reals, Reals] | None = None
 
-    def attempt(self, offsets: Reals, *, keeps_means: bool) -> Attempt:
-        """Try labels moved by these offsets."""
-        chances, taught = [], []
-        for fold in self.rehearsals:
-            predict = self._train(fold.taught, fold.soft, offsets, keeps_means=keeps_means)
-            chances.append(predict(fold.asked.inputs))
-            taught.append(self._among(predict, fold.taught))
-        weight = np.concatenate([fold.asked.weight for fold in self.rehearsals])
-        group = np.concatenate([fold.asked.group for fold in self.rehearsals])
-        scores = self._scores(np.concatenate(chances))
-        rehearsed = self._decided(scores, weight, group)
-        everybody = self._train(self.people, self.soft, offsets, keeps_means=keeps_means)
-        # Pooled, because a group of one or two people is missing from some folds.
-        more = _shares(self._among(everybody, self.people)) - _shares(np.sum(taught, axis=0))
-        decided = _shares(np.maximum(_shares(rehearsed) + more, 0.0)) * rehearsed.sum(axis=0)
-        sums = (tally(group, power, decided.shape[1]) for power in (weight, weight**2))
-        shortfall = self.wish.shortfall(decided, np.nan_to_num(effective_rows(*sums)))
-        return Attempt(offsets, keeps_means, scores, weight, group, rehearsed, decided, shortfall)
+    def shares(self, offsets: Reals) -> Reals:
+        """Share of each group decided for."""
+        gain = self.chances - self.task.threshold + self.groups @ offsets
+        return self.task.shares(1 / (1 + np.exp(-np.clip(gain / _SMOOTH, -50, 50))))
 
-    def _train(self, people: People, soft: Reals, offsets: Reals, *, keeps_means: bool) -> Predict:
-        labels = moved_labels(people, soft, self.wish, offsets, keeps_means=keeps_means)
-        counted = labels * self.wish.factor[people.profiles.groups][:, None]
-        return self.student.learn(people.lesson(people.size, counted))
+    def solve(self, wanted: Reals) -> Reals:
+        """Offsets with the wanted shares, by Newton's method; groups of few people count less."""
+        offsets = np.zeros(self.task.groups)
+        for _ in range(15):
+            self.slopes, missing = self._slopes(offsets), wanted - self.shares(offsets)
+            if np.abs(missing).max() < 1e-3:
+                break
+            offsets = self._step(offsets, missing)
+        self.slopes = self.start = self._slopes(offsets)
+        return offsets
 
-    def _among(self, predict: Predict, people: People) -> Reals:
-        """Weight of these people of each group decided each way (outcomes × groups)."""
-        return self._decided(self._scores(predict(people.inputs)), people.weight, people.group)
+    def moved(self, offsets: Reals, shares: Reals, missing: Reals) -> Reals:
+        """One step, with slopes corrected by what the last one did (Broyden's method, unless a slope would vanish)."""
+        if self.last is not None:
+            step, change = offsets - self.last[0], shares - self.last[1]
+            if np.linalg.norm(step) > 0.02:
+                slopes = self.slopes + 0.7 * np.outer(change - self.slopes @ step, step) / (step @ step + 0.01)
+                if (np.diag(slopes) >= 0.2 * np.diag(self.start)).all():
+                    self.slopes = slopes
+        self.last = offsets, shares
+        return self._step(offsets, missing)
 
-    def _scores(self, chances: Reals) -> Reals:
-        return np.asarray(np.log(np.maximum(checked(self.student, chances), FLOOR)) - self.wish.handicap)
+    def _slopes(self, offsets: Reals) -> Reals:
+        units = 0.02 * np.eye(len(offsets))
+        rows = [(self.shares(offsets + unit) - self.shares(offsets - unit)) / 0.04 for unit in units]
+        return np.array(rows).T
 
-    def _decided(self, scores: Reals, weight: Reals, group: NDArray[np.intp]) -> Reals:
-        """Weight of the people of each group decided each way (outcomes × groups)."""
-        outcomes, groups = self.wish.wanted.shape
-        return tally(scores.argmax(axis=1) * groups + group, weight, outcomes * groups).reshape(outcomes, groups)
-
-
-def _shares(decided: Reals) -> Reals:
-    """Each group's shares; 0 for a group without people."""
-    total = decided.sum(axis=0)
-    return np.asarray(np.divide(decided, total, out=np.zeros_like(decided), where=total > 0))
-
-
-def _merit(attempt: Attempt) -> float:
-    """What to minimise: the shortfall, and an allowance for means that are not kept."""
-    allowance = max(_GAIN[0], _GAIN[1] * attempt.shortfall.error)
-    return attempt.shortfall.value + (0.0 if attempt.keeps_means else allowance)
+    def _step(self, offsets: Reals, missing: Reals) -> Reals:
+        scale = np.sqrt(self.task.size / self.task.size.sum())
+        slopes = self.slopes * scale[:, None]
+        square = slopes.T @ slopes
+        ridge = (0.01 * np.trace(square) / len(square) + 1e-9) * np.eye(len(square))
+        step = np.linalg.solve(square + ridge, slopes.T @ (missing * scale))
+        step *= min(1.0, _BLIND_STEP / max(float(np.abs(step).max()), 1e-9))
+        return np.clip(offsets + step, -_BLIND_FARTHEST, _BLIND_FARTHEST)
 
 
-def moved_labels(people: People, soft: Reals, wish: Wish, offsets: Reals, *, keeps_means: bool) -> Reals:
-    """Move the labels of each group by its offsets, and keep the mean of each group, or of all together."""
-    groups = people.profiles.groups
-    mass = people.profiles.mass * wish.factor[groups]
-    if keeps_means:
-        return level(soft, mass, groups, wish.wanted, offsets, wish.handicap)
-    return shift(soft, mass, groups, wish.wanted, offsets)
-
-
-def _corrections(attempt: Attempt, wish: Wish) -> Reals:
-    """Offsets that would have put the fair share of each group across the threshold; less for groups of few people."""
-    lacking = wish.fair_shares(attempt.decided) - _shares(attempt.decided)
-    result = np.zeros_like(attempt.offsets)
-    for group in np.flatnonzero((attempt.decided.sum(axis=0) > 0) & (wish.wanted.sum(axis=0) > 0)):
-        members = (attempt.group == group) & (attempt.weight > 0)
-        weight = attempt.weight[members]
-        people = float(effective_rows(weight.sum(), (weight**2).sum()))
-        before = _shares(attempt.rehearsed)[:, group]
-        scores, share = attempt.scores[members], weight / weight.sum()
-        after = np.clip(before + lacking[:, group], 0.0, 1.0)
-        move = correction(scores, share, after / after.sum()) - correction(scores, share, before)
-        result[group] = np.clip(move * people / (people + _RELIABLE), -_FARTHEST, _FARTHEST)
-    return result
-
-
-def _at_most(people: People, most: int) -> People:
-    """All people, or that many to represent them."""
-    if people.size.sum() <= most:
-        return people
-    return people.only(np.bincount(one_by_one(people.size, most), minlength=len(people.size)))
+def log_odds(chances: Reals) -> Reals:
+    """Log-odds, finite."""
+    kept = np.clip(chances, _SMALLEST, 1 - _SMALLEST)
+    return np.asarray(np.log(kept / (1 - kept)))

@@ -1,17 +1,21 @@
-"""Labellers: models that predict the probability of each outcome for people they have not learned from."""
+"""Models: labellers, which predict the probability of each outcome for people they have not learned from, and students.
+
+Students are the models that people train, in the columns and with the labels of their own table.
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data.frames import has_library
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Codes, Reals, Table, tally
-from fairmaxent.errors import DependencyError, InputError
+from fairmaxent.data.table import Codes, Mask, Reals, Table, tally
+from fairmaxent.errors import DependencyError, InputError, first_line
 from fairmaxent.maxent.logspace import log_sum_exp
 from fairmaxent.maxent.priors.bases import build_base
 from fairmaxent.relabelling.people import ORDERED, HeldOut, Inputs, Lesson, People, root_shape, seen_columns
@@ -20,12 +24,15 @@ FOLDS = 5
 # Models by name. The rooted tree is ours; the others are scikit-learn's, boosting with its own handling of categories.
 ModelName = Literal["tree", "boosting", "logistic"]
 TREE, BOOSTING, LOGISTIC = get_args(ModelName)
+StudentName = Literal["logistic", "boosting", "decision tree"]
+STUDENTS: tuple[str, ...] = get_args(StudentName)
 
 # scikit-learn's boosting accepts at most this many categories in a column; columns with more are treated as ordered.
 _CATEGORIES = 255
 
 _CHUNK = 100_000  # people predicted at a time
 
+Rows = NDArray[np.intp]
 Predict = Callable[[Inputs], Reals]  # people -> probability of each outcome
 
 
@@ -58,16 +65,15 @@ def choose_labeller(roles: Roles, model: Any = None, *, blind: bool = False) -> 
     return ScikitLabeller(roles, None if named and model == BOOSTING else model, blind=blind)
 
 
-def check_model(option: str, model: Any) -> None:
+def check_model(option: str, model: Any, names: Sequence[str] = get_args(ModelName)) -> None:
     """Refuse anything but a classifier like scikit-learn's, the name of a model, or None for our choice."""
-    if model is None or (isinstance(model, str) and model in get_args(ModelName)):
+    if model is None or (isinstance(model, str) and model in names):
         return
     if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
         shown = repr(model) if isinstance(model, str) else getattr(model, "__name__", type(model).__name__)
         raise InputError(
             f"{option} is {shown}, which cannot be fitted to predict probabilities; pass a classifier with fit and "
-            "predict_proba, e.g. sklearn.linear_model.LogisticRegression(), or a name: "
-            + ", ".join(map(repr, get_args(ModelName)))
+            "predict_proba, e.g. sklearn.linear_model.LogisticRegression(), or a name: " + ", ".join(map(repr, names))
         )
 
 
@@ -207,3 +213,129 @@ def _fit(model: Any, inputs: Reals, outcome: NDArray[np.intp], weights: Reals) -
             f"{type(model).__name__} could not be fitted with sample weights ({problem}); pass a classifier whose fit "
             "takes sample_weight"
         ) from problem
+
+
+# ---------------------------------------------------------------- students
+
+
+@dataclass(frozen=True, eq=False)
+class Classroom:
+    """The table that a student learns from: what it sees of people, and their outcomes."""
+
+    seen: nw.DataFrame[Any]
+    labels: tuple[Any, Any]  # of the bad outcome and of the good one, as arrays of one
+    model: Any
+
+    @classmethod
+    def of(
+        cls, frame: nw.DataFrame[Any], outcome: str, good: Mask, model: Any, *, hidden: list[str], unused: Sequence[str]
+    ) -> "Classroom":
+        """Hide columns, and make the model that a name stands for, which does not use some of the others."""
+        if not has_library("sklearn"):
+            raise DependencyError("training a model needs scikit-learn; pip install scikit-learn")
+        seen = frame.drop([outcome, *hidden])
+        if not seen.columns:
+            raise InputError("a model needs columns to learn from, and all are hidden; leave some for it to see")
+        if seen.implementation.is_pyarrow():  # which scikit-learn does not read
+            seen = nw.from_native(seen.to_pandas(), eager_only=True)
+        column = frame.get_column(outcome).to_numpy()
+        labels = column[np.argmin(good), None], column[np.argmax(good), None]
+        if isinstance(model, str | None):
+            model = _built(model or LOGISTIC, seen.drop(unused, strict=False))
+        return cls(seen, labels, model)
+
+    @property
+    def name(self) -> str:
+        """The model by its class, a pipeline by that of its last step."""
+        steps = getattr(self.model, "steps", None)
+        return type(steps[-1][1] if steps else self.model).__name__
+
+    def train(self, rows: Rows, good: Mask, weights: Reals) -> "Trained":
+        """Train a fresh copy of the model on some rows, each with the good or the bad outcome."""
+        model = self._fitted(rows, np.concatenate(self.labels)[good.astype(np.intp)], weights)
+        known = np.flatnonzero(np.asarray(model.classes_) == self.labels[1])
+        return Trained(self, model, int(known[0]) if len(known) else None)
+
+    def group_chances(self, groups: Rows, rows: Rows, asked: Rows, size: int) -> Reals:
+        """P(g | x) of some people, by a copy of the model that learns the groups of others."""
+        result = np.zeros((len(asked), size))
+        model = self._fitted(rows, groups[rows], None)
+        result[:, np.asarray(model.classes_, dtype=np.intp)] = model.predict_proba(self.take(asked))
+        return result
+
+    def take(self, rows: Rows) -> Any:
+        """What the model sees of the people in some rows, as a table of the user's library."""
+        return self.seen[rows].to_native()
+
+    def _fitted(self, rows: Rows, labels: Any, weights: Reals | None) -> Any:
+        from sklearn.base import clone
+        from threadpoolctl import threadpool_limits
+
+        model = clone(self.model, safe=False)
+        steps = getattr(model, "steps", None)
+        name = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
+        try:
+            with threadpool_limits(1):  # on a busy machine threads wait for each other far longer than they save
+                model.fit(self.take(rows), labels, **({} if weights is None else {name: weights}))
+        except (TypeError, ValueError) as problem:
+            raise InputError(
+                f"{self.name} could not be trained on the columns of the table with sample weights "
+                f"({first_line(problem)}); pass a classifier whose fit takes sample_weight, or a Pipeline that "
+                "prepares the columns for one"
+            ) from problem
+        return model
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A trained student."""
+
+    classroom: Classroom
+    model: Any
+    column: int | None  # of the good outcome among its classes
+
+    def chances(self, rows: Rows) -> Reals:
+        """P(good) of the people in these rows."""
+        if self.column is None:
+            return np.zeros(len(rows))
+        chances = np.asarray(self.model.predict_proba(self.classroom.take(rows)), dtype=np.float64)[:, self.column]
+        if not (np.isfinite(chances).all() and chances.min() >= 0):
+            name = self.classroom.name
+            raise InputError(f"{name} predicted probabilities that are negative or not finite; pass another classifier")
+        return chances
+
+
+def _built(name: str, seen: nw.DataFrame[Any]) -> Any:
+    """The model of a name, as a pipeline that prepares the columns it is given."""
+    from sklearn import compose, ensemble, impute, linear_model, pipeline, preprocessing, tree
+
+    kinds = seen.schema.items()
+    numbers = [column for column, kind in kinds if kind.is_numeric()]
+    dates = [column for column, kind in kinds if kind.is_temporal()]
+    texts = [column for column, _ in kinds if column not in (*numbers, *dates)]
+    stamps = preprocessing.FunctionTransformer(timestamps)
+    if name == BOOSTING:
+        few = [seen.get_column(column).n_unique() <= _CATEGORIES for column in texts]
+        unknown = {"handle_unknown": "use_encoded_value", "unknown_value": np.nan, "encoded_missing_value": np.nan}
+        parts = (preprocessing.OrdinalEncoder(**unknown), texts), (stamps, dates), ("passthrough", numbers)
+        categorical = [*few, *[False] * (len(dates) + len(numbers))]
+        model: Any = ensemble.HistGradientBoostingClassifier(categorical_features=categorical, random_state=0)
+        return pipeline.make_pipeline(compose.make_column_transformer(*parts), model)
+    missing, levels = impute.SimpleImputer(add_indicator=True), preprocessing.OneHotEncoder(handle_unknown="ignore")
+    filled = pipeline.make_pipeline(missing, preprocessing.StandardScaler())
+    parts = (levels, texts), (pipeline.make_pipeline(stamps, filled), dates), (filled, numbers)
+    # A leaf has 1 % of the rows: a model that decides by a few people decides otherwise about the next ones.
+    rules = tree.DecisionTreeClassifier(min_samples_leaf=0.01, random_state=0)
+    model = linear_model.LogisticRegression(max_iter=1000) if name == LOGISTIC else rules
+    return pipeline.make_pipeline(compose.make_column_transformer(*parts, sparse_threshold=0.0), model)
+
+
+def timestamps(dates: Any) -> Reals:
+    """Dates as numbers; missing ones are NaN."""
+    columns = nw.from_native(dates, eager_only=True).iter_columns()
+    return np.column_stack([_seconds(column) for column in columns]) if dates.shape[1] else np.empty(dates.shape)
+
+
+def _seconds(column: nw.Series[Any]) -> Reals:
+    moments = column.to_numpy().astype("datetime64[s]")
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64).astype(np.float64))

@@ -16,7 +16,7 @@ given the outcomes of the others in the profile (empirical Bayes by leave-one-ou
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -219,16 +219,6 @@ class People:
     def group(self) -> NDArray[np.intp]:
         """The group z of each record, as one code for all protected attributes."""
         return self.profiles.groups[self.profile]
-
-    def only(self, members: Counts) -> "People":
-        """So many people of each record; profiles keep their numbers, and count those people only."""
-        kept = np.flatnonzero(members > 0)
-        part = members / np.maximum(self.size, 1)
-        row, weight = self.row[kept], (self.weight * part)[kept]
-        cells = self.profiles.profile_of_row[row] * self.outcomes + self.profiles.outcomes[row]
-        counts = tally(cells, weight, self.profiles.counts.size).reshape(self.profiles.counts.shape)
-        profiles = replace(self.profiles, counts=counts)
-        return People(profiles, self.inputs.take(kept), row, weight, members[kept])
 
     def deal(self, folds: int, *, seed: int = 0) -> Counts:
         """Deal people to folds like cards, by group, outcome and distinct row, so that all folds are similar.

@@ -5,9 +5,7 @@ g in each group is the one that the fair table asks for. Of all g with that mean
 divergence averaged over the profiles), so this is maximum entropy again, normalised profile by profile.
 
 Equal means are not equal decisions: a decision also depends on a threshold, and groups with the same mean can differ in
-the share of members above it. `level` therefore moves each group's scores by given offsets, and then stretches them
-until the mean is right again. `shift` moves the scores only, and keeps the mean of all groups together. The offsets
-come from `closed_loop`, which finds out where the decisions of a model trained on the labels fall.
+the share of members above it. `closed_loop` is about decisions.
 """
 
 from dataclasses import dataclass
@@ -28,8 +26,6 @@ _TOLERANCE = 1e-13  # error of a mean at which Newton's method stops
 _ROUNDING = 1e-9  # error of a mean above which it was not met
 _ITERATIONS = 200
 _MARGIN = 1e-9  # between a score and the threshold that it must not pass
-_STEEPEST = 1.5  # slopes are searched between 2/3 and 1.5: steeper labels teach a student another boundary
-_SHARPER = (4.0, 16.0, 64.0, 256.0)  # slopes by which shares of decisions are approached
 
 
 def tilt(soft: Reals, mass: Reals, groups: Labels, wanted: Reals) -> Reals:
@@ -43,66 +39,6 @@ def tilt(soft: Reals, mass: Reals, groups: Labels, wanted: Reals) -> Reals:
         scores = _logarithm(soft[members])
         result[members] = _match_mean(_Means(scores, _share(mass[members]), wanted[:, group])).labels
     return result
-
-
-def tilt_offsets(soft: Reals, mass: Reals, groups: Labels, wanted: Reals) -> Reals:
-    """μ(y, z) of the tilt (groups × outcomes); 0 for groups without people, and for outcomes that nobody can have."""
-    result = np.zeros((wanted.shape[1], soft.shape[1]))
-    for group, members in _members(mass, groups, wanted):
-        offsets = _match_mean(_Means(_logarithm(soft[members]), _share(mass[members]), wanted[:, group])).offsets
-        result[group] = np.where(np.isfinite(offsets), offsets, 0.0)
-    return result
-
-
-def level(soft: Reals, mass: Reals, groups: Labels, wanted: Reals, offsets: Reals, handicap: Reals) -> Reals:
-    """g whose mean in group z is ``wanted[:, z]``, and whose decisions are those of π·e^offsets[z], if a slope does it.
-
-    The decision is the likeliest outcome after ``handicap`` (one number per outcome) is subtracted from the logarithms:
-    log τ/(1 − τ) for a threshold τ. Scores are stretched around the threshold until the mean is nearest to the wanted
-    one, which keeps decisions; what is still missing is done by a tilt, which does not.
-    """
-    result = soft.copy()
-    for group, members in _members(mass, groups, wanted):
-        share, mean = _share(mass[members]), wanted[:, group]
-        scores = _logarithm(np.where(mean > 0, soft[members], 0.0)) - handicap + offsets[group]
-        stretched = _match_slope(scores, handicap, share, mean)
-        result[members] = _match_mean(_Means(stretched + handicap, share, mean)).labels
-    return result
-
-
-def shift(soft: Reals, mass: Reals, groups: Labels, wanted: Reals, offsets: Reals) -> Reals:
-    """g ∝ π·e^{offsets(y, z) + c(y)}, with c such that the mean over all groups together is that of ``wanted``."""
-    result = soft.copy()
-    compared = [members for _, members in _members(mass, groups, wanted)]
-    members = np.sort(np.concatenate(compared)) if compared else np.empty(0, dtype=np.intp)
-    share = _share(mass[members])
-    overall = wanted[:, groups[members]] @ share
-    scores = _logarithm(np.where(wanted.T[groups[members]] > 0, soft[members], 0.0)) + offsets[groups[members]]
-    result[members] = _match_mean(_Means(scores, share, overall)).labels
-    return result
-
-
-def correction(scores: Reals, share: Reals, wanted: Reals) -> Reals:
-    """Offsets after which y is the likeliest outcome of a share ``wanted[y]``; they are 0 on average.
-
-    With two outcomes this is a quantile. With more it is the dual of an optimal assignment to outcomes, which is
-    approached through the means of steeper and steeper softmaxes; each of these is a convex problem.
-    """
-    if len(wanted) == 2:
-        offsets = np.array([0.0, -_quantile(scores[:, 1] - scores[:, 0], share, wanted[1])])
-        return np.asarray(offsets - offsets.mean())
-    offsets = np.zeros(len(wanted))
-    for slope in _SHARPER:
-        try:
-            steeper = _match_mean(_Means(slope * (scores + offsets), share, wanted))
-        except InfeasibleError:  # profiles cannot be split: the last slope came as near as possible
-            break
-        offsets = offsets + steeper.offsets / slope
-    none = wanted <= 0  # outcomes that nobody should get have the largest offset with which they lead nowhere
-    lead = np.max((scores + offsets)[:, ~none], axis=1)
-    caps = np.min(lead[:, None] - scores, axis=0) - _MARGIN
-    offsets = np.where(none, np.where(np.isfinite(caps), caps, 0.0), offsets)
-    return np.asarray(offsets - offsets.mean())
 
 
 def _members(mass: Reals, groups: Labels, wanted: Reals) -> list[tuple[int, NDArray[np.intp]]]:
@@ -213,7 +149,7 @@ def _newton_step(means: _Means, point: _DualPoint) -> _DualPoint | None:
 # ---------------------------------------------------------------- decisions
 
 
-def _quantile(scores: Reals, share: Reals, above: float) -> float:
+def quantile(scores: Reals, share: Reals, above: float) -> float:
     """The cut with the share ``above`` over it, interpolated where many have the same score.
 
     A model of few rules gives few scores. The nearest cut would be the present one again and again; between two cuts,
@@ -231,24 +167,3 @@ def _quantile(scores: Reals, share: Reals, above: float) -> float:
     levels = distinct[first : last + 1]
     cuts = np.concatenate([[levels[0] + _MARGIN], (levels[1:] + levels[:-1]) / 2, [levels[-1] - _MARGIN]])
     return float(np.interp(above, passed[first : last + 2], cuts))
-
-
-def _match_slope(scores: Reals, handicap: Reals, share: Reals, wanted: Reals) -> Reals:
-    """Stretch the scores around the threshold until the mean is nearest to the wanted one."""
-    from scipy.optimize import minimize_scalar
-
-    # One row per outcome: numpy is slow to reduce along an axis of two.
-    by_outcome, start = np.ascontiguousarray(scores.T), handicap[:, None]
-
-    def miss(logarithm: float) -> float:
-        stretched = np.exp(logarithm) * by_outcome + start
-        mean = np.exp(stretched - log_sum_exp(stretched, axis=0)) @ share
-        return float(np.abs(mean - wanted).sum())
-
-    most = np.log(_STEEPEST)
-    grid = np.linspace(-most, most, 33)
-    best = grid[int(np.argmin([miss(point) for point in grid]))]
-    step = grid[1] - grid[0]
-    near = (max(best - step, -most), min(best + step, most))
-    optimum = minimize_scalar(miss, bounds=near, method="bounded", options={"xatol": 1e-12})
-    return np.asarray(np.exp(optimum.x) * scores)

@@ -189,8 +189,8 @@ def _model(report: Report) -> Section:
     question, outcome = "What a model trained on this will do", short_name(report.favourable)
     if estimate is None and decisions is not None:
         lines = tuple(
-            f"{decisions.student} decided about people it had not learned from: the statistical rate of its decisions "
-            f"for {short_name(rate.grouping)} ({outcome}) was {rate_text(rate.rate, 3)}."
+            f"It is made for {decisions.student}: among people it has not seen, the statistical rate of its decisions "
+            f"for {short_name(rate.grouping)} ({outcome}) is expected to be {rate_text(rate.rate, 3)}."
             for rate in decisions.rates[:_GROUPINGS]
         )
         return _answer("model", question, lines)

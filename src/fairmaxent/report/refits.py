@@ -81,9 +81,9 @@ def _cases(request: Request) -> Iterator[tuple[str, float, Request]]:
         yield "base_share", share, replace(request, base_share=share)
     options = (request.representation_rate, request.statistical_rate)
     rates = {rate for option in options for rate in (option.values() if isinstance(option, Mapping) else [option])}
-    asked, plan = {float(rate) for rate in rates if rate is not None}, request.relabelling
-    if not asked or (plan is not None and plan.parity == "predictions"):
-        return  # with other rates, a student would have to be tried out again and again
+    asked = {float(rate) for rate in rates if rate is not None}
+    if not asked or request.training is not None:
+        return  # with other rates, a model would have to be trained again and again
     for rate in sorted({*RATES, *(asked if len(asked) == 1 else ())}):
         group_rate, outcome_rate = (_with_rate(option, rate) for option in options)
         yield "rates", rate, replace(request, representation_rate=group_rate, statistical_rate=outcome_rate)

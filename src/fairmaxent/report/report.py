@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import Any
 
 from fairmaxent.errors import InputError
-from fairmaxent.fit.certificate import Certificate, cost_remarks, less_fair, other_remarks, remedy_remark
+from fairmaxent.fit.certificate import REMEDY, Certificate, cost_remarks, less_fair, other_remarks
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import GroupChange, changes_by_column
 from fairmaxent.fit.pipeline import with_estimate
@@ -185,8 +185,7 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
     estimate, advice = certificate.estimate, None
     unfair = [] if estimate is None else less_fair(estimate.after, certificate.wanted_of_decisions)
     if estimate is not None and unfair:
-        remedy = door.text_of(remedy_remark(estimate, unfair[0]))
-        advice = f"Its decisions for {unfair[0]} are expected to be less fair than wanted{remedy}."
+        advice = f"Its decisions for {unfair[0]} are expected to be less fair than wanted{door.text_of(REMEDY)}."
     libraries = sorted({"fairmaxent", "numpy", "narwhals", "scipy", fit.domain.library})
     return Report(
         filing=filing,

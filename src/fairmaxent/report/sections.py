@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from fairmaxent.document import Block, Code, Document, Listing, Note, Paragraph, Section, Table
-from fairmaxent.document.words import counted, percent
+from fairmaxent.document.words import percent
 from fairmaxent.errors import BASE_SHARE
+from fairmaxent.fit import statements
 from fairmaxent.fit.facts import ModelEstimate
-from fairmaxent.fit.relabel import Decisions
-from fairmaxent.fit.statements import cost_blocks, decisions_table, expected_lines, noise_of_counts, rate_text
 from fairmaxent.report.first_page import first_page
 from fairmaxent.report.refits import evaluation_blocks, trade_off_blocks
 from fairmaxent.report.report import Report
@@ -48,7 +47,7 @@ def _rates(report: Report) -> Blocks:
             rate.wanted_text,
             f"{rate.before:.4f}",
             f"{rate.achieved:.4f}",
-            rate_text(rate.delivered),
+            statements.rate_text(rate.delivered),
             words,
             *(["–" if rate.interval is None else "{:.3f} – {:.3f}".format(*rate.interval)] if drawn else []),
             rate.worst_before,
@@ -89,7 +88,7 @@ def _costs(report: Report) -> Blocks:
         "rows is the number of equally weighted rows that carry as much information as the fair weights of the group. "
         f"The worst cell is the combination of outcome and groups in which one person counts most. {_LAST[last]}"
     )
-    blocks = cost_blocks(costs.groups, costs.worst_cell, [last], " in the JSON report")
+    blocks = statements.cost_blocks(costs.groups, costs.worst_cell, [last], " in the JSON report")
     yield from (block.titled() if isinstance(block, Table) else block for block in blocks)
 
 
@@ -100,12 +99,12 @@ def _model(report: Report) -> Blocks:
     )
     decisions, estimate = report.certificate.decisions, report.certificate.estimate
     if decisions is not None:
-        yield Paragraph(_how_it_decided(decisions))
-        yield decisions_table(decisions, digits=3).titled()
+        yield from map(Paragraph, statements.beyond_lines(decisions))
+        yield statements.decisions_table(decisions, digits=3).titled()
     if estimate is None:  # the first page says how to estimate it
         return
     yield Paragraph(_how_it_was_estimated(report, estimate))
-    lines = expected_lines(estimate, favourable=report.favourable)
+    lines = statements.expected_lines(estimate, favourable=report.favourable)
     rows = tuple((line.label, *line.texts(3), line.meaning) for line in lines)
     yield Table("A model trained on this", ("Expected", "Before", "After", "Meaning"), rows)
     if report.advice is not None:
@@ -115,20 +114,6 @@ def _model(report: Report) -> Blocks:
         "mistakes. The other lines do, but if groups differ, no model can be perfect in all of them. They are measured "
         "against the outcomes in the data, which may carry the old bias themselves. The documentation explains what "
         'each is for, on the page "Is statistical parity all there is to fairness?".'
-    )
-
-
-def _how_it_decided(decisions: Decisions) -> str:
-    """Say which model was tried out, how, and what became of the table's own rate."""
-    seeing = ", which does not see the protected columns," if decisions.blind else ""
-    means = "For this, the outcomes in the table itself had to stay less equal than the decisions are."
-    if decisions.keeps_means:
-        means = "The outcomes in the table are equally common in all groups as well, as far as was asked."
-    return (
-        f"The outcomes were changed for a model of this kind: {decisions.student}{seeing} with decisions at a "
-        f"probability of {decisions.threshold:g} or more. It was trained on changed outcomes, each time without one of "
-        f"{decisions.folds} folds, and decided about the people of that fold; the best of "
-        f"{counted(decisions.rounds, 'round')} was kept. {means} Another kind of model may decide differently."
     )
 
 
@@ -162,7 +147,7 @@ def _privacy(report: Report) -> Blocks:
         f"k² times as high. Taken to be public: {'; '.join(record['public'])}. "
         "Every look at the table is listed, and nothing else was learned from it; each person is counted in one cell "
         "of each table (sensitivity 1). The costs add up, in zero-concentrated differential privacy, and another "
-        f"private fit of the same people comes on top. {noise_of_counts(ledger)}."
+        f"private fit of the same people comes on top. {statements.noise_of_counts(ledger)}."
     )
     rows = [
         (look["measured"], look["mechanism"], f"{look['cells']:,}", f"{look['scale']:.2f}", f"{look['rho']:.3g}")
@@ -213,8 +198,12 @@ def _certificate(report: Report) -> Blocks:
     rows = (
         ("Solver", solver, "how the optimum was found"),
         ("Residual", f"{numbers.residual:.1e}", "largest difference between a wanted and an achieved expectation"),
-        ("Distance to the prior", rate_text(distance["to_prior"]), to_prior),
-        ("Distance from the data", rate_text(distance["from_data"]), "KL(data‖p*): how far from the original table"),
+        ("Distance to the prior", statements.rate_text(distance["to_prior"]), to_prior),
+        (
+            "Distance from the data",
+            statements.rate_text(distance["from_data"]),
+            "KL(data‖p*): how far from the original table",
+        ),
         ("Effective rows", f"{numbers.effective_rows:,.0f} of {report.rows:,}", worth),
         *([rate] if asked else []),
         ("Size of the multipliers", f"{numbers.multiplier_norm:.3g}{bound}", "‖λ*‖₂; the bound is Lemma 4.2"),

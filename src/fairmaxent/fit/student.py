@@ -1,0 +1,257 @@
+"""The table for a student: one from which the model that somebody trains learns to decide equally for all groups.
+
+A fair table does not make every model fair, and the one that does is not at parity but beyond it. `Decisions` say what
+the model decides then about people it has not learned from, and how certain that is.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairmaxent.data import frames
+from fairmaxent.data.roles import Reading
+from fairmaxent.data.table import Mask, Reals, Table, effective_rows, tally
+from fairmaxent.errors import InputError, Option
+from fairmaxent.fairness.rates import group_table, outcome_rates
+from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.request import Request
+from fairmaxent.progress import Progress
+from fairmaxent.relabelling.closed_loop import FEW, Closed, Loop, Task
+from fairmaxent.relabelling.labellers import Classroom, Trained
+
+_ENDS = 0.025, 0.975  # of the intervals
+_DRAWS = 4000
+_DECIDED = 10.0  # people of a group, decided for, below which nothing is promised for it
+
+
+@dataclass(frozen=True)
+class DecidedShare:
+    """The share of a group that was decided for, with a 95 % interval."""
+
+    grouping: str
+    group: str
+    outcome: str
+    share: float
+    low: float
+    high: float
+    taught: float  # the share that has the good outcome in the table that it learned from
+
+
+@dataclass(frozen=True)
+class DecidedRate:
+    """The rate of the decisions for a grouping that is expected of other people, with a 95 % interval.
+
+    None: there is nothing to compare.
+    """
+
+    grouping: str
+    wanted: float | None
+    rate: float | None
+    low: float | None
+    high: float | None
+    vacuous: bool  # the same was decided for everybody, so the rate says nothing
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What a student decides about people it has not learned from; see `closed_loop`."""
+
+    student: str
+    sees_protected: bool
+    parity: str  # "decisions": about everybody; "opportunity": about those whose outcome is good
+    threshold: float
+    decided: float  # share of those people whom it decides for
+    trainings: int
+    rates: tuple[DecidedRate, ...]
+    shares: tuple[DecidedShare, ...]
+    unsure: tuple[str, ...]  # groups of too few people to promise anything
+    offsets: tuple[float, ...]  # λ of each group
+
+
+@dataclass(frozen=True, eq=False)
+class Taught:
+    """The table t(y, z) that the student needs, what it decides, and the trained student; None in a fit from a file."""
+
+    table: Reals
+    decisions: Decisions
+    student: Any = None
+    labels: Reals | None = None  # how the outcomes of profiles are split; None: rows keep theirs
+
+
+def teach(frame: Any, data: Reading, request: Request, progress: Progress) -> Taught:
+    """Find the table from which the student learns to decide equally."""
+    plan, table, problem = request.training, data.table, Problem.of(request, data)
+    assert plan is not None
+    if not isinstance(table, Table) or not table.keeps_rows:
+        raise InputError(Option("model"), " needs the table in memory; collect it first")
+    outcomes, groups = len(problem.empirical), problem.empirical[0].size
+    outcome, group = (part[table.inverse].astype(np.intp) for part in np.divmod(table.codes[:, 0], groups))
+    good, bad = _levels(problem)
+    counts = problem.counted.collect().counts
+    share = np.divide(counts, table.counts, out=np.zeros_like(counts), where=table.counts > 0)
+    weight = share[table.inverse] * (1.0 if data.design is None else data.design)
+    known = np.flatnonzero(np.isin(outcome, (good, bad)) & (weight > 0))
+    is_good = outcome[known] == good
+    hidden = [] if plan.sees_protected else request.protected_names
+    hidden += [] if request.weight is None else [request.weight]
+    people = frames.open_frame(frame)[known]
+    whom = people, request.outcome, is_good, plan.estimator
+    classroom = Classroom.of(*whom, hidden=hidden, unused=data.left_out)
+    compared = is_good if plan.parity == "opportunity" else np.ones(len(known), dtype=bool)
+    fair, empirical = (own.reshape(outcomes, groups) for own in (problem.fair_table().table, problem.empirical))
+    factor = np.divide(fair.sum(axis=0), empirical.sum(axis=0), out=np.zeros(groups), where=empirical.sum(axis=0) > 0)
+    compared_mass = tally(group[known][compared], weight[known][compared], groups)
+    task = Task(
+        good=is_good,
+        group=group[known],
+        weight=weight[known],
+        compared=compared,
+        factor=factor,
+        threshold=plan.threshold,
+        sees_group=plan.sees_protected,
+        train=classroom.train,
+        group_chances=lambda rows, asked: classroom.group_chances(group[known], rows, asked, groups),
+        fair_shares=lambda shares: fair_shares(problem, _decided(shares, compared_mass, good, bad, outcomes))[good],
+        decided=plan.decided,
+    )
+    closed = Loop(task, lambda share: progress("train", share)).run()
+    assert isinstance(closed.student, Trained)
+    labels, tilted = None, empirical * factor
+    if plan.sees_protected:
+        tilted[bad], tilted[good] = empirical[bad] * closed.weights[:, 0], empirical[good] * closed.weights[:, 1]
+    else:
+        labels = _labels(problem, closed.good[:, 0], closed.good[:, 1], good, bad)
+        mass, groups_of = problem.profiles.mass, problem.profiles.groups
+        means = np.stack([tally(groups_of, mass * label, groups) for label in labels.T])
+        tilted = means * factor
+    taught = np.asarray(tilted / tilted.sum()).reshape(problem.empirical.shape)
+    decided = _decided(closed.shares, compared_mass, good, bad, outcomes)
+    decisions = _decisions(problem, request, closed, decided, taught, classroom.name)
+    return Taught(taught, decisions, closed.student.model, labels)
+
+
+def _labels(problem: Problem, of_bad: Reals, of_good: Reals, good: int, bad: int) -> Reals:
+    """How the outcomes of profiles are split, if those with the bad and the good one count as good in these parts."""
+    counts, groups = problem.profiles.counts, problem.profiles.groups
+    labels = counts.copy()
+    labels[:, good] = counts[:, good] * of_good[groups] + counts[:, bad] * of_bad[groups]
+    labels[:, bad] = counts[:, good] + counts[:, bad] - labels[:, good]
+    total = counts.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(labels, total, out=np.zeros_like(labels), where=total > 0))
+
+
+def _levels(problem: Problem) -> tuple[int, int]:
+    """The good outcome, and the other one."""
+    unknown = [level for axis, level in problem.measure.left_out if axis == 0]
+    levels = [level for level in range(problem.blocks.shape(0)[0]) if level not in unknown]
+    favourable = problem.measure.favourable
+    if len(levels) != 2 or len(favourable) != 1:
+        here = f"here {problem.roles.names[0]!r} has {len(levels)} levels"
+        raise InputError(
+            Option("model"), f" needs an outcome of two levels, and the good one named; {here}. Name it with ",
+            Option("favourable"),
+        )  # fmt: skip
+    return favourable[0], next(level for level in levels if level != favourable[0])
+
+
+def _decided(shares: Reals, mass: Reals, good: int, bad: int, outcomes: int) -> Reals:
+    """The table of decisions (outcomes × groups)."""
+    table = np.zeros((outcomes, len(mass)))
+    table[good], table[bad] = shares * mass, (1 - shares) * mass
+    return table
+
+
+def fair_shares(problem: Problem, decided: Reals) -> Reals:
+    """Share of each group that should be decided each way, and over all groups as often as it is: the closest table."""
+    outcomes, number = decided.shape
+    decided = decided / decided.sum()
+    used = np.flatnonzero(decided.sum(axis=1) > 0)
+    result = np.zeros((outcomes, number))
+    if len(used) < 2:  # the same is decided for everybody already
+        result[used] = 1.0
+        return result
+    wanted, rows = problem.wanted(), {int(level): row for row, level in enumerate(used)}
+    left_out = {axis: level if axis else rows.get(level) for axis, level in problem.measure.left_out}
+    wanted = replace(
+        wanted,
+        representation=(None,) * len(wanted.groupings),
+        favourable=tuple(row for level, row in rows.items() if level in wanted.favourable),
+        describe=lambda cell: problem.roles.describe_cell([int(used[cell[0]]), *cell[1:]]),
+        left_out={axis: level for axis, level in left_out.items() if level is not None},
+        allowed=problem.allowed[used],
+    )
+    shape = problem.blocks.shape(0)
+    closest = problem.closest_to(decided.reshape(shape)[used], wanted, outcome_shares=decided[used].sum(axis=1))
+    fair = closest.table.reshape(len(used), number)
+    shares = fair.sum(axis=0)
+    result[used] = np.divide(fair, shares, out=np.zeros_like(fair), where=shares > 0)
+    return result
+
+
+# ---------------------------------------------------------------- what the student decides, and how certain that is
+
+
+def _decisions(
+    problem: Problem, request: Request, closed: Closed, decided: Reals, taught: Reals, student: str
+) -> Decisions:
+    """Take the rates of the decisions, and how certain they are."""
+    measure, shape, plan = problem.measure, problem.blocks.shape(0), request.training
+    assert plan is not None
+    # A person counts for less where students decide differently from round to round.
+    chance = closed.shares * (1 - closed.shares)
+    total = np.divide(chance, closed.size, out=np.zeros_like(chance), where=closed.size > 0) + closed.noise
+    size = np.divide(chance, total, out=closed.size.copy(), where=total > 0)
+    squares = np.divide(decided * decided.sum(axis=0), size, out=np.zeros_like(decided), where=size > 0)
+    tables = [table.reshape(shape) for table in (decided, squares, taught)]
+    rates, shares, unsure = [], [], []
+    (good,), outcome, rng = measure.favourable, problem.roles.attributes[0], np.random.default_rng(0)
+    for name, grouping, wanted in zip(measure.names, measure.groupings, problem.statistical, strict=True):
+        weight, squared, own = (
+            group_table(measure.outcomes_compared(table, grouping), grouping).reshape(shape[0], -1) for table in tables
+        )
+        sizes = np.nan_to_num(effective_rows(weight.sum(axis=0), squared.sum(axis=0)))
+        share, of_table = (outcome_rates(table, (1,))[good] for table in (weight, own))
+        present, promised = np.isfinite(share), (sizes >= FEW) & (np.nan_to_num(share) * sizes >= _DECIDED)
+        ends = np.nan_to_num(share) * sizes + 0.5, (1 - np.nan_to_num(share)) * sizes + 0.5
+        drawn = rng.beta(*ends, size=(_DRAWS, len(share)))  # the shares of other people, as far as is known
+        rates.append(_expected_rate(problem, name, wanted, drawn, share, promised))
+        low, high = np.quantile(drawn, _ENDS, axis=0)
+        for index in np.flatnonzero(present):
+            levels = [int(level) for level in np.unravel_index(index, [shape[axis] for axis in grouping])]
+            whom = problem.roles.describe_group(grouping, levels), f"{outcome.name} = {outcome.labels[good]}"
+            numbers = share[index], min(low[index], share[index]), max(high[index], share[index]), of_table[index]
+            shares.append(DecidedShare(name, *whom, *map(float, numbers)))
+            unsure += [] if promised[index] else [whom[0]]
+    return Decisions(
+        student=student,
+        sees_protected=plan.sees_protected,
+        parity=plan.parity,
+        threshold=plan.threshold,
+        decided=float(decided[good].sum() / decided.sum()),
+        trainings=closed.trainings,
+        rates=tuple(rates),
+        shares=tuple(shares),
+        unsure=tuple(unsure),
+        offsets=tuple(closed.offsets.tolist()),
+    )
+
+
+def _expected_rate(
+    problem: Problem, name: str, wanted: float | None, drawn: Reals, share: Reals, promised: Mask
+) -> DecidedRate:
+    """The worst ratio between two groups of a stratum, on average over what the shares of other people may be.
+
+    The student was chosen so that the estimated shares are equal. The real ones are not, by chance, and of several
+    groups the worst counts: what is expected is below the ratio of the estimates.
+    """
+    known, strata = share[promised], int(np.prod([problem.blocks.sizes[index] for index in problem.roles.strata]))
+    vacuous = not known.size or bool(known.max() <= 0 or known.min() >= 1)
+    stratum = np.arange(len(share)) % strata
+    parts = [drawn[:, promised & (stratum == number)] for number in range(strata)]
+    ratios = [part.min(axis=1) / part.max(axis=1) for part in parts if part.shape[1] > 1]
+    if not ratios:
+        return DecidedRate(name, wanted, None, None, None, vacuous)
+    worst = np.min(ratios, axis=0)
+    low, high = np.quantile(worst, _ENDS)
+    return DecidedRate(name, wanted, float(worst.mean()), float(low), float(high), vacuous)
