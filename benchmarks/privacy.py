@@ -2,14 +2,18 @@
 
 Adult is prepared as in private-pgm: 14 columns, numbers in their own levels or in 100 bins of equal width. 70 % of the
 people are fitted, and the models are judged on the other 30 %. ``python benchmarks/privacy.py`` writes privacy.json
-and the table of docs/questions/privacy-cost.md; ``--quick`` only prints a few runs of Adult with ε = 1.
+and the table of docs/questions/privacy-cost.md; ``--quick`` only prints a few runs of Adult with ε = 1. With ``--mst
+FOLDER``, rows of MST are judged as well: those in the folder, and others that an interpreter with mbi makes, if
+FAIRMAXENT_MBI_PYTHON names one.
 """
 
 import argparse
 import contextlib
 import json
 import math
+import os
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -31,10 +35,9 @@ from sklearn.metrics import roc_auc_score
 from fairmaxent import Domain, InfeasibleError, Privacy, datasets, debias
 from fairmaxent.fit import pipeline
 
-EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, math.inf)
+EPSILONS = (0.5, 1.0, 4.0, math.inf)
 DELTA = 1e-9
-RUNS = {"Adult": 3, "COMPAS": 5, "German credit": 5}
-RUNS_AT_ONE = 5
+RUNS, FAIR_RUNS = 5, 2
 PAGE = HERE.parent / "docs" / "questions" / "privacy-cost.md"
 _PLACE = re.compile(r"(<!-- measured: privacy -->\n).*?(<!-- measured: end -->)", re.S)
 
@@ -50,8 +53,12 @@ TELLING = (
     "age_cat",
 )
 
-# MST of private-pgm on the same table, with ε = 1 and δ = 1e-9: measured once, elsewhere (150 CPU seconds).
-MST = {"epsilon": 1.0, "auc": 0.832, "rate_of_predictions": 0.429, "one_way": 0.0087, "two_way": 0.0525, "cpu": 150.0}
+# Upper ends of bins of the numbers of ACS mobility: hours a week, minutes to work, income.
+ACS_EDGES = {
+    "WKHP": [*range(1, 92, 10)],
+    "JWMNP": [1, 6, 11, 16, 21, 26, 31, 41, 51, 61, 91],
+    "PINCP": [0, 1, *(1000 * k for k in (5, 10, 15, 20, 25, 30, 40, 50, 60, 75, 100, 150))],
+}
 
 
 class NoNoise:
@@ -123,6 +130,24 @@ def other(name: str, title: str) -> Coded:
             codes[column], sizes[column] = _categories(values)
     protected = loaded.protected if isinstance(loaded.protected, str) else loaded.protected[0]
     return Coded(title, pd.DataFrame(codes).astype(int), sizes, loaded.outcome, protected)
+
+
+def acs() -> Coded | None:
+    """ACS mobility, 22 columns, codes as levels; None without the file."""
+    folder = Path(os.environ.get("FAIRMAXENT_DATA", HERE.parent.parent / "shared" / "data"))
+    if not (folder / "acs_mobility.parquet").exists():
+        print("ACS mobility is left out: acs_mobility.parquet is not in the folder that FAIRMAXENT_DATA names")
+        return None
+    frame, codes, sizes = pd.read_parquet(folder / "acs_mobility.parquet"), {}, {}
+    for name in frame.columns:
+        if name in ACS_EDGES:
+            codes[name], sizes[name] = (
+                np.searchsorted(ACS_EDGES[name], frame[name], side="right"),
+                len(ACS_EDGES[name]) + 1,
+            )
+        else:
+            codes[name], sizes[name] = _categories(frame[name])
+    return Coded("ACS mobility", pd.DataFrame(codes).astype(int), sizes, "MIG", "SEX")
 
 
 def _categories(values: Any) -> tuple[Any, int]:
@@ -199,21 +224,41 @@ def mean_of(runs: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: float(np.mean([run[name] for run in runs])) for name in names} | {"runs": len(runs)}
 
 
-def curve(table: Coded) -> list[dict[str, Any]]:
-    """Private and fair rows, for one budget after the other."""
+def mst(table: Coded, epsilon: float, folder: Path) -> dict[str, float]:
+    """The same for rows of MST; those that are missing are made, where that is possible."""
+    people, judged = table.split()
+    python, runs = os.environ.get("FAIRMAXENT_MBI_PYTHON"), []
+    for seed in range(RUNS):
+        path = folder / f"{table.name.split()[0]}-{epsilon:g}-{seed}.npz"
+        if not path.exists() and python:
+            source = folder / f"{table.name.split()[0]}.npz"
+            np.savez(source, codes=people[list(table.sizes)].to_numpy(), sizes=np.array([*table.sizes.values()]))
+            rho = repr(Privacy(epsilon=epsilon, delta=DELTA).rho)
+            subprocess.run([python, str(HERE / "mst.py"), str(source), str(path), rho, str(seed)], check=True)
+        if not path.exists():
+            continue
+        with np.load(path) as stored:
+            rows, cpu = pd.DataFrame(stored["codes"].astype(int), columns=[*table.sizes]), float(stored["cpu"])
+        off = {"one_way": distance(table, people, rows, 1), "two_way": distance(table, people, rows, 2)}
+        runs.append({**quality(table, rows, judged), **off, "cpu": cpu})
+    return mean_of(runs)
+
+
+def curve(table: Coded, folder: Path | None) -> list[dict[str, Any]]:
+    """Private and fair rows, for one budget after the other, and those of MST."""
     points = []
     for epsilon in EPSILONS:
-        noise = pipeline.OpenDP
-        if math.isinf(epsilon):
+        exact, noise = math.isinf(epsilon), pipeline.OpenDP
+        if exact:
             pipeline.OpenDP = NoNoise  # type: ignore[assignment, misc]
         try:
-            count = 1 if math.isinf(epsilon) else RUNS_AT_ONE if epsilon == 1 else RUNS[table.name]
-            plain, fair = (
-                mean_of(list(_runs(table, epsilon, count, wishes))) for wishes in ({"statistical_rate": None}, {})
-            )
+            plain = mean_of(list(_runs(table, epsilon, 1 if exact else RUNS, {"statistical_rate": None})))
+            fair = mean_of(list(_runs(table, epsilon, 1 if exact else FAIR_RUNS, {})))
         finally:
             pipeline.OpenDP = noise  # type: ignore[misc]
-        point = {"epsilon": None if math.isinf(epsilon) else epsilon, "private": plain, "fair": fair}
+        point: dict[str, Any] = {"epsilon": None if exact else epsilon, "private": plain, "fair": fair}
+        if folder is not None and not exact:
+            point["mst"] = mst(table, epsilon, folder)
         print(table.name, epsilon, json.dumps(point), flush=True)
         points.append(point)
     return points
@@ -227,32 +272,30 @@ def markdown(results: dict[str, Any]) -> str:
     lines = []
     for name, record in results.items():
         lines += [f"**{name}** ({record['rows']:,} rows fitted, {record['columns']} columns)", ""]
-        lines += ["| ε | AUC, private | AUC, private and fair | off, one column | off, two columns | CPU seconds |"]
-        lines += ["| ---: | ---: | ---: | ---: | ---: | ---: |"]
-        real = record["real"]
-        lines.append(f"| real rows | {real['auc']:.3f} | – | – | – | – |")
+        lines += ["| ε | AUC | AUC, fair | AUC, MST | one column | MST | two columns | MST | CPU s | MST |"]
+        lines += ["| ---: " * 10 + "|", f"| real rows | {record['real']['auc']:.3f} |" + " – |" * 8]
         for point in reversed(record["curve"]):
-            plain, fair = point["private"], point["fair"]
+            plain, fair, other = point["private"], point["fair"], point.get("mst", {"runs": 0})
             epsilon = "no noise" if point["epsilon"] is None else f"{point['epsilon']:g}"
             if not (plain["runs"] and fair["runs"]):
-                lines.append(f"| {epsilon} | the noise hides the groups | – | – | – | – |")
+                lines.append(f"| {epsilon} | the noise hides the groups |" + " – |" * 8)
                 continue
-            lines.append(
-                f"| {epsilon} | {plain['auc']:.3f} | {fair['auc']:.3f} | {plain['one_way']:.1%} | "
-                f"{plain['two_way']:.1%} | {plain['cpu']:.1f} |"
-            )
-        if "mst" in record:
-            mst = record["mst"]
-            lines.append(
-                f"| MST, {mst['epsilon']:g} | {mst['auc']:.3f} | – | {mst['one_way']:.1%} | {mst['two_way']:.1%} | "
-                f"{mst['cpu']:.0f} |"
-            )
+            cells = [epsilon, f"{plain['auc']:.3f}", f"{fair['auc']:.3f}", _shown(other, "auc", ".3f")]
+            for key in ("one_way", "two_way"):
+                cells += [f"{plain[key]:.2%}", _shown(other, key, ".2%")]
+            cells += [f"{plain['cpu']:.1f}", _shown(other, "cpu", ".0f")]
+            lines.append(f"| {' | '.join(cells)} |")
         lines.append("")
     return "\n".join(lines)
 
 
-def write(results: dict[str, Any]) -> None:
-    """Keep the results, and fill the page."""
+def _shown(values: dict[str, float], key: str, form: str) -> str:
+    return format(values[key], form) if values["runs"] else "–"
+
+
+def write(measured: dict[str, Any]) -> None:
+    """Keep the results beside those of the other tables, and fill the page."""
+    results = json.loads((HERE / "privacy.json").read_text(encoding="utf-8")) | measured
     (HERE / "privacy.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     page = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(_PLACE.sub(lambda match: f"{match[1]}{markdown(results)}{match[2]}", page), encoding="utf-8")
@@ -263,25 +306,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="five runs of Adult with ε = 1, and nothing written")
     parser.add_argument("--relabel", action="store_true", help="the same for relabelled decisions")
+    parser.add_argument("--table", metavar="NAME", help="measure one table only, and keep what is known of the others")
+    parser.add_argument("--mst", type=Path, metavar="FOLDER", help="judge rows of MST in this folder, too")
     given = parser.parse_args()
     if given.quick or given.relabel:
         wishes = {"relabel": "probabilities", "favourable": 1} if given.relabel else {"statistical_rate": None}
-        runs = [measured(adult(), 1.0, seed, **wishes) for seed in range(RUNS_AT_ONE)]
+        runs = [measured(adult(), 1.0, seed, **wishes) for seed in range(RUNS)]
         for run in (*runs, mean_of(runs)):
             print({name: round(value, 4) for name, value in run.items()}, flush=True)
         return
-    results = {}
-    for table in (adult(), other("compas", "COMPAS"), other("german", "German credit")):
+    for table in (other("german", "German credit"), other("compas", "COMPAS"), adult(), acs()):
+        if table is None or given.table not in (None, table.name):
+            continue
         people, judged = table.split()
-        results[table.name] = {
-            "rows": len(people),
-            "columns": len(table.sizes),
-            "real": quality(table, people, judged),
-            "curve": curve(table),
-        }
-        if table.name == "Adult":
-            results[table.name]["mst"] = MST
-        write(results)
+        real, size = quality(table, people, judged), {"rows": len(people), "columns": len(table.sizes)}
+        write({table.name: {**size, "real": real, "curve": curve(table, given.mst)}})
 
 
 if __name__ == "__main__":

@@ -38,9 +38,11 @@ def dense(prior) -> np.ndarray:
 
 def _tree_probability(tree: Tree, point) -> float:
     value = np.exp(tree.log_root[point[0]])
+    hub = next((block for block, parent in enumerate(tree.parents, start=1) if parent == block), None)
     for block in range(1, len(point)):
         parent = tree.parents[block - 1]
-        value *= np.exp(tree.log_tables[block - 1][point[0], point[parent] if parent else 0, point[block]])
+        trunk = point[0] if hub in (None, block) else point[0] * tree.blocks.levels[hub] + point[hub]
+        value *= np.exp(tree.log_tables[block - 1][trunk, point[parent] if parent not in (0, hub) else 0, point[block]])
     return value
 
 
@@ -88,17 +90,19 @@ def random_rows(rng: np.random.Generator, blocks: Blocks, rows: int = 30) -> Row
     return Rows.weighted(blocks, codes, rng.dirichlet(np.ones(len(codes))))
 
 
-def random_tree(rng: np.random.Generator, blocks: Blocks, *, zeros: float = 0.0) -> Tree:
-    """A random rooted forest with random tables, some cells struck out."""
+def random_tree(rng: np.random.Generator, blocks: Blocks, *, zeros: float = 0.0, hub: bool = False) -> Tree:
+    """A random rooted forest with random tables, some cells struck out, all given the first block if there is a hub."""
     count = len(blocks.levels)
-    order = [int(b) for b in rng.permutation(np.arange(1, count))]
-    parents = [0] * (count - 1)
+    order = [int(b) for b in rng.permutation(np.arange(1 + hub, count))]
+    parents = [int(hub)] * (count > 1) + [0] * (count - 2)
     for place, block in enumerate(order):
         parents[block - 1] = int(rng.choice([0, *order[:place]]))
     roots = blocks.levels[0]
     tables = []
     for block, parent in enumerate(parents, start=1):
-        table = rng.dirichlet(np.ones(blocks.levels[block]), size=(roots, blocks.levels[parent] if parent else 1))
+        trunk = roots * blocks.levels[1] if hub and block > 1 else roots
+        above = blocks.levels[parent] if parent not in (0, block) else 1
+        table = rng.dirichlet(np.ones(blocks.levels[block]), size=(trunk, above))
         table[rng.random(table.shape) < zeros] = 0.0
         tables.append(table)
     return Tree.of(blocks, parents, rng.dirichlet(np.ones(roots)), tables)
@@ -112,6 +116,7 @@ def random_prior(rng: np.random.Generator, blocks: Blocks, kind: str):
         "product": Product.of(blocks, rng.random(blocks.width) + 0.05),
         "tree": random_tree(rng, blocks),
         "pruned tree": random_tree(rng, blocks, zeros=0.1),
+        "hub": random_tree(rng, blocks, zeros=0.02, hub=True),
         "rows": rows,
     }[kind.removesuffix(" mixture")]
     if kind.endswith("mixture"):
@@ -140,4 +145,5 @@ def closest(variable, prior, conditions):
     return variable.value if problem.status in ("optimal", "optimal_inaccurate") else None
 
 
-KINDS = ["rows", "uniform", "product", "tree", "pruned tree", "uniform mixture", "product mixture", "tree mixture"]
+_MIXED = [f"{base} mixture" for base in ("uniform", "product", "tree")]
+KINDS = ["rows", "uniform", "product", "tree", "pruned tree", *_MIXED, "hub"]

@@ -65,6 +65,7 @@ CASES = ABOUT_MODELS | {
     "release": Case(True, "--release"),
     "epsilon": Case(1.5, "--epsilon 1.5"),
     "delta": Case(1e-6, "--delta 1e-06"),
+    "rows_per_person": Case(3, "--rows-per-person 3"),
     "ledger": Case("people.json", "--ledger people.json"),
     "budget": Case(2.5, "--budget 2.5"),
     "undeclared": Case("drop", "--undeclared drop"),

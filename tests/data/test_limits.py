@@ -57,7 +57,7 @@ def test_tables_of_two_columns_are_estimated_first(monkeypatch):
     with max_memory("100MB"), pytest.raises(LimitError, match=r"depend on each other.*base='product', or raise"):
         debias(frame, "y", "z", domain=domain)
     debias(frame, "y", "z", domain=domain, base="product", estimate=None)
-    monkeypatch.setattr("fairmaxent.maxent.priors.tree.MOST_CELLS", 1_000_000)
+    monkeypatch.setattr("fairmaxent.maxent.priors.learned_tree.MOST_CELLS", 1_000_000)
     with pytest.raises(LimitError, match="limit is 1,000,000; merge levels"):
         debias(frame, "y", "z", domain=domain)
 

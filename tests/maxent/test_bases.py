@@ -8,8 +8,9 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from fairmaxent.data.table import Blocks, Table
 from fairmaxent.maxent.forbidden import Rule
-from fairmaxent.maxent.priors.bases import build_base, reachable_roots
-from fairmaxent.maxent.priors.tree import spanning_parents
+from fairmaxent.maxent.priors.bases import build_base, reachable_roots, rerooted
+from fairmaxent.maxent.priors.learned_tree import spanning_parents
+from fairmaxent.maxent.priors.tree import Tree
 from oracle import dense, points
 
 
@@ -114,3 +115,12 @@ def test_a_base_is_itself_given_that_no_rule_is_broken(kind):
         np.testing.assert_allclose(q, plain / plain.sum(), atol=1e-14)
     by_hand = np.bincount(grid[:, 0], weights=~broken) > 0
     np.testing.assert_array_equal(reachable_roots(blocks, rules), by_hand)
+
+
+def test_what_is_struck_out_of_a_tree_with_a_hub_is_what_breaks_a_rule_and_no_more():
+    blocks, rng = Blocks((2, 3, 2, 3), ((0,), (1,), (2,), (3,))), np.random.default_rng(0)
+    for assignment in ({1: 2}, {0: 1, 2: 0}, {0: 1, 1: 0, 3: 2}, {2: 1, 1: 1}, {2: 1, 3: 0}, {0: 0, 2: 1, 3: 0}):
+        tables = [rng.dirichlet(np.ones(size), above) for size, above in ((3, (2, 1)), (2, (6, 1)), (3, (6, 2)))]
+        tree, rule = Tree.of(blocks, (1, 0, 2), np.array([0.5, 0.5]), tables), Rule.of(blocks, assignment, "")
+        pruned = rerooted(tree, np.array([0.4, 0.6]), [rule])
+        np.testing.assert_array_equal(dense(pruned) == 0, rule.breaks(points(blocks.levels)))

@@ -39,35 +39,25 @@ def target_of(rows: Rows, seed: int):
 
 
 @pytest.mark.parametrize("count", [3, 50, 20_000])
-def test_packed_columns_give_the_scores_and_levels_of_single_ones(count):
+def test_packed_columns_give_the_scores_levels_and_pairs_of_single_ones(count):
     rows = dependent_rows(1, count)
     potentials = np.random.default_rng(2).normal(size=rows.blocks.width)
     potentials[4] = -np.inf
     plain = sum(part[column] for column, part in zip(rows.codes.T, rows.blocks.split(potentials), strict=True))
     np.testing.assert_allclose(rows.scores(potentials), plain, rtol=1e-12, atol=1e-12)
     tilted = rows.tilt(potentials)
-    counted = [
-        np.bincount(column, tilted.weights, minlength=size)
-        for column, size in zip(rows.codes.T, rows.blocks.levels, strict=True)
-    ]
-    np.testing.assert_allclose(tilted.levels, np.concatenate(counted), atol=1e-13)
-    for packs in (rows.packs, rows.pair_packs):
-        number = len(rows.blocks.levels)
-        assert [block for pack in packs for block in range(pack.first, pack.last)] == list(range(number))
-        assert len(packs) < number or count < 1000
-
-
-@pytest.mark.parametrize("count", [3, 50, 20_000])
-def test_packs_counted_against_packs_give_the_pairs_of_single_columns(count):
-    rows = dependent_rows(1, count)
-    tilted = rows.tilt(np.random.default_rng(2).normal(size=rows.blocks.width))
     columns = zip(rows.codes.T, rows.blocks.levels, strict=True)
     indicators = np.hstack([np.eye(size)[column] for column, size in columns])
     expected = indicators.T @ (tilted.weights[:, None] * indicators)
+    np.testing.assert_allclose(tilted.levels, np.diag(expected), atol=1e-13)
     pairs = tilted.pairs()
     np.testing.assert_allclose(pairs, expected, atol=1e-12)
     assert not pairs[expected == 0].any()
     np.testing.assert_array_equal(pairs, pairs.T)
+    for packs in (rows.packs, rows.pair_packs):
+        number = len(rows.blocks.levels)
+        assert [block for pack in packs for block in range(pack.first, pack.last)] == list(range(number))
+        assert len(packs) < number or count < 1000
 
 
 def test_a_block_with_many_levels_keeps_the_tables_of_pairs_small():
@@ -128,17 +118,14 @@ def test_the_solver_is_chosen_by_the_size_of_the_problem():
     chosen = default_solver(Dual(many, features, features.mean(levels)))
     assert isinstance(chosen, ThinnedNewton)
     assert chosen.rows < len(many.codes)
+    blocks = Blocks.rooted((2, 2, 4000), [0, 1])  # so many features that a Hessian does not pay
+    wide = np.concatenate([np.full(4, 0.25), np.full(4000, 1 / 4000)])
+    cells = cell_features(blocks, [None] * 3, wide)
+    product = Product.of(blocks, np.ones(blocks.width))
+    assert isinstance(default_solver(Dual(product, cells, cells.mean(wide))), NewtonCG)
     optimum = maximise_entropy(many, features, levels, describe=str)
     assert optimum.solution.method == "thinned-newton"
     np.testing.assert_allclose(optimum.dual.at(optimum.solution.multipliers).tilted.levels, levels, atol=1e-11)
-
-
-def test_too_many_features_need_no_hessian():
-    blocks = Blocks.rooted((2, 2, 4000), [0, 1])
-    levels = np.concatenate([np.full(4, 0.25), np.full(4000, 1 / 4000)])
-    features = cell_features(blocks, [None] * 3, levels)
-    dual = Dual(Product.of(blocks, np.ones(blocks.width)), features, features.mean(levels))
-    assert isinstance(default_solver(dual), NewtonCG)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -72,6 +72,7 @@ def test_the_ledger_is_what_an_independent_accountant_says():
         ("epsilon", (0, -1, float("nan"), float("inf"), "1", True, None), "must be a positive number"),
         ("budget", (1.0,), "adds them up with ledger"),
         ("delta", (0, -1e-9, 0.5, 1, float("nan"), "1e-9"), "must be a small positive number"),
+        ("rows_per_person", (0, -1, 1.5, 10**7, float("nan"), "2"), "must be a whole number of rows"),
     ],
 )
 def test_a_budget_that_makes_no_sense_is_refused_and_noise_has_no_seed(option, values, words):

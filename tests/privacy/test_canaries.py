@@ -124,7 +124,8 @@ def test_a_canary_in_a_file_is_found_no_more_often_than_the_promise_allows(make,
     looks = zip(
         *(measured(each, tmp_path, monkeypatch) for each in (polars.concat([frame, canary]), frame)), strict=False
     )
-    alike = [(there, gone, scale) for (there, scale), (gone, other) in looks if scale == other]
+    # The number of rows, without noise here, decides a little how the budget is split.
+    alike = [(there, gone, scale) for (there, scale), (gone, other) in looks if abs(scale / other - 1) < 0.05]
     assert len(alike) > 8
     scores, noise = np.zeros((2, PAIRS)), make()
     for there, gone, scale in alike:

@@ -25,7 +25,7 @@ from fairmaxent.privacy.model import (
 )
 from quiet import DOMAIN, Seeded, Silence, people
 
-SIZES = (2, 3, 2)
+SIZES = (2, 3, 2, 2)
 EVERY_ROW = np.array(list(product(*map(range, SIZES))))
 
 
@@ -46,38 +46,49 @@ class Watched(Silence):
         return 0
 
 
-def looked_at(rows):
+def looked_at(rows, k=1):
     watched = Watched()
-    counter = NoisyCounter(Table.compress(np.asfortranarray(rows), SIZES), SIZES, ("r", "a", "b"), watched)
-    for wanted in ([(0,)], [(1,), (2,)], [(0, 1), (0, 2)], [(1, 2)]):
+    counter = NoisyCounter(Table.compress(np.asfortranarray(rows), SIZES), SIZES, tuple("rabc"), watched, k)
+    for wanted in ([(0,)], [(1,), (2,)], [(0, 1), (0, 2)], [(1, 2)], [(0, 1, 2)]):
         counter.measure(wanted, 1.0)
-    measurements.choose_edges(counter, lambda pair: np.full((3, 2), 1.5), forced=(), choice_rho=1.0, pairs_rho=1.0)
+    worth = {1: 1.0, 2: 0.7, 3: 1 / 3}
+    measurements.choose_hub(counter, lambda pair: 1.7, worth, rhos=(1.0, 1.0))
+    measurements.choose_edges(counter, lambda pair: 1.7, worth, (), rhos=(1.0, 1.0))
     return watched
 
 
-def test_one_person_changes_one_cell_of_each_table_by_one_and_a_score_by_one_at_most():
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_person_of_k_rows_changes_each_table_and_each_score_by_k_at_most_and_noise_grows_with_k(k):
     rng = np.random.default_rng(0)
-    for rows in (rng.choice(EVERY_ROW, size) for size in (1, 2, 5, 9)):
-        before = looked_at(rows)
-        neighbours = [np.vstack([rows, one]) for one in EVERY_ROW]
-        neighbours += [np.delete(rows, index, axis=0) for index in range(len(rows)) if len(rows) > 1]
-        for other in neighbours:
-            after = looked_at(other)
-            assert len(after.tables) == 6
+    for rows in (rng.choice(EVERY_ROW, size) for size in (4, 5, 9)):
+        before = looked_at(rows, k)
+        neighbours = [np.vstack([rows, *[one] * k]) for one in EVERY_ROW]
+        neighbours += [np.vstack([rows, rng.choice(EVERY_ROW, k)]) for _ in range(5)]
+        neighbours += [np.delete(rows, range(start, start + k), axis=0) for start in range(len(rows) - k)]
+        furthest = 0.0
+        for after in (looked_at(other, k) for other in neighbours):
+            assert len(after.tables) == 7
             for old, new in zip(before.tables, after.tables, strict=True):
-                difference = np.abs(new - old)
-                assert difference.sum() == 1
-                assert np.linalg.norm(difference) == 1  # L2 sensitivity
+                assert np.abs(new - old).sum() == k
+                furthest = max(furthest, np.linalg.norm(new - old))
             for old, new in zip(before.scores, after.scores, strict=True):
-                assert np.abs(new - old).max() <= 1 + 1e-12
+                assert np.abs(new - old).max() <= k + 2**-19
+                assert (new * 2**20 == np.round(new * 2**20)).all()  # nothing is rounded in floating point
+        assert furthest == k  # L2 sensitivity
+        more = np.array(before.scales) / np.array(looked_at(rows).scales)
+        np.testing.assert_allclose(more[:7], k)
+        np.testing.assert_allclose(more[7:], (k + 2**-19) / (1 + 2**-19), rtol=1e-12)
 
 
-def test_a_ledger_lists_every_look():
+@pytest.mark.parametrize("k", [1, 4])
+def test_a_ledger_lists_every_look(k):
     (roles, table), watched = counted(people()), Watched()
-    model = learn_private_model(table, roles, Privacy(epsilon=2.0), noise=watched)
+    model = learn_private_model(table, roles, Privacy(epsilon=2.0, rows_per_person=k), noise=watched)
+    added = {"discrete Gaussian": 0, "noisy maximum": 2**-19}  # what floating point could add
+    assert all(look.sensitivity == k + added[look.mechanism] for look in model.ledger.spent)
     gauss = [look for look in model.ledger.spent if look.mechanism == "discrete Gaussian"]
     assert [look.cells for look in gauss] == [table.size for table in watched.tables]
-    assert len(model.ledger.spent) - len(gauss) == len(watched.scores) == 2  # a tree of three columns has two edges
+    assert len(model.ledger.spent) - len(gauss) == len(watched.scores) == 3  # of a hub, and of the two edges of a tree
     assert [look.scale for look in model.ledger.spent] == watched.scales  # the noise is the one that is written down
     assert model.ledger.rho <= Privacy(epsilon=2.0).rho
     assert model.ledger.rho == pytest.approx(Privacy(epsilon=2.0).rho, rel=1e-9)
@@ -88,29 +99,22 @@ def counted(frame):
     return roles, Table.compress(roles.blocks.pool(roles.domain.encode(frame)), roles.blocks.levels)
 
 
-def test_without_noise_the_model_has_the_tables_of_the_data():
+@pytest.mark.parametrize("hubs", [0, 32])
+def test_without_noise_the_model_has_the_tables_of_the_data(monkeypatch, hubs):
+    monkeypatch.setattr(measurements, "_LARGEST_HUB", hubs)
     roles, table = counted(people(5000))
     model = learn_private_model(table, roles, Privacy(epsilon=1e5), noise=Silence())
     tilted = model.tree.tilt(np.zeros(roles.blocks.width))
     assert model.rows == 5000
-    for block in range(1, 4):
-        (counts,) = table.tables([(0, block)], roles.blocks.levels)
-        np.testing.assert_allclose(tilted.joint([0, block]), counts / 5000, atol=1e-6)
-    for block, parent in enumerate(model.tree.parents, start=1):
-        if parent:
-            (counts,) = table.tables([(parent, block)], roles.blocks.levels)
-            np.testing.assert_allclose(tilted.joint([parent, block]), counts / 5000, atol=1e-6)
-
-
-def test_more_budget_means_less_error():
-    roles, table = counted(people(5000))
-    levels = np.concatenate(table.tables([(block,) for block in range(4)], roles.blocks.levels)) / 5000
-    errors = []
-    for epsilon in (0.1, 1.0, 10.0):
-        privacy = Privacy(epsilon=epsilon)
-        runs = [learn_private_model(table, roles, privacy, noise=Seeded(seed)).tree for seed in range(5)]
-        errors.append(np.mean([np.abs(t.tilt(np.zeros(roles.blocks.width)).levels - levels).sum() for t in runs]))
-    assert errors[0] > 3 * errors[1] > 9 * errors[2]
+    assert bool(model.tree.hub) == bool(hubs)
+    families = [
+        (0, parent, block) for block, parent in enumerate(model.tree.parents, start=1) if parent not in (0, block)
+    ]
+    families += [(0, model.tree.hub, block) for block in range(1, 4) if model.tree.hub not in (0, block)]
+    assert len(families) == (3 if hubs else 2)  # for so much ε, each is measured with the root
+    for blocks in [(0, 1), (0, 2), (0, 3), *families]:
+        (counts,) = table.tables([blocks], roles.blocks.levels)
+        np.testing.assert_allclose(tilted.joint(blocks), counts / 5000, atol=1e-6)
 
 
 def test_the_noise_of_opendp_is_the_one_that_is_paid_for():
@@ -153,7 +157,7 @@ def test_two_measurements_of_a_column_are_combined_by_their_variances():
     errors = []
     for _ in range(400):
         alone, both = noisy(truth.sum(0) + rng.normal(0, 30, 6), 900), noisy(truth + rng.normal(0, 20, (4, 6)), 400)
-        column, table = column_counts(truth.sum(1), alone, both)
+        column, table = column_counts(truth.sum(1), alone, both, (2, 2))
         np.testing.assert_allclose(table.sum(0), column, rtol=1e-6)
         np.testing.assert_allclose(table.sum(1), truth.sum(1), rtol=1e-6)
         errors.append(column - truth.sum(0))
@@ -164,12 +168,11 @@ def test_two_measurements_of_a_column_are_combined_by_their_variances():
 def test_a_pair_that_noise_explains_is_what_the_root_says_of_it():
     rng = np.random.default_rng(2)
     expected = np.outer([300.0, 700.0], [100.0, 400.0, 500.0]) / 1000
-    pure = pair_counts(noisy(expected, 1e6), expected, expected.sum(1), expected.sum(0))
+    pure = pair_counts(expected, expected, 1e6)
     np.testing.assert_allclose(pure, expected, rtol=1e-6)
     real = expected + np.array([[50, -20, -30], [-50, 20, 30]])
-    kept = pair_counts(noisy(real, 0.01), expected, real.sum(1), real.sum(0))
-    np.testing.assert_allclose(kept, real, rtol=0.02)
-    assert (pair_counts(noisy(rng.normal(0, 1e3, (2, 3)), 1e6), expected, real.sum(1), real.sum(0)) > 0).all()
+    np.testing.assert_allclose(pair_counts(real, expected, 0.01), real, rtol=0.02)
+    assert (pair_counts(rng.normal(0, 1e3, (2, 3)), expected, 1e6) > 0).all()
 
 
 def test_counts_are_shrunk_towards_what_is_expected_by_the_part_that_is_noise():
@@ -190,20 +193,21 @@ def test_counts_are_shrunk_towards_what_is_expected_by_the_part_that_is_noise():
 
 def test_roots_are_never_negative_and_always_somebody():
     low = root_counts(noisy([-5, -7], 25), [])
-    assert (low > 0).all()
-    assert low.sum() == pytest.approx(1, rel=1e-5)
+    assert low.min() > 0 < low.sum() == pytest.approx(1, rel=1e-5)
 
 
 def test_the_three_way_table_has_its_margins_and_no_more_structure():
     rng = np.random.default_rng(3)
     truth = rng.gamma(2, 10, (2, 3, 4))
-    conditional = three_way(truth.sum(2), truth.sum(1), truth.sum(0))
-    table = truth.sum(2)[:, :, None] * conditional
+    table = three_way(np.ones_like(truth), truth.sum(2), truth.sum(1), truth.sum(0)[None])
     for axis in range(3):
         np.testing.assert_allclose(table.sum(axis), truth.sum(axis), rtol=1e-5)
     log = np.log(table)  # maximum entropy: no interaction of three
     interaction = log[0] - log[1]
     np.testing.assert_allclose(np.diff(np.diff(interaction, axis=0), axis=1), 0, atol=1e-6)
+    fitted = agreeing(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([6.0, 4.0]), np.array([5.0, 5.0]))
+    np.testing.assert_allclose([*fitted.sum(1), *fitted.sum(0)], [6, 4, 5, 5], rtol=1e-6)
+    assert fitted[0, 0] * fitted[1, 1] / (fitted[0, 1] * fitted[1, 0]) == pytest.approx(4 / 6)  # the odds stay
 
 
 def test_edges_form_a_tree_and_forced_ones_are_in_it():
@@ -211,22 +215,9 @@ def test_edges_form_a_tree_and_forced_ones_are_in_it():
     sizes = (2, 3, 2, 4, 2)
     rows = np.column_stack([rng.integers(0, size, 200) for size in sizes])
     counter = NoisyCounter(Table.compress(np.asfortranarray(rows), sizes), sizes, tuple("rabcd"), Seeded(0))
-
-    def expected(pair):
-        return np.full([sizes[block] for block in pair], 1.0)
-
-    chosen, spent = measurements.choose_edges(counter, expected, forced=[(2, 4)], choice_rho=0.1, pairs_rho=0.1)
+    chosen, spent = measurements.choose_edges(counter, lambda pair: 1.0, range(1, 5), [(2, 4)], rhos=(0.1, 0.1))
     assert chosen[0] == (2, 4)
-    assert len(chosen) == 3
-    assert len(spent) == 2
-    parents = measurements.parents_of(chosen, 5)
-    assert parents.count(0) == 1
-    assert {tuple(sorted((block, parent))) for block, parent in enumerate(parents, 1) if parent} == {*chosen}
-
-
-def test_agreeing_tables_keep_their_odds():
-    table = np.array([[1.0, 2.0], [3.0, 4.0]])
-    fitted = agreeing(table, np.array([6.0, 4.0]), np.array([5.0, 5.0]))
-    np.testing.assert_allclose(fitted.sum(1), [6, 4], rtol=1e-8)
-    np.testing.assert_allclose(fitted.sum(0), [5, 5], rtol=1e-8)
-    assert fitted[0, 0] * fitted[1, 1] / (fitted[0, 1] * fitted[1, 0]) == pytest.approx(4 / 6)
+    assert (len(chosen), len(spent)) == (3, 2)
+    parents = measurements.parents_of(chosen, [1, 2, 3, 4])
+    assert list(parents.values()).count(0) == 1
+    assert {tuple(sorted((block, parent))) for block, parent in parents.items() if parent} == {*chosen}

@@ -52,11 +52,24 @@ def test_rates_are_exact_although_counts_are_noisy(noise):
     assert rows["sex"].value_counts()["count"].to_list() == [500, 500]
 
 
-def test_targets_and_prohibitions_hold_too(noise):
-    fit = private(target={"job": {"a": 0.5, "b": 0.25, "c": 0.25}}, forbid=[{"sex": "f", "job": "c"}])
+@pytest.mark.parametrize("largest_hub", [0, 32])
+@pytest.mark.parametrize(("column", "level"), [("sex", "f"), ("town", "x")])
+def test_targets_and_prohibitions_hold_too(noise, monkeypatch, largest_hub, column, level):
+    monkeypatch.setattr(mechanisms, "_LARGEST_HUB", largest_hub)
+    fit = private(target={"job": {"a": 0.5, "b": 0.25, "c": 0.25}}, forbid=[{column: level, "job": "c"}])
+    assert bool(fit.distribution.prior.hub) == bool(largest_hub)
     jobs = dict(fit.distribution.marginal("job").rows())
     assert jobs == pytest.approx({"a": 0.5, "b": 0.25, "c": 0.25}, abs=1e-9)
-    assert not len(fit.sample(2000).filter(polars.col("sex") == "f", polars.col("job") == "c"))
+    assert not len(fit.sample(2000).filter(polars.col(column) == level, polars.col("job") == "c"))
+
+
+def test_drawn_rows_have_the_shares_of_the_model_up_to_a_few_rows(noise):
+    fit, off = private(), {}
+    for iid in (False, True):
+        rows = fit.sample(100_000, iid=iid)
+        shares = ((dict(fit.distribution.marginal(name).rows()), rows[name].to_list()) for name in ("job", "town"))
+        off[iid] = max(abs(drawn.count(level) / 100_000 - p) for model, drawn in shares for level, p in model.items())
+    assert off[False] < 3e-4 < off[True]
 
 
 def test_with_much_budget_it_is_the_fit_without_noise(noise):
@@ -190,8 +203,9 @@ def test_a_forged_promise_is_refused(noise, tmp_path):
     ledger = fit.certificate.privacy
     dear = replace(ledger.spent[0], scale=ledger.spent[0].scale / 100)
     less = (replace(ledger, privacy=Privacy(epsilon=0.1)), replace(ledger, spent=()), replace(ledger, spent=(dear,)))
-    for forged in (None, *less):
-        other = replace(fit, certificate=replace(fit.certificate, privacy=forged))
+    for forged in (None, *less, replace(ledger, privacy=Privacy(rows_per_person=2))):
+        request = replace(fit.request, privacy=(forged or ledger).privacy)
+        other = replace(fit, request=request, certificate=replace(fit.certificate, privacy=forged))
         other.save(tmp_path / "forged.fme")
         with pytest.raises(StorageError, match=r"privacy budget|damaged"):
             load(tmp_path / "forged.fme")

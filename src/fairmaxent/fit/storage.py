@@ -263,7 +263,8 @@ def _check_told(fit: Solved, told: Told) -> None:
     same = (None if ledger is None else ledger.privacy) == fit.request.privacy
     require("the ledger is about another privacy budget", same)
     if ledger is not None:
-        within = bool(ledger.spent) and ledger.rho <= ledger.privacy.rho
+        changed = min((look.sensitivity for look in ledger.spent), default=0.0)
+        within = ledger.rho <= ledger.privacy.rho and changed >= ledger.privacy.rows_per_person
         require("the ledger spends more than the privacy budget", within)
         rows = fit.table.keeps_rows or fit.distribution.details is not None or fit.weight_column is not None
         require("a private model keeps rows", not rows)

@@ -71,17 +71,22 @@ def needed_edges(rules: Sequence[Rule]) -> list[tuple[int, int]]:
 
 
 def strike_out(rules: Sequence[Rule], parents: Sequence[int], tables: Sequence[Reals]) -> None:
-    """Strike the forbidden cells out of freshly built tables."""
+    """Strike the forbidden cells out of freshly built tables; of those with a hub, for all of its levels or for one."""
     for rule in rules:
         if len(rule.others) == 1:
             block, level = rule.others[0]
-            tables[block - 1][rule.roots, :, level] = 0.0
+            table = tables[block - 1]
+            table[np.repeat(rule.roots, len(table) // len(rule.roots)), :, level] = 0.0
         elif len(rule.others) == 2:
-            (first, first_level), (second, second_level) = rule.others
-            if parents[second - 1] == first:
-                tables[second - 1][rule.roots, first_level, second_level] = 0.0
-            elif parents[first - 1] == second:
-                tables[first - 1][rule.roots, second_level, first_level] = 0.0
+            for (first, first_level), (second, second_level) in (rule.others, rule.others[::-1]):
+                table = tables[second - 1]
+                if parents[first - 1] == first:
+                    hubs = np.arange(tables[first - 1].shape[2]) == first_level
+                    table[np.outer(rule.roots, hubs).ravel(), :, second_level] = 0.0
+                    break
+                if parents[second - 1] == first:
+                    table[np.repeat(rule.roots, len(table) // len(rule.roots)), first_level, second_level] = 0.0
+                    break
             else:
                 raise ForbiddenError(
                     Option("forbid"),

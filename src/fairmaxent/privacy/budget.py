@@ -20,6 +20,7 @@ LARGEST_EPSILON = 1e6
 _SMALLEST_EPSILON = 1e-6
 _LARGEST_DELTA = 0.1
 _SMALLEST_DELTA = 1e-300
+_MOST_ROWS = 1_000_000  # of one person
 
 
 @documented
@@ -60,6 +61,16 @@ class Privacy:
         doc='What becomes of a value that was not declared: "refuse" stops, which says something about the rows that '
         'the promise does not cover. "drop" leaves its row out; "missing" does so only if the value cannot be missing.',
     )
+    rows_per_person: int = option(
+        1,
+        text="number",
+        label="Rows per person, at most",
+        only_if={"epsilon": ("given",)},
+        help="With --epsilon: how many rows of the table can be about one person, at most; 1 by default. With k rows, "
+        "there is k times as much noise.",
+        doc="k: how many rows can be about one person, at most. The promise is for all of them together, so there is k "
+        "times as much noise. Nothing checks it: a person with more rows is protected less.",
+    )
     # For the call alone: a fit does not keep them.
     ledger: Any = option(
         None,
@@ -87,6 +98,11 @@ class Privacy:
         epsilon = checked_number("epsilon", self.epsilon, positive, lambda e: _SMALLEST_EPSILON <= e <= LARGEST_EPSILON)
         delta = checked_number("delta", self.delta, small, lambda d: _SMALLEST_DELTA <= d <= _LARGEST_DELTA)
         check_choice("undeclared", self.undeclared, UndeclaredOption)
+        whole = f"be a whole number of rows, from 1 to {_MOST_ROWS:,}"
+        rows = checked_number(
+            "rows_per_person", self.rows_per_person, whole, lambda k: 1 <= k <= _MOST_ROWS and k == int(k)
+        )
+        object.__setattr__(self, "rows_per_person", int(rows))
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
         if self.budget is not None:
@@ -160,9 +176,9 @@ Mechanism = Literal["discrete Gaussian", "noisy maximum"]
 class Spent:
     """One look at the table: what was measured, with how much noise, and its cost ρ.
 
-    A discrete Gaussian of standard deviation σ on counts of which a person changes one, by one, costs 1/(2σ²). The
-    noisy maximum picks a score with probability ∝ e^{score/s}; if a person changes each score by one at most, it costs
-    1/(2s²) (bounded range: Cesar and Rogers 2021). ``scale`` is σ or s.
+    A discrete Gaussian of standard deviation σ on counts that a person changes by Δ at most (L2) costs Δ²/(2σ²). The
+    noisy maximum picks a score with probability ∝ e^{score/s}; if a person changes each score by Δ at most, it costs
+    Δ²/(2s²) (bounded range: Cesar and Rogers 2021). ``scale`` is σ or s, and ``sensitivity`` Δ.
     """
 
     mechanism: Mechanism
@@ -185,7 +201,13 @@ class Ledger:
     spent: tuple[Spent, ...]
     public: tuple[str, ...]  # what the promise takes to be known to everybody
 
-    UNIT = "one row is one person; tables are neighbours if one has a single row more"
+    @property
+    def unit(self) -> str:
+        """Whom the promise is about."""
+        if self.privacy.rows_per_person == 1:
+            return "one row is one person; tables are neighbours if one has a single row more"
+        rows = f"at most {self.privacy.rows_per_person:,} rows are one person"
+        return f"{rows}; tables are neighbours if one has all rows of a single person more"
 
     @property
     def rho(self) -> float:
@@ -204,7 +226,9 @@ class Ledger:
         The root has been counted alone, with variance σ², and with each column, in sums of k cells, with kσ².
         """
         root = self.spent[0]
-        looks = [look for look in self.spent if look.measured.startswith(f"{root.measured} × ")]
+        with_root = [look.measured.startswith(f"{root.measured} × ") for look in self.spent]
+        columns = with_root.index(True) - 1 if any(with_root) else 0  # first each alone, then each with the root
+        looks = self.spent[1 + columns : 1 + 2 * columns]
         precision = sum(root.cells / (look.cells * look.scale**2) for look in (root, *looks))
         return 1.96 / math.sqrt(precision), 1.96 * math.sqrt(root.cells / precision)
 
@@ -216,7 +240,7 @@ class Ledger:
             "delta": self.privacy.delta,
             "rho": self.privacy.rho,
             "spent_rho": self.rho,
-            "unit": self.UNIT,
+            "unit": self.unit,
             "public": list(self.public),
             "spent": [{**vars(look), "rho": look.rho} for look in self.spent],
         }

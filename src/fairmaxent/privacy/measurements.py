@@ -1,18 +1,20 @@
 """Measurements: the only ways in which anything about the rows gets out, each with its cost.
 
 The noise comes from OpenDP, whose samplers are exact and use the operating system's randomness, so that neither a seed
-nor floating point gives it away. Each person is in exactly one cell of each table that is counted: adding or removing
-one row changes one cell by one, so every table has the L2 sensitivity 1.
+nor floating point gives it away. Each row is in exactly one cell of each table that is counted: adding or removing one
+changes one cell by one. A person of at most k rows changes the cells by k in all, so every table has the L2 sensitivity
+k (reached if all are in the same cell).
 
 Which pairs of columns are measured is chosen privately. The score of a pair is how far the rows are from what the model
 without it says: Σ |n(a, b) − m(a, b)| over the levels of both columns, where m is made of noisy tables only. Adding or
 removing one row changes one n(a, b) by one, and with it the score by one at most; m stays. Then a third of the error
 that the noise of measuring the pair is expected to have is subtracted (as in AIM: McKenna, Mullins, Sheldon and Miklau
-2022); that is a public number.
+2022); that is a public number. Floating point could betray more than that, so m and this number are rounded down to
+multiples of 2⁻²⁰ first: then sums of fewer than 2³² rows are exact. What is charged for is k + 2⁻¹⁹ all the same.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Protocol
@@ -69,9 +71,9 @@ class OpenDP:
         return int(measure(scores.tolist()))
 
 
-def scale_of(rho: float) -> float:
-    """The scale at which one look at what a person changes by one costs ρ = 1/(2·scale²); never less noise."""
-    return math.nextafter(math.sqrt(1 / (2 * rho)), math.inf)
+def scale_of(rho: float, sensitivity: float) -> float:
+    """The scale at which one look at what a person changes by Δ costs ρ = Δ²/(2·scale²); never less noise."""
+    return math.nextafter(sensitivity * math.sqrt(1 / (2 * rho)), math.inf)
 
 
 def _check_cost(stated: float, scale: float) -> None:
@@ -80,11 +82,16 @@ def _check_cost(stated: float, scale: float) -> None:
         raise InputError(f"OpenDP charges {stated:.6g} for noise of scale {scale:.6g}, and the ledger another amount")
 
 
-# Shares of the budget, chosen on public tables (Adult, German credit, COMPAS; see benchmarks/privacy.py): the table of
-# outcome and groups, each column alone, each column with outcome and groups, the choice of pairs, the pairs.
-SHARES = (0.02, 0.28, 0.38, 0.05, 0.27)
+# Shares of the budget, chosen on public tables (Adult, German credit, COMPAS, ACS; see benchmarks/privacy.py): for the
+# table of outcome and groups; at most, for pairs, which get half of it if they are off by so many rows for each row;
+# for choosing them, as a part of it. The rest goes to each column alone, and to each with outcome and groups.
+# That later shares depend on earlier answers is allowed, as ρ in all is fixed (Feldman and Zrnic 2021).
+ROOT_SHARE, _MOST_FOR_PAIRS, _HALVING_ERROR, _FOR_CHOOSING = 0.02, 0.32, 0.3, 0.15
 # Among tables of one kind, the sum of their expected errors is least if the budget grows like cells^(2/3).
 _POWER = 2 / 3
+_CLEAR = 0.4  # rows by which a table may be off, for each row that there is
+
+Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,78 +115,147 @@ class NoisyCounter:
     levels: tuple[int, ...]  # of each block
     names: tuple[str, ...]  # of each block
     noise: Noise
+    sensitivity: float = 1.0  # k: how many rows can be about one person
+
+    def shares(self, rho: float, rows: float) -> Reals:
+        """What columns alone, columns with the root, choosing pairs and pairs get of ρ, if there are so many rows.
+
+        The fewer rows stand out of the noise, the more is it worth to know single columns well.
+        """
+        sizes = self.levels[1:]
+        if len(sizes) < 2:  # what a table of few columns has no use for goes to the other measurements
+            return np.array([0.5, 0.5, 0.0, 0.0]) * len(sizes)
+        cells = math.exp(
+            2 * float(np.log(sizes).mean())
+        )  # of a pair: the geometric mean, as large ones are mostly empty
+        error = expected_error(scale_of(rho * _MOST_FOR_PAIRS / (len(sizes) - 1), self.sensitivity), cells) / rows
+        pairs = _MOST_FOR_PAIRS / (1 + error / _HALVING_ERROR)
+        rest = (1 - pairs * (1 + _FOR_CHOOSING)) / 2
+        return np.array([rest * (1 + pairs), rest * (1 - pairs), pairs * _FOR_CHOOSING, pairs])
+
+    def families(self, parents: Mapping[int, int], rho: float, rows: float) -> dict[int, NoisyTable]:
+        """Count each block with its parent, for all levels of the root if noise leaves that visible in so many rows."""
+        wanted: list[tuple[int, ...]] = []
+        for block, parent in parents.items():
+            cells = self.levels[0] * self.levels[parent] * self.levels[block]
+            error = expected_error(scale_of(rho / len(parents), self.sensitivity), cells)
+            wanted.append((0, parent, block) if error <= _CLEAR * rows else (parent, block))
+        return dict(zip(parents, self.measure(wanted, rho), strict=True))
 
     def measure(self, wanted: Sequence[tuple[int, ...]], rho: float) -> list[NoisyTable]:
         """Count the levels of a few blocks at a time, for ρ in all."""
         if not wanted:
             return []
         shares = np.array([float(math.prod(self.levels[block] for block in blocks)) ** _POWER for blocks in wanted])
-        scales = [scale_of(rho * share) for share in shares / shares.sum()]
+        scales = [scale_of(rho * share, self.sensitivity) for share in shares / shares.sum()]
         tables = self.table.tables(wanted, self.levels)
-        names = (" × ".join(self.names[block] for block in blocks) for blocks in wanted)
+        names, k = (" × ".join(self.names[block] for block in blocks) for blocks in wanted), self.sensitivity
         return [
-            NoisyTable(self.noise.counts(table, scale), Spent("discrete Gaussian", name, table.size, 1.0, scale))
+            NoisyTable(self.noise.counts(table, scale), Spent("discrete Gaussian", name, table.size, k, scale))
             for table, name, scale in zip(tables, names, scales, strict=True)
         ]
 
 
-Pair = tuple[int, int]
 Expected = Callable[[Pair], Reals]
+Rhos = tuple[float, float]
 
-_ERROR_SHARE = 1 / 3
+_ERROR_SHARE, _HUB_ERROR_SHARE = 1 / 3, 1.0
+_GRID, _GRID_SENSITIVITY = 2.0**20, 2.0**-19
 _AT_ONCE = 64  # pairs counted in one pass over the rows
+_LARGEST_HUB = 32  # levels
+_LARGEST_FAMILY = 1 << 20  # cells of root, hub, parent and child
 
 
-def choose_edges(
-    counter: NoisyCounter, expected: Expected, *, forced: Sequence[Pair], choice_rho: float, pairs_rho: float
-) -> tuple[list[Pair], tuple[Spent, ...]]:
-    """Choose the edges of a tree of all blocks but the root, one by one, and say what each choice cost.
+def choose_hub(
+    counter: NoisyCounter, expected: Expected, worth: Mapping[int, float], *, rhos: Rhos
+) -> tuple[int, list[Spent]]:
+    """Choose a block that all others are measured with, or none (0), and say what that cost.
 
-    ``forced`` pairs are taken first if a tree allows it; they cost nothing, because they do not depend on the rows.
+    The score of a block is the mean of the scores of its pairs with all others, times what it is ``worth``, a public
+    number from 0 to 1. A mean changes by no more than what it is made of. The score of none is zero. ``rhos`` are for
+    choosing it and for measuring all pairs with it.
     """
-    blocks = range(1, len(counter.levels))
-    forest = {block: block for block in blocks}
-    edges = [pair for pair in forced if _join(forest, pair)]
-    missing = len(blocks) - 1 - len(edges)
-    if missing <= 0:
-        return edges, ()
-    each = scale_of(pairs_rho / (missing + len(edges)))
+    root, *sizes = counter.levels
+    most = min(_LARGEST_HUB, _LARGEST_FAMILY // (root * math.prod(sorted(sizes)[-2:])))
+    able = [block for block in worth if 1 < counter.levels[block] <= most]
+    others = len(sizes) - 1
+    if others < 2 or not able:
+        return 0, []
+    scores = _scores(counter, expected, worth, rho=rhos[1] / others, share=_HUB_ERROR_SHARE)
+    means = [sum(scores[pair] for pair in scores if block in pair) / others * worth[block] for block in able]
+    sensitivity = counter.sensitivity + _GRID_SENSITIVITY
+    scale = scale_of(rhos[0], sensitivity)
+    chosen = counter.noise.choice(np.array([0.0, *_on_grid(means)]), scale)
+    measured = "which column all others depend on"
+    return (0, *able)[chosen], [Spent("noisy maximum", measured, len(able) + 1, sensitivity, scale)]
+
+
+def _scores(
+    counter: NoisyCounter, expected: Expected, blocks: Iterable[int], *, rho: float, share: float
+) -> dict[Pair, float]:
+    """How far the rows are from what is expected of each pair, less a share of the error of measuring it for ρ."""
     scores: dict[Pair, float] = {}
-    pairs = list(combinations(blocks, 2))
+    pairs, scale = list(combinations(blocks, 2)), scale_of(rho, counter.sensitivity)
     for start in range(0, len(pairs), _AT_ONCE):
         some = pairs[start : start + _AT_ONCE]
         for pair, table in zip(some, counter.table.tables(some, counter.levels), strict=True):
-            noise = math.sqrt(2 / math.pi) * each * table.size
-            scores[pair] = float(np.abs(table - expected(pair)).sum()) - _ERROR_SHARE * noise
-    scale, spent = scale_of(choice_rho / missing), []
+            error = _on_grid(share * expected_error(scale, table.size))
+            scores[pair] = float(np.abs(table - _on_grid(expected(pair))).sum() - error)
+    return scores
+
+
+def choose_edges(
+    counter: NoisyCounter, expected: Expected, blocks: Iterable[int], forced: Sequence[Pair], *, rhos: Rhos
+) -> tuple[list[Pair], tuple[Spent, ...]]:
+    """Choose the edges of a tree of these blocks, one by one, and say what each choice cost.
+
+    ``forced`` pairs are taken first if a tree allows it; they cost nothing, because they do not depend on the rows.
+    ``rhos`` are for choosing and for measuring them.
+    """
+    forest = {block: block for block in blocks}
+    edges = [pair for pair in forced if set(pair) <= set(forest) and _join(forest, pair)]
+    missing = len(forest) - 1 - len(edges)
+    if missing <= 0:
+        return edges, ()
+    scores = _scores(counter, expected, forest, rho=rhos[1] / (missing + len(edges)), share=_ERROR_SHARE)
+    sensitivity = counter.sensitivity + _GRID_SENSITIVITY
+    scale, spent = scale_of(rhos[0] / missing, sensitivity), []
     for _ in range(missing):
         open_pairs = [pair for pair in scores if _top(forest, pair[0]) != _top(forest, pair[1])]
         chosen = open_pairs[counter.noise.choice(np.array([scores[pair] for pair in open_pairs]), scale)]
         _join(forest, chosen)
         edges.append(chosen)
-        spent.append(Spent("noisy maximum", "which pair of columns to measure", len(open_pairs), 1.0, scale))
+        spent.append(Spent("noisy maximum", "which pair of columns to measure", len(open_pairs), sensitivity, scale))
     return edges, tuple(spent)
 
 
-def parents_of(edges: Sequence[Pair], blocks: int) -> list[int]:
-    """Parent of blocks 1, 2, … if the tree is hung up at the block with the most neighbours; 0 if it has none."""
-    near: dict[int, list[int]] = {block: [] for block in range(1, blocks)}
+def expected_error(scale: float, cells: float) -> float:
+    """What Gaussian noise adds to the sum of the absolute differences of so many cells."""
+    return math.sqrt(2 / math.pi) * scale * cells
+
+
+def _on_grid(values: Any) -> Any:
+    """Round down to a multiple of 2⁻²⁰."""
+    return np.floor(np.asarray(values) * _GRID) / _GRID
+
+
+def parents_of(edges: Sequence[Pair], blocks: Sequence[int]) -> dict[int, int]:
+    """Parent of each block if the tree is hung up at the block with the most neighbours; 0 if it has none."""
+    near: dict[int, list[int]] = {block: [] for block in blocks}
     for first, second in edges:
         near[first].append(second)
         near[second].append(first)
-    parents = dict.fromkeys(near, -1)
+    parents: dict[int, int] = {}
     for top in sorted(near, key=lambda block: (-len(near[block]), block)):
-        if parents[top] >= 0:
-            continue
-        parents[top] = 0
-        waiting = [top]
+        waiting = [] if top in parents else [top]
+        parents.setdefault(top, 0)
         while waiting:
             block = waiting.pop()
             for other in near[block]:
-                if parents[other] < 0:
+                if other not in parents:
                     parents[other] = block
                     waiting.append(other)
-    return [parents[block] for block in range(1, blocks)]
+    return parents
 
 
 def _top(forest: dict[int, int], block: int) -> int:

@@ -1,8 +1,9 @@
 """The private model: a rooted tree made of noisy tables only, and the rows drawn from it.
 
-p(root)·Π P(child | root, parent), like the tree of a fit without privacy. Noisy counts may be negative and contradict
-each other, so they are repaired first. Each conditional table is then the maximum-entropy one that agrees with three
-noisy tables: root × parent, root × child and parent × child.
+p(root)·Π P(child | root, parent), like the tree of a fit without privacy; where the noise leaves enough to see, with a
+hub, one more parent of all columns. Noisy counts may be negative and contradict each other, so they are repaired first.
+Each conditional table is then the maximum-entropy one that agrees with three noisy tables: trunk × parent, trunk
+× child and parent × child, where the trunk is the root, or root and hub.
 
 A fit measures, relabels, estimates and reports by looking at rows. Once these are drawn from the private model instead
 of being anybody's, all of that is arithmetic on what was paid for, and reveals nothing more.
@@ -19,9 +20,19 @@ from fairmaxent.data.roles import Reading, Roles
 from fairmaxent.data.table import Counted, Reals, Table, tally
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.maxent.forbidden import Rule, needed_edges
-from fairmaxent.maxent.priors.tree import Tree, refuse_large_tables
-from fairmaxent.privacy.budget import Ledger, Privacy
-from fairmaxent.privacy.measurements import SHARES, Noise, NoisyCounter, NoisyTable, Pair, choose_edges, parents_of
+from fairmaxent.maxent.priors.learned_tree import refuse_large_tables
+from fairmaxent.maxent.priors.tree import Tree
+from fairmaxent.privacy.budget import Ledger, Privacy, Spent
+from fairmaxent.privacy.measurements import (
+    ROOT_SHARE,
+    Noise,
+    NoisyCounter,
+    NoisyTable,
+    Pair,
+    choose_edges,
+    choose_hub,
+    parents_of,
+)
 
 # What every possible cell has, in rows: too little to be drawn, but enough to be possible.
 FLOOR = 1e-6
@@ -54,34 +65,61 @@ def root_counts(root: NoisyTable, with_columns: Sequence[NoisyTable]) -> Reals:
     return on_simplex(best, max(float(best.sum()), 1.0)) + FLOOR
 
 
-def column_counts(root: Reals, alone: NoisyTable, given_root: NoisyTable) -> tuple[Reals, Reals]:
+def column_counts(root: Reals, alone: NoisyTable, given_root: NoisyTable, shape: Sequence[int]) -> tuple[Reals, Reals]:
     """Rows of each level of a column, alone and with each level of the root, that agree with each other and the root.
 
     Least squares: where the two tables disagree about a level, the cells take their part of the difference, by their
-    variances. The rows of each root level are shrunk to those of the whole column as far as noise explains how they
-    differ.
+    variances. Then, as far as noise does not explain how they differ, each outcome, each group of each protected column
+    and at last each level of the root moves away from the whole column. ``shape`` are the levels of those columns.
     """
     cells, roots = given_root.counts, len(root)
     share = given_root.variance / (roots * given_root.variance + alone.variance)
     cells = cells + share * (alone.counts - cells.sum(axis=0))
     column = on_simplex(cells.sum(axis=0), root.sum()) + FLOOR
-    expected = np.outer(root, column / column.sum())
+    table = np.outer(root, column / column.sum()).reshape(*shape, -1)
     variance = given_root.variance - share * given_root.variance  # of a cell, once both tables are combined
-    rows = [shrunk(row, towards, variance) for row, towards in zip(cells, expected, strict=True)]
+    for axis in range(len(shape)):
+        others = tuple(other for other in range(len(shape)) if other != axis)
+        expected = table.sum(axis=others, keepdims=True)
+        seen = cells.reshape(table.shape).sum(axis=others, keepdims=True)
+        moved = shrunk(seen, expected, variance * roots / shape[axis])
+        table = agreeing((table * _factor(np.maximum(moved, FLOOR), expected)).reshape(roots, -1), root, column)
+        table = table.reshape(*shape, -1)
+    rows = [shrunk(row, towards, variance) for row, towards in zip(cells, table.reshape(roots, -1), strict=True)]
     return column, agreeing(on_simplex(np.stack(rows), root) + FLOOR, root, column)
 
 
-def pair_counts(pair: NoisyTable, expected: Reals, first: Reals, second: Reals) -> Reals:
-    """Rows of each pair of levels of two columns, with their counts as margins.
+def family(with_parent: Reals, with_child: Reals, measured: NoisyTable | None = None) -> Reals:
+    """P(child | trunk, parent) from three tables of counts: trunk × parent, trunk × child, and a noisy one if measured.
 
-    Cells are shrunk to what the root already says of the pair (``expected``), as far as noise explains how they differ;
-    this is decided for cells of similar size together.
+    The noisy one is parent × child, or one such table for each level of the root. It is shrunk to what the other two
+    say of it, as far as noise explains the difference: first for all levels of the root together, then for each.
     """
-    counts, towards = pair.counts.ravel(), expected.ravel()
-    result = np.empty_like(counts)
+    alone = np.asarray(with_child / with_child.sum(axis=1, keepdims=True))[:, None, :]
+    if measured is None:
+        return alone
+    counts = measured.counts.reshape(-1, with_parent.shape[1], with_child.shape[1])
+    table = with_parent[:, :, None] * alone
+    for parts in sorted({1, len(counts)}):
+        seen, expected = (some.reshape(parts, -1, *counts.shape[1:]).sum(axis=1) for some in (counts, table))
+        variance = measured.variance * len(counts) / parts
+        pairs = np.stack([pair_counts(*both, variance) for both in zip(seen, expected, strict=True)])
+        table = three_way(table, with_parent, with_child, pairs)
+    total = table.sum(axis=2, keepdims=True)
+    return np.asarray(np.where(total > 0, table / np.where(total > 0, total, 1.0), alone))
+
+
+def pair_counts(counts: Reals, expected: Reals, variance: float) -> Reals:
+    """Rows of each pair of levels of two columns, with the margins of what is ``expected``.
+
+    Cells are shrunk to it as far as noise explains how they differ; this is decided for cells of similar size together.
+    """
+    seen, towards = counts.ravel(), expected.ravel()
+    result = np.empty_like(seen)
     for cells in np.array_split(np.argsort(towards, kind="stable"), _STEPS):
-        result[cells] = shrunk(counts[cells], towards[cells], pair.variance)
-    return agreeing(np.maximum(result, 0.0).reshape(expected.shape) + FLOOR, first, second)
+        result[cells] = shrunk(seen[cells], towards[cells], variance)
+    result = np.maximum(result, 0.0).reshape(expected.shape) + FLOOR
+    return agreeing(result, expected.sum(axis=1), expected.sum(axis=0))
 
 
 def shrunk(counts: Reals, towards: Reals, variance: float) -> Reals:
@@ -92,36 +130,73 @@ def shrunk(counts: Reals, towards: Reals, variance: float) -> Reals:
 
 
 def agreeing(table: Reals, first: Reals, second: Reals) -> Reals:
-    """The table with these margins that is closest to a positive one (iterative proportional fitting)."""
+    """The table with these margins that is closest to a positive one."""
     second = second * (first.sum() / second.sum())
-    for _ in range(_ROUNDS):
-        table = table * _factor(second, table.sum(axis=0))[None, :]
-        rows = table.sum(axis=1)
-        table = table * _factor(first, rows)[:, None]
-        if np.abs(rows - first).max() <= _CLOSE * first.sum():
-            break
-    return table
+    return np.asarray(three_way(table[None], first[None], second[None])[0])
 
 
-def three_way(with_parent: Reals, with_child: Reals, pair: Reals) -> Reals:
-    """P(child | root, parent): the maximum-entropy table with the margins root × parent, root × child, parent × child.
+def three_way(table: Reals, with_parent: Reals, with_child: Reals, pairs: Reals | None = None) -> Reals:
+    """The table closest to one of trunk × parent × child with the margins trunk × parent, trunk × child, and pairs.
 
-    Iterative proportional fitting; the margins are counts of rows that agree with each other.
+    Iterative proportional fitting; ``pairs`` are parent × child for equal parts of the trunk, one after the other. The
+    margins are counts of rows that agree with each other.
     """
-    given_root = with_child / with_child.sum(axis=1, keepdims=True)
-    table = with_parent[:, :, None] * given_root[:, None, :]
     for _ in range(_ROUNDS):
-        table = table * _factor(pair, table.sum(axis=0))[None, :, :]
+        if pairs is not None:
+            parts = table.reshape(len(pairs), -1, *pairs.shape[1:])
+            table = (parts * _factor(pairs, parts.sum(axis=1))[:, None]).reshape(table.shape)
         children = table.sum(axis=1)
         table = table * _factor(with_child, children)[:, None, :]
         table = table * _factor(with_parent, table.sum(axis=2))[:, :, None]
         if np.abs(children - with_child).max() <= _CLOSE * with_child.sum():
             break
-    return np.asarray(table / table.sum(axis=2, keepdims=True))
+    return table
+
+
+def with_margin(table: Reals, above: Reals, column: Reals) -> Reals:
+    """P(child | trunk, parent) that gives the column these counts, where the table of the two above has these.
+
+    Tables that hardly agree leave a little behind, in each table more; what is known best is put right in the end.
+    """
+    for _ in range(_ROUNDS):
+        reached = np.tensordot(above, table, axes=2)
+        if np.abs(reached - column).max() <= _CLOSE * column.sum():
+            break
+        table = table * _factor(column, reached)
+        table = table / table.sum(axis=2, keepdims=True)
+    return table
 
 
 def _factor(wanted: Reals, reached: Reals) -> Reals:
     return np.divide(wanted, reached, out=np.ones_like(reached), where=reached > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What is known of each column: its counts with each level of the trunk (the root, or root and hub)."""
+
+    trunk: Reals
+    given_trunk: dict[int, Reals]  # of each block that is not in the trunk
+
+    def expected(self, pair: Pair) -> Reals:
+        """Counts of two columns if they depended on each other through the trunk only."""
+        first, second = (self.given_trunk[block] for block in pair)
+        return np.asarray((first / self.trunk[:, None]).T @ second)
+
+    def worth(self, outcomes: int) -> dict[int, float]:
+        """How much each column differs between outcomes, from 0 to 1 for the one that does most."""
+        off = {}
+        for block, table in self.given_trunk.items():
+            by_outcome = table.reshape(outcomes, -1, table.shape[1]).sum(axis=1)
+            alone = by_outcome.sum(axis=0) / by_outcome.sum()
+            off[block] = float(np.abs(by_outcome - by_outcome.sum(axis=1, keepdims=True) * alone).sum())
+        return {block: size / max(*off.values(), FLOOR) for block, size in off.items()}
+
+    def given(self, hub: int, pairs: dict[int, NoisyTable]) -> "Columns":
+        """The same for the trunk with a hub, from tables of it and each other block."""
+        trunk = self.given_trunk[hub]
+        tables = ((block, family(trunk, self.given_trunk[block], table)) for block, table in pairs.items())
+        return Columns(trunk.ravel(), {b: (trunk[:, :, None] * table).reshape(trunk.size, -1) for b, table in tables})
 
 
 _PUBLIC = (
@@ -149,29 +224,51 @@ def learn_private_model(
     names = (" × ".join(roles.names), *(roles.domain.names[member] for (member,) in blocks.members[1:]))
     if len(blocks.levels) > 2:
         refuse_large_tables(blocks.levels)
-    counter = NoisyCounter(table, blocks.levels, names, noise)
-    columns = range(1, len(blocks.levels))
-    # What a table of few columns has no use for goes to the other measurements.
-    shares = np.array(SHARES) * [1, *[len(columns) > 0] * 2, *[len(columns) > 1] * 2]
-    rhos = (privacy.rho * (1 - 1e-12) * shares / shares.sum()).tolist()
-    rho_root, rho_columns, rho_both, rho_choice, rho_pairs = rhos
-    (root_alone,) = counter.measure([(0,)], rho_root)
-    alone = counter.measure([(block,) for block in columns], rho_columns)
-    given_root = counter.measure([(0, block) for block in columns], rho_both)
+    counter = NoisyCounter(table, blocks.levels, names, noise, float(privacy.rows_per_person))
+    rho = privacy.rho * (1 - 1e-12)
+    (root_alone,) = counter.measure([(0,)], rho * (ROOT_SHARE if blocks.levels[1:] else 1.0))
+    rho *= 1 - ROOT_SHARE
+    rho_columns, rho_both, rho_choice, rho_pairs = rho * counter.shares(rho, max(root_alone.counts.sum(), 1.0))
+    alone = counter.measure([(block,) for block in range(1, len(blocks.levels))], rho_columns)
+    given_root = counter.measure([(0, block) for block in range(1, len(blocks.levels))], rho_both)
     root = root_counts(root_alone, given_root)
-    fitted = [column_counts(root, *both) for both in zip(alone, given_root, strict=True)]
-    noisy = _Columns(root, [single for single, _ in fitted], [both for _, both in fitted])
+    fitted = (column_counts(root, *both, blocks.shape(0))[1] for both in zip(alone, given_root, strict=True))
+    known = Columns(root, dict(enumerate(fitted, start=1)))
+    looks = [measured.spent for measured in (root_alone, *alone, *given_root)]
+    tree, spent = _tree(counter, known, roles, rules, (rho_choice, rho_pairs))
+    ledger = Ledger(privacy, (*looks, *spent), (*_PUBLIC, *([_ALL_DECLARED] if privacy.undeclared == "refuse" else [])))
+    return PrivateModel(max(1, round(float(root.sum()))), tree, ledger)
+
+
+def _tree(
+    counter: NoisyCounter, known: Columns, roles: Roles, rules: Sequence[Rule], rhos: tuple[float, float]
+) -> tuple[Tree, list[Spent]]:
+    """Choose and measure a hub, if that pays, and the edges of a tree; make the tree, and say what it cost."""
+    blocks, root, rows = roles.blocks, known.trunk, float(known.trunk.sum())
+    tables, parents, (choice_rho, pairs_rho) = {}, {}, rhos
+    worth = known.worth(blocks.shape(0)[0])
+    hub, looks = choose_hub(counter, known.expected, worth, rhos=(choice_rho / 4, pairs_rho / 2))
+    choice_rho -= sum(look.rho for look in looks)
+    if hub:
+        pairs_rho /= 2
+        measured = counter.families({block: hub for block in worth if block != hub}, pairs_rho, rows)
+        parents[hub], tables[hub] = hub, family(root, known.given_trunk[hub])
+        known = known.given(hub, measured)
+        looks += [table.spent for table in measured.values()]
     edges, choices = choose_edges(
-        counter, noisy.expected, forced=needed_edges(rules), choice_rho=rho_choice, pairs_rho=rho_pairs
+        counter, known.expected, known.given_trunk, needed_edges(rules), rhos=(choice_rho, pairs_rho)
     )
-    pairs = dict(zip(edges, counter.measure(edges, rho_pairs), strict=True))
-    parents = parents_of(edges, len(blocks.levels))
-    tables = [noisy.conditional(block, parent, pairs) for block, parent in zip(columns, parents, strict=True)]
-    before, after = (root_alone, *alone, *given_root), pairs.values()
-    spent = (*(measured.spent for measured in before), *choices, *(measured.spent for measured in after))
-    tree = Tree.of(blocks, parents, root / root.sum(), tables)
-    public = [*_PUBLIC, *([_ALL_DECLARED] if privacy.undeclared == "refuse" else [])]
-    return PrivateModel(max(1, round(float(root.sum()))), tree, Ledger(privacy, spent, tuple(public)))
+    tree = parents_of(edges, list(known.given_trunk))  # parents first
+    measured = counter.families({block: parent for block, parent in tree.items() if parent}, pairs_rho, rows)
+    reached = {0: known.trunk[:, None]}
+    for block, parent in tree.items():
+        mine, above = known.given_trunk[block], reached[parent]
+        table = family(known.given_trunk.get(parent, above), mine, measured.get(block))
+        tables[block] = with_margin(table, above, mine.sum(axis=0))
+        reached[block] = np.asarray((above[:, :, None] * tables[block]).sum(axis=1))
+    parents, order = parents | tree, range(1, len(blocks.levels))
+    looks += [*choices, *(table.spent for table in measured.values())]
+    return Tree.of(blocks, [parents[b] for b in order], root / root.sum(), [tables[b] for b in order]), looks
 
 
 def check_visible(model: PrivateModel, roles: Roles) -> None:
@@ -186,29 +283,6 @@ def check_visible(model: PrivateModel, roles: Roles) -> None:
                 Option("epsilon"),
                 ", or a larger table",
             )
-
-
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """What is known of each column: its counts, alone and with each level of the root."""
-
-    root: Reals
-    alone: list[Reals]
-    given_root: list[Reals]
-
-    def expected(self, pair: Pair) -> Reals:
-        """Counts of two columns if they depended on each other through the root only."""
-        first, second = (self.given_root[block - 1] for block in pair)
-        return np.asarray((first / self.root[:, None]).T @ second)
-
-    def conditional(self, block: int, parent: int, pairs: dict[Pair, NoisyTable]) -> Reals:
-        """P(block | root, parent), with axes root, parent, block; one parent level if there is no parent."""
-        mine = self.given_root[block - 1]
-        if not parent:
-            return np.asarray(mine / mine.sum(axis=1, keepdims=True))[:, None, :]
-        pair = (parent, block) if (parent, block) in pairs else (block, parent)
-        counts = pair_counts(pairs[pair], self.expected(pair), *(self.alone[end - 1] for end in pair))
-        return three_way(self.given_root[parent - 1], mine, counts if pair[0] == parent else counts.T)
 
 
 # More rows than these are not drawn one by one: each that is drawn then stands for several.
@@ -231,7 +305,7 @@ def private_reading(data: Reading, model: PrivateModel, rng: np.random.Generator
     blocks, drawn = model.tree.blocks, min(model.rows, MOST_DRAWN)
     tilted = model.tree.tilt(np.zeros(blocks.width))
     cells = shuffled_cells(quota(tilted.root.reshape(blocks.shape(0)), drawn, rng), rng)
-    codes = tilted.draw(cells, rng, evenly=True).codes.astype(np.min_scalar_type(max(blocks.levels)))
+    codes = tilted.draw(cells, rng, spread=True).codes.astype(np.min_scalar_type(max(blocks.levels)))
     table = Table.compress(np.asfortranarray(codes), blocks.levels)
     each, rest = divmod(model.rows, drawn)
     rows = tally(table.inverse, each + (np.arange(drawn) < rest).astype(np.float64), table.distinct)

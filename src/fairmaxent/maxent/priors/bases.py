@@ -14,8 +14,9 @@ from fairmaxent.data.limits import logarithms
 from fairmaxent.data.table import Blocks, Codes, Counted, Reals
 from fairmaxent.maxent.forbidden import Rule, allowed_roots, needed_edges, strike_out
 from fairmaxent.maxent.logspace import softmax
+from fairmaxent.maxent.priors.learned_tree import learn_tree, spanning_parents
 from fairmaxent.maxent.priors.protocol import Drawn, Prior, Tabular
-from fairmaxent.maxent.priors.tree import Tree, learn_tree, spanning_parents
+from fairmaxent.maxent.priors.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)

@@ -116,7 +116,8 @@ class TiltedMixture:
         places = np.empty(len(roots), dtype=np.intp)
         for number, part in enumerate(self.parts):
             rows = np.flatnonzero(chosen == number)
-            piece = part.draw(roots[rows], rng, spread=spread)
+            # How many rows come from each part is left to chance, so only copies of the data are spread.
+            piece = part.draw(roots[rows], rng, spread=spread and isinstance(part, TiltedRows))
             codes[rows], places[rows] = piece.codes, piece.places
         return Drawn(codes, places)
 

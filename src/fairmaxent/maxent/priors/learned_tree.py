@@ -1,0 +1,168 @@
+"""How a rooted tree is learned from rows.
+
+Let b be a block, r = (y, z_1, …) a level of the root, and a the level of the block's parent in the tree.
+The table P(b | r, a) is refined step by step, from P(b) by what is known about each level of the outcome y, of every
+protected column z_i, and of the parent a, until the whole cell has been asked. A step for the margin m with N_m rows,
+n_m(b) of them in level b, compares them with what the table so far lets one expect, E_m(b) = Σ_{r, a in m} N(r, a)·P(b
+| r, a) / N_m, and shrinks them towards it, T_m(b) = (n_m(b) + s·E_m(b)) / (N_m + s). Then P(b | r, a) is multiplied by
+T_m / E_m and normalised. So a cell without rows has what its outcome, its groups and its parent say together, and a
+large one has what was seen in it.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from fairmaxent.data.limits import MOST_CELLS, need_memory
+from fairmaxent.data.table import Blocks, Codes, Counted, Reals, tally
+from fairmaxent.errors import LimitError, Option
+from fairmaxent.maxent.forbidden import Rule, allowed_roots, needed_edges, strike_out
+from fairmaxent.maxent.logspace import entropy, log_gamma
+from fairmaxent.maxent.priors.tree import Tree
+
+# What is expected counts as if one of these numbers of rows had been seen.
+STRENGTHS: Reals = np.array([4.0**power for power in range(-1, 7)])
+# The relation of a block to the outcome is kept as seen, but for this many rows. Shrinking it would pull every column
+# to independence of the outcome: too little in one column for its likelihood to notice, much in all together.
+OUTCOME_STRENGTH = 1.0
+
+
+def smoothed(counts: Reals, root: Sequence[int]) -> Reals:
+    """P(block | root, parent) from counts of rows with these axes: root, parent, block.
+
+    ``root`` are the numbers of levels of the columns pooled in the root: the outcome and the protected ones.
+    """
+    cells = counts.reshape(*root, *counts.shape[1:])
+    columns, parent = range(len(root)), len(root)
+    table = counts.sum(axis=(0, 1)).reshape(*np.ones_like(cells.shape[:-1]), -1) / counts.sum()
+    in_root = cells.sum(axis=parent, keepdims=True)
+    table = _refined(table, in_root, (0,), OUTCOME_STRENGTH)
+    for margin in (*((column,) for column in columns[1:]), tuple(columns)):
+        table = _refined(table, in_root, margin)
+    if counts.shape[1] > 1:
+        for margin in ((parent,), (*columns, parent)):
+            table = _refined(table, cells, margin)
+    return np.asarray(table.reshape(counts.shape))
+
+
+def _refined(table: Reals, cells: Reals, margin: tuple[int, ...], strength: float | None = None) -> Reals:
+    """Multiply the table by T_m / E_m for the axes of a margin, and normalise it; None: with the best strength."""
+    others = tuple(axis for axis in range(cells.ndim - 1) if axis not in margin)
+    seen = cells.sum(axis=others, keepdims=True)
+    expected = (cells.sum(axis=-1, keepdims=True) * table).sum(axis=others, keepdims=True) if others else table
+    expected = _normalised(np.broadcast_to(expected, seen.shape))
+    added = best_strength(seen, expected) if strength is None else strength
+    wanted = (seen + added * expected) / (seen.sum(axis=-1, keepdims=True) + added)
+    return _normalised(table * np.divide(wanted, expected, out=np.ones_like(seen), where=expected > 0))
+
+
+def best_strength(counts: Reals, towards: Reals) -> float:
+    """Choose how many rows the expected table counts for: the number under which the rows are most likely.
+
+    Taken one after the other, a row has probability (n + s·towards) / (N + s) given the N rows before it, n of them
+    like it. The product over all rows of a margin is the Dirichlet-multinomial likelihood Γ(s)/Γ(s + N)·Π Γ(s·towards +
+    n)/Γ(s·towards). Leaving out one row at a time instead would ask the large margins next to nothing, since theirs is
+    foreseen with any strength, and let three people who happen to agree choose a strength near zero.
+    """
+    shares, totals = np.broadcast_to(towards, counts.shape), counts.sum(axis=-1)
+    cells = (counts > 0) & (shares > 0)
+    start, strength = STRENGTHS[:, None] * shares[cells], STRENGTHS[:, None]
+    likelihood = (log_gamma(start + counts[cells]) - log_gamma(start)).sum(axis=1)
+    likelihood -= (log_gamma(strength + totals[totals > 0]) - log_gamma(strength)).sum(axis=1)
+    return float(STRENGTHS[np.argmax(likelihood)])
+
+
+def _normalised(table: Reals) -> Reals:
+    """Let the last axis sum to 1, or to 0 where it does."""
+    total = table.sum(axis=-1, keepdims=True)
+    return np.asarray(np.divide(table, total, out=np.zeros_like(table), where=total > 0))
+
+
+# Visits of a pair of blocks in a row up to which all rows count in the choice of the tree; the fewest rows beyond.
+_VISITS = 1 << 28
+_ENOUGH_ROWS = 1 << 14
+_CELL_MEMORY = 64  # bytes at the peak for each cell of the largest table
+
+
+def learn_tree(blocks: Blocks, counted: Counted, weighted: Counted, *, root: Reals, rules: Sequence[Rule]) -> Tree:
+    """Fit the rooted tree (method: maximum spanning tree of I(i; j | root) of the reweighted rows).
+
+    Its tables are given the root, so they need no fair weights: within a level of the root these are all the same. Each
+    level counts for the effective number of its rows, Σw·(Σw/Σw²), which is how much is known there.
+    """
+    parents = spanning_parents(_information(blocks, counted.total, weighted), needed_edges(rules))
+    families = [(0, parent, block) if parent else (0, block) for block, parent in enumerate(parents, start=1)]
+    totals, *counts = counted.tables([(0,), *families], blocks.levels)
+    (squares,) = counted.tables([(0,)], blocks.levels, of="squares")
+    worth = np.divide(totals, squares, out=np.zeros_like(totals), where=squares > 0)
+    # axes root, parent, block; a block without a parent has one of a single level
+    counts = [seen.reshape(len(seen), -1, seen.shape[-1]) for seen in counts]
+    tables = [smoothed(worth[:, None, None] * seen, blocks.shape(0)) for seen in counts]
+    strike_out(rules, parents, tables)
+    return Tree.of(blocks, parents, root * allowed_roots(rules, blocks.levels[0]), tables)
+
+
+def _information(blocks: Blocks, total: float, weighted: Counted) -> Reals:
+    """I(i; j | root) of the reweighted rows for all pairs of blocks, less its bias in small samples.
+
+    For independent blocks the plug-in estimate is about (k_i − 1)(k_j − 1)·roots / 2N too high. Every pair of blocks
+    is counted in every row, so with many of both, the strongest pairs are searched for in a part of the rows.
+    """
+    sizes = blocks.levels
+    refuse_large_tables(sizes)
+    enough = max(2 * _VISITS // len(sizes) ** 2, _ENOUGH_ROWS)
+    rows, total = weighted.thinned(enough), total if weighted.distinct <= enough else enough
+    codes, weights = rows.codes, rows.counts / rows.total
+    roots = codes[:, 0].astype(np.int32)
+    seen = len(np.unique(roots))
+    with_root = [roots * size + column for column, size in zip(codes.T, sizes, strict=True)]
+    single = [_entropy(cells, weights) for cells in with_root]
+    root_entropy = _entropy(roots, weights)
+    result = np.zeros((len(sizes), len(sizes)))
+    columns = [column.astype(np.int32) for column in codes.T]  # twice as fast as 64 bits
+    cells = np.empty(len(codes), dtype=np.int32)  # one buffer for all pairs
+    for i in range(1, len(sizes)):
+        for j in range(1, i):
+            np.multiply(with_root[i], sizes[j], out=cells)
+            cells += columns[j]
+            bias = (sizes[i] - 1) * (sizes[j] - 1) * seen / (2.0 * total)
+            result[i, j] = single[i] + single[j] - _entropy(cells, weights) - root_entropy - bias
+    return result
+
+
+def refuse_large_tables(sizes: Sequence[int]) -> None:
+    """Refuse columns of so many levels that the table of two of them within the root is too large."""
+    cells = sizes[0] * math.prod(sorted(sizes[1:])[-2:])
+    remedy = ("merge levels (", Option("max_levels"), "), or use ", Option("base", "product"))
+    if cells > MOST_CELLS:
+        raise LimitError(
+            f"the two columns with the most levels have {cells:,} combinations with outcome and protected columns, "
+            f"and the limit is {MOST_CELLS:,}; ",
+            remedy,
+        )
+    need_memory(_CELL_MEMORY * cells, "learning how columns depend on each other", remedy)
+
+
+def _entropy(cells: Codes, weights: Reals) -> float:
+    """−Σ p log p of weighted cells."""
+    return entropy(tally(cells, weights, 0))
+
+
+def spanning_parents(information: Reals, forced: Sequence[tuple[int, int]]) -> list[int]:
+    """Parent of blocks 1, 2, … in the maximum spanning forest of the information between pairs of blocks (Prim).
+
+    Pairs without information get no edge, ``forced`` ones do if any forest allows it; 0 if a block has no parent.
+    Written out because importing SciPy's would be paid at everybody's first fit.
+    """
+    gain = np.maximum(information, information.T)
+    for first, second in forced:
+        gain[first, second] = gain[second, first] = np.inf
+    best, nearest = np.zeros(len(gain)), np.zeros(len(gain), dtype=np.intp)
+    waiting = np.arange(len(gain)) > 0
+    while waiting.any():
+        block = int(np.argmax(np.where(waiting, best, -1.0)))
+        waiting[block] = False
+        closer = waiting & (gain[block] > best)
+        best[closer], nearest[closer] = gain[block, closer], block
+    return [int(parent) for parent in nearest[1:]]
