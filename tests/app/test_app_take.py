@@ -18,57 +18,40 @@ levels.promoted = ["no", "yes"]
 levels.level = [1, 2, 3]
 edges.age = [18, 30, 45, 60]
 """
+READ = {"bins": {"age": [18, 30, 45, 60]}, "kinds": {"level": "categorical"}, "representation_rate": None}
 CASES = {
     "rows": {},
     "weights": {"mode": "weights"},
     "top-up": {"mode": "top-up", "representation_rate": 1.0},
     "relabelled": {"relabel": "probabilities", "threshold": 0.4, "mode": "weights", "blind": True},
     "two columns": {
-        "protected": ["sex", "region"],
-        "representation_rate": {"sex": 0.9, "region": None},
-        "statistical_rate": {"sex": 1.0, "region": 0.8},
-        "largest_weight": 4.0,
-        "drop": ["age"],
+        **{"protected": ["sex", "region"], "representation_rate": {"sex": 0.9, "region": None}},
+        **{"statistical_rate": {"sex": 1.0, "region": 0.8}, "largest_weight": 4.0, "drop": ["age"]},
     },
-    "columns read differently": {
-        "bins": {"age": [18, 30, 45, 60]},
-        "kinds": {"level": "categorical"},
-        "order": {"region": ["w", "s", "n"]},
-        "max_levels": 30,
-        "representation_rate": None,
-    },
+    "columns read differently": READ | {"order": {"region": ["w", "s", "n"]}, "max_levels": 30},
     "equal means": {"outcome": "age", "favourable": [], "equal_means": True, "representation_rate": None},
     "judged in the report": {"evaluate": True, "representation_rate": None},
     "public values": {"release": True, "domain": DOMAIN, "representation_rate": None},
     "shares": {"target": {"sex": {"f": 0.6, "m": 0.4}}, "representation_rate": None, "compare_missing": True},
     "free outcome": {"target": {"hired": "free"}, "iid": True, "rows": 80, "random_state": 7, "base": "product"},
-    "many at once": {
-        "bins": {"age": [18, 30, 45, 60]},
-        "kinds": {"level": "categorical"},
-        "within": {"region": ["n", "s"]},
-        "also": {"promoted": ["yes"]},
-        "target": {"level": {"1": 0.2, "2": 0.3, "3": 0.5}},
-        "forbid": [{"level": "1", "region": "w"}],
-        "detail": "bins",
-        "representation_rate": None,
-        "purpose": "to see",
-    },
+    "many at once": READ
+    | {"within": {"region": ["n", "s"]}, "also": {"promoted": ["yes"]}, "detail": "bins", "purpose": "to see"}
+    | {"target": {"level": {"1": 0.2, "2": 0.3, "3": 0.5}}, "forbid": [{"level": "1", "region": "w"}]},
     "identifier": {"keep_columns": ["person"], "representation_rate": None},
     "to share": {"release": True, "representation_rate": None},
 }
-
-
 # Parquet is read where it is, so what is made from it takes another way; the options are the same.
 SCANNED = ("rows", "weights", "top-up", "relabelled", "to share", "columns read differently", "public values")
 QUICK = (("weights", ".csv"), ("two columns", ".csv"), ("many at once", ".csv"), ("rows", ".parquet"))
-
-
 REPEATED = [(case, ".csv") for case in CASES] + [(case, ".parquet") for case in SCANNED]
 
 
-@pytest.mark.parametrize(
-    ("case", "suffix"), [pytest.param(*one, marks=[] if one in QUICK else [pytest.mark.slow]) for one in REPEATED]
-)
+def with_slow_marks(cases, quick):
+    """Every case, those that are not quick with the slow tests."""
+    return [pytest.param(*case, marks=[] if case in quick else [pytest.mark.slow]) for case in cases]
+
+
+@pytest.mark.parametrize(("case", "suffix"), with_slow_marks(REPEATED, QUICK))
 def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = people(person=[f"P{number:05d}" for number in range(600)]) if case == "identifier" else staff()
@@ -151,14 +134,10 @@ RAKED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("case", "suffix"),
-    [
-        pytest.param(case, suffix, marks=[] if (case, suffix) == ("weighted", ".csv") else [pytest.mark.slow])
-        for case in RAKED
-        for suffix in (".csv", ".parquet")
-    ],
-)
+RAKINGS = [(case, suffix) for case in RAKED for suffix in (".csv", ".parquet")]
+
+
+@pytest.mark.parametrize(("case", "suffix"), with_slow_marks(RAKINGS, [("weighted", ".csv")]))
 def test_known_margins_are_raked_as_the_command_does(client, case, suffix, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     state, content = opened(client, f"people{suffix}", staff())

@@ -113,14 +113,10 @@ def test_the_fit_is_the_one_in_memory(both):
     assert there.table.total == pytest.approx(here.table.total)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"base_share": 0.0},
-        pytest.param({"base_share": 1.0}, marks=pytest.mark.slow),
-        pytest.param({"base": "product"}, marks=pytest.mark.slow),
-    ],
-)
+SLOW = [pytest.param(options, marks=pytest.mark.slow) for options in ({"base_share": 1.0}, {"base": "product"})]
+
+
+@pytest.mark.parametrize("options", [{"base_share": 0.0}, *SLOW])
 def test_rows_alone_base_alone_and_another_base(cluster, monkeypatch, options):
     monkeypatch.setattr(workers, "_SMALL", -1)  # so that no value goes along with its tasks
     table = frame()[["y", "z", "a"]]

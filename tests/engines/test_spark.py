@@ -59,7 +59,6 @@ def frame(spark):
     return spark.createDataFrame(table().select(COLUMNS).to_arrow())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("weight", [None, "weight"])
 def test_the_fit_is_that_of_the_table_in_memory(frame, weight):
     options = OPTIONS | {"forbid": [{"sex": "M", "paid": True}]}

@@ -7,13 +7,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
 import fairmaxent
-from clifiles import ROLES, ROWS, biased_table, listing
+from clifiles import ROLES, ROWS, biased_table, listing, run
 from fairmaxent import debias
 from fairmaxent.cli import result as cli_result
-from fairmaxent.cli.group import group
 from fairmaxent.errors import StorageError
 from fairmaxent.files.formats import read_table
 from fairmaxent.files.parquet import as_lazy, scan_table
@@ -36,12 +34,6 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def fit():
     return debias(biased_table(), "income", "sex", random_state=0)
-
-
-def run(*args):
-    result = CliRunner().invoke(group, [str(arg) for arg in args])
-    assert result.exit_code == 0, result.output
-    return result
 
 
 def counted(frame):
@@ -115,7 +107,6 @@ def test_a_file_that_is_changed_while_it_is_read_is_refused(folder, monkeypatch,
 
     monkeypatch.setattr(cli_result, "make_result", meddle)
     outputs = ["--mode", "weights", "-o", "fair.parquet", "--model", "model.fme"]
-    result = CliRunner().invoke(group, ["debias", source, *ROLES, *outputs])
-    assert result.exit_code == 5
+    result = run("debias", source, *ROLES, *outputs, code=5)
     assert result.stderr == f"Error: {source} was changed while it was read; run the command again\n"
     assert set(listing(folder)) == before

@@ -157,7 +157,6 @@ def numbers_in(folder: Path) -> dict[str, object]:
     return {path.name: json.loads(path.read_text())["repetitions"] for path in sorted(folder.glob("*.json"))}
 
 
-@pytest.mark.slow
 @pytest.mark.process
 def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_numbers(tmp_path):
     script = tmp_path / "run.py"
@@ -206,11 +205,8 @@ def means_of(dataset, protected, method, repetitions):
     return sum(fold.mean() for fold in folds) / 5, error
 
 
-BLOCKS = [pytest.param(*block, marks=[pytest.mark.slow] * block[0].endswith("large")) for block in TABLE_2_BLOCKS]
-
-
 @pytest.mark.parametrize("theta", ["w", "b"])
-@pytest.mark.parametrize(("dataset", "protected"), BLOCKS)
+@pytest.mark.parametrize(("dataset", "protected"), TABLE_2_BLOCKS)
 def test_maximum_entropy_agrees_with_the_authors_code(dataset, protected, theta, monkeypatch):
     known = published(dataset, protected, f"maxent_theta_{theta}", monkeypatch)["authors_code"].dropna()
     ours, error = means_of(dataset, protected, MaxEnt("w", theta, 0.5), 4)
@@ -222,7 +218,9 @@ def test_maximum_entropy_agrees_with_the_authors_code(dataset, protected, theta,
 
 
 @pytest.mark.parametrize("method", ["kamiran_calders", "king_zeng"])
-@pytest.mark.parametrize(("dataset", "protected"), BLOCKS[:-1])  # the last is printed for another group: reasons.py
+@pytest.mark.parametrize(
+    ("dataset", "protected"), TABLE_2_BLOCKS[:-1]
+)  # the last is printed for another group: reasons.py
 def test_reweighing_agrees_with_the_printed_table(dataset, protected, method, monkeypatch):
     known = published(dataset, protected, method, monkeypatch)["printed"]
     ours, error = means_of(dataset, protected, Baseline(method), 4)
@@ -243,9 +241,7 @@ def curve_means(dataset: str, shares: tuple[float, ...]) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index(["prior", "theta", "C"]).sort_index()
 
 
-@pytest.mark.parametrize(
-    "dataset", ["compas-small", "adult-small", pytest.param("compas-large", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("dataset", ["compas-small", "adult-small", "compas-large"])
 def test_curves_have_the_paper_s_shape(dataset, monkeypatch):
     find_data(dataset, monkeypatch)
     means = curve_means(dataset, (0.0, 0.5, 1.0))

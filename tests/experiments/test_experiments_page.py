@@ -99,20 +99,14 @@ def test_equal_numbers_do_not_differ():
     assert (found["reason"] == "").all()
 
 
-def test_a_difference_without_a_reason_is_unexplained():
+def test_each_difference_from_print_or_from_the_authors_code_has_a_reason_of_its_own_or_is_unexplained():
     row = changed(*SMALL, "maxent_theta_w", "data_sr", mean=0.9)
     assert (row.beyond_printed, row.beyond_authors_code, row.beyond_noise) == (True, True, True)
     assert row.reason == UNEXPLAINED
     assert row.difference == pytest.approx(0.9 - 0.981)
     assert changed(*SMALL, "king_zeng", "data_sr", mean=0.9).reason == UNEXPLAINED  # no number of the authors' code
-
-
-def test_the_printed_number_differs_where_the_authors_code_agrees():
     row = changed("adult-small", "sex", "maxent_theta_w", "tree_sr_probabilities", mean=0.917)
     assert (row.beyond_printed, row.beyond_authors_code, row.reason) == (True, False, CODE_AGREES)
-
-
-def test_a_reason_against_print_does_not_excuse_a_difference_from_the_authors_code():
     key = ("adult-small", "sex", "maxent_theta_w", "kl_plugin")
     assert changed(*key, mean=0.364).reason == REASONS[0].text
     printed_only = changed(*key, mean=0.24)
@@ -272,7 +266,7 @@ def text(drawings):
         return page.render_page(made_up_table(), made_up_curves(), made_up_times(), settings=settings)
 
 
-def test_page_is_well_formed_and_needs_nothing_else(text):
+def test_page_is_well_formed_and_escaped_and_needs_nothing_else(text):
     assert text.startswith("<!DOCTYPE html>")
     attributes = [item for element in read(text).iter() for item in element.attrib.items()]
     ids = [value for name, value in attributes if name == "id"]
@@ -284,6 +278,9 @@ def test_page_is_well_formed_and_needs_nothing_else(text):
     assert len(pointed) > 100
     assert pointed <= set(ids)
     assert not re.search(r"url\((?!#)|@import|<script|<link", text)
+    assert reasons.NOISE in text
+    assert "<b>" not in text
+    assert "<dt>&lt;b&gt;versions&lt;/b&gt;</dt>\n<dd>a &amp; b</dd>" in text
 
 
 def test_page_can_be_read_without_seeing_it(text):
@@ -296,13 +293,7 @@ def test_page_can_be_read_without_seeing_it(text):
     assert (tree.get("lang"), len(list(tree.iter("h1")))) == ("en", 1)
 
 
-def test_settings_are_escaped_and_the_rule_of_noise_is_said(text):
-    assert reasons.NOISE in text
-    assert "<b>" not in text
-    assert "<dt>&lt;b&gt;versions&lt;/b&gt;</dt>\n<dd>a &amp; b</dd>" in text
-
-
-def test_page_shows_the_numbers(text):
+def test_page_shows_the_numbers_and_times_beside_the_printed_ones(text):
     table, tables = made_up_table().set_index(KEYS), tables_of(read(text))
     rows = tables[1]  # COMPAS small by sex
     assert rows[0] == ["Metric", "Source", *METHODS.values()]
@@ -316,6 +307,10 @@ def test_page_shows_the_numbers(text):
     assert ours == ["ours", *(f"{row['mean']:.3f} ± {row['sd']:.3f}" for row in means)]
     assert {METRICS["covariance_distance"], METRICS["tree_sr_predictions"]} <= {row[0] for row in rows}
     assert METRICS["kl_exact"] not in {row[0] for row in tables[3]}  # COMPAS large
+    rows = tables[-1]
+    assert rows[1][:5] == ["Adult, sex", "printed", "–", "0.73", "10"]
+    assert rows[2][:4] == ["authors' code", "–", "–", "4.9"]
+    assert rows[3] == ["ours", *["0.0123"] * 7]
 
 
 def test_differences_are_marked_and_explained(text):
@@ -333,13 +328,6 @@ def test_differences_are_marked_and_explained(text):
     assert len({*wanted}) > 3
     unexplained = (found["reason"] == UNEXPLAINED).sum()
     assert f"{found['beyond_noise'].sum()} differ by more than noise, {unexplained} of them" in " ".join(text.split())
-
-
-def test_times_stand_beside_the_printed_ones(text):
-    rows = tables_of(read(text))[-1]
-    assert rows[1][:5] == ["Adult, sex", "printed", "–", "0.73", "10"]
-    assert rows[2][:4] == ["authors' code", "–", "–", "4.9"]
-    assert rows[3] == ["ours", *["0.0123"] * 7]
 
 
 def test_page_leaves_out_what_was_not_run(monkeypatch):

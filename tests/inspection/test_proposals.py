@@ -75,20 +75,15 @@ def test_yes_in_an_unknown_column_is_only_a_guess():
     assert good_levels("hired", "no", "yes") == (["yes"], {"likely"})
 
 
-def test_two_outcomes_are_a_question():
+def test_two_outcomes_are_a_question_and_a_table_without_any_sign_gets_none():
     """Nothing tells them apart, so the user has to choose."""
-    frame = table(
-        column("hired", "no", "yes"), column("promoted", "no", "yes"), column("city", "a", "b", "c", "d", "e", "f")
-    )
+    frame = table(column("hired", "no", "yes"), column("promoted", "no", "yes"), column("city", *"abcdef"))
     proposed = propose_outcome(Domain.infer(frame), [])
     assert {one.value for one in proposed} == {"hired", "promoted"}
     assert {one.confidence for one in proposed} == {"candidate"}
     look = inspect(frame)
     assert (look.outcome, look.groupings, look.cost) == (None, (), None)
     assert "Which column is the outcome?" in str(look)
-
-
-def test_a_table_without_any_sign_gets_no_outcome():
     look = inspect(table(column("a", "p", "q"), column("b", "u", "v"), column("c", "x", "y", "z")))
     assert look.outcome is None
     assert look.protected == ()
@@ -150,12 +145,8 @@ def test_more_groups_than_the_rows_can_bear_are_not_proposed():
 
 def test_ages_and_many_countries_need_a_decision_first():
     rng = np.random.default_rng(0)
-    frame = table(
-        column("sex", "f", "m"),
-        pl.Series("age", rng.integers(18, 90, ROWS)),
-        column("nationality", *(f"land {number}" for number in range(15))),
-        column("hired", "no", "yes"),
-    )
+    age, lands = pl.Series("age", rng.integers(18, 90, ROWS)), (f"land {number}" for number in range(15))
+    frame = table(column("sex", "f", "m"), age, column("nationality", *lands), column("hired", "no", "yes"))
     look = inspect(frame)
     assert look.protected == ("sex",)
     candidates = {one.value: one for one in look.proposed("protected") if one.confidence == "candidate"}
@@ -172,11 +163,8 @@ def test_what_is_given_is_not_proposed():
 
 def test_equal_sizes_are_proposed_only_where_no_group_is_tiny():
     rng = np.random.default_rng(1)
-    frame = table(
-        column("sex", "f", "m"),
-        pl.Series("race", rng.choice(["a", "b", "c"], ROWS, p=[0.5, 0.48, 0.02]).tolist()),
-        column("hired", "no", "yes"),
-    )
+    race = pl.Series("race", rng.choice(["a", "b", "c"], ROWS, p=[0.5, 0.48, 0.02]).tolist())
+    frame = table(column("sex", "f", "m"), race, column("hired", "no", "yes"))
     assert inspect(frame, "hired", ["sex", "race"]).representation_rate == {"sex": 1.0, "race": None}
     assert inspect(frame, "hired", "race").representation_rate is None
     assert inspect(frame, "hired", "sex").representation_rate == 1.0
@@ -196,12 +184,6 @@ def test_every_library_gets_the_same_proposals_and_a_frame_of_its_own():
 def test_proposals_work_as_options_of_debias():
     known = datasets.load("german").frame
     look = inspect(known)
-    fit = fairmaxent.debias(
-        known,
-        look.outcome,
-        look.protected,
-        favourable=list(look.favourable),
-        representation_rate=look.representation_rate,
-        estimate=None,
-    )
+    proposed = {"favourable": list(look.favourable), "representation_rate": look.representation_rate}
+    fit = fairmaxent.debias(known, look.outcome, look.protected, **proposed, estimate=None)
     assert fit.certificate.achieved["statistical_rate"]["sex"] == pytest.approx(1.0, abs=1e-6)

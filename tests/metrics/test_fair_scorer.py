@@ -134,32 +134,32 @@ def _splits(people):
         yield (frame.iloc[train], outcome.iloc[train]), (frame.iloc[test], outcome.iloc[test])
 
 
-def test_a_search_with_weights_passes_them_to_the_scorer(people):
+def weighted(people):
+    """The people with their skill as a number, their outcomes, and weights."""
     frame, outcome = people
-    weights = np.random.default_rng(1).integers(1, 4, len(frame))
+    numbers = pd.DataFrame({"skill": (frame["skill"] == "high").astype(int)})
+    return frame, numbers, outcome, np.random.default_rng(1).integers(1, 4, len(frame))
+
+
+def test_a_search_with_weights_passes_them_to_the_scorer(people):
+    frame, numbers, outcome, weights = weighted(people)
     scoring = fair_scorer(frame["sex"], favourable=1)
     search = GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2, scoring=scoring, error_score="raise")
-    numbers = pd.DataFrame({"skill": (frame["skill"] == "high").astype(int)})
     search.fit(numbers, outcome, sample_weight=weights)
     assert np.isfinite(search.best_score_)
 
 
 def test_metadata_routing_brings_features_and_weights(people):
-    frame, outcome = people
-    numbers = pd.DataFrame({"skill": (frame["skill"] == "high").astype(int)})
-    weights = np.random.default_rng(1).integers(1, 4, len(frame))
+    frame, numbers, outcome, weights = weighted(people)
     with sklearn.config_context(enable_metadata_routing=True):
         routed = fair_scorer(favourable=1).set_score_request(sample_weight=True)
         model = LogisticRegression().set_fit_request(sample_weight=False)
-        measured = cross_validate(
-            model,
-            numbers,
-            outcome,
-            cv=2,
-            scoring={"fair": routed},
-            params={"sensitive_features": frame["sex"], "sample_weight": weights},
-            error_score="raise",
-        )["test_fair"]
+        how = {
+            "cv": 2,
+            "params": {"sensitive_features": frame["sex"], "sample_weight": weights},
+            "error_score": "raise",
+        }
+        measured = cross_validate(model, numbers, outcome, scoring={"fair": routed}, **how)["test_fair"]
     expected = []
     for train, test in StratifiedKFold(2).split(numbers, outcome):
         fitted = LogisticRegression().fit(numbers.iloc[train], outcome.iloc[train])

@@ -22,15 +22,8 @@ def data_of(name):
 @cache
 def real_fit(name, protected, C=0.5, theta="w", solver="newton"):
     data = data_of(name)
-    return paper.fit(
-        data.frame,
-        outcome=data.outcome,
-        protected=protected,
-        C=C,
-        theta=theta,
-        solver=solver,
-        favourable=data.favourable,
-    )
+    roles = {"outcome": data.outcome, "protected": protected, "favourable": data.favourable}
+    return paper.fit(data.frame, **roles, C=C, theta=theta, solver=solver)
 
 
 @pytest.mark.parametrize(
