@@ -117,6 +117,17 @@ def test_without_noise_the_model_has_the_tables_of_the_data(monkeypatch, hubs):
         np.testing.assert_allclose(tilted.joint(blocks), counts / 5000, atol=1e-6)
 
 
+def test_more_budget_means_less_error():
+    roles, table = counted(people(5000))
+    levels = np.concatenate(table.tables([(block,) for block in range(4)], roles.blocks.levels)) / 5000
+    errors = []
+    for epsilon in (0.1, 1.0, 10.0):
+        privacy = Privacy(epsilon=epsilon)
+        runs = [learn_private_model(table, roles, privacy, noise=Seeded(seed)).tree for seed in range(5)]
+        errors.append(np.mean([np.abs(t.tilt(np.zeros(roles.blocks.width)).levels - levels).sum() for t in runs]))
+    assert errors[0] > 3 * errors[1] > 9 * errors[2]
+
+
 def test_the_noise_of_opendp_is_the_one_that_is_paid_for():
     pytest.importorskip("opendp", reason="opendp is not installed")
     noise = measurements.OpenDP()
