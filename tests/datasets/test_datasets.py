@@ -19,7 +19,7 @@ import pytest
 
 import realdata
 from fairmaxent import Domain, InputError, datasets, paper
-from fairmaxent.datasets import compas, dataset
+from fairmaxent.datasets import dataset, prepared
 from fairmaxent.datasets.dataset import Library
 from fairmaxent.errors import StorageError
 from fairmaxent.metrics import representation_rate, statistical_rate
@@ -37,7 +37,7 @@ def load(name, library="pandas"):
 
 @pytest.fixture
 def large(monkeypatch):
-    for file in (compas.SCORES, compas.CHARGES):
+    for file in (prepared.SCORES, prepared.CHARGES):
         if not (realdata.FOLDER / file.name).exists():
             pytest.skip(f"needs {file.name} in the folder shared/data beside the checkout")
     monkeypatch.setenv("FAIRMAXENT_DATA", str(realdata.FOLDER))
@@ -188,7 +188,7 @@ def test_missing_files_are_listed_with_their_place_and_checksum(tmp_path, monkey
     with pytest.raises(StorageError, match="set the environment variable FAIRMAXENT_DATA") as caught:
         datasets.load("compas-large")
     assert str(tmp_path / "compas-scores.csv") in str(caught.value)
-    for file in (compas.SCORES, compas.CHARGES):
+    for file in (prepared.SCORES, prepared.CHARGES):
         assert f"{file.name} (SHA-256 {file.sha256}, from {file.address})" in str(caught.value)
 
 

@@ -2,9 +2,8 @@
 
 from typing import Literal
 
-from fairmaxent.datasets.compas import load_compas_large
 from fairmaxent.datasets.dataset import Dataset, Library
-from fairmaxent.datasets.shipped import load_shipped
+from fairmaxent.datasets.prepared import load_prepared
 from fairmaxent.errors import check_choice
 
 __all__ = ["Dataset", "load"]
@@ -24,4 +23,4 @@ def load(name: DatasetName, *, library: Library = "pandas") -> Dataset:
     """
     check_choice("name", name, DatasetName)
     check_choice("library", library, Library)
-    return load_compas_large(library) if name == "compas-large" else load_shipped(name, library)
+    return load_prepared(name, library)

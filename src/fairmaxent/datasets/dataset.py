@@ -37,6 +37,16 @@ class Dataset:
     citation: str
 
 
+def facts(name: str) -> dict[str, Any]:
+    """What there is to know about a data set: the roles of its columns, what it holds, its origin and citation."""
+    import tomllib  # read with the first data set
+    from importlib import resources
+
+    text = resources.files("fairmaxent.datasets").joinpath("facts.toml").read_text(encoding="utf-8")
+    known: dict[str, Any] = tomllib.loads(text)[name]
+    return known | {"protected": tuple(known["protected"])}
+
+
 FOLDER_VARIABLE = "FAIRMAXENT_DATA"
 _PATIENCE = 30  # seconds without an answer
 

@@ -330,6 +330,6 @@ def made_with() -> dict[str, str]:
     fingerprint = hashlib.sha256()
     home = Path(fairmaxent.__file__).parent
     for path in sorted(home.rglob("*")):
-        if path.suffix in (".py", ".xz") and path.relative_to(home).parts[0] not in ("cli", "report"):
+        if path.suffix in (".py", ".toml", ".xz") and path.relative_to(home).parts[0] not in ("cli", "report"):
             fingerprint.update(path.read_bytes())
     return versions | {"fingerprint": fingerprint.hexdigest()[:12]}

@@ -1,11 +1,10 @@
-"""The paper's large version of the COMPAS data: ProPublica's full file, and the authors' table of charges."""
+"""The data sets as they are used: UCI's and ProPublica's as shipped, and those that the paper prepares from them."""
 
 import datetime
 from bisect import bisect_left
 from collections.abc import Mapping
 
-from fairmaxent.datasets.dataset import Columns, DataFile, Dataset, Library, build_frame, read_files
-from fairmaxent.datasets.shipped import COMPAS_CITATION
+from fairmaxent.datasets.dataset import Columns, DataFile, Dataset, Library, build_frame, facts, read_files, read_table
 
 SCORES = DataFile(
     name="compas-scores.csv",
@@ -38,31 +37,44 @@ _DAYS_OF_A_MONTH = 12  # as in the authors' code
 _DEGREES = {"F": 0, "O": 1, "M": 2}
 
 
-def load_compas_large(library: Library) -> Dataset:
+def load_prepared(name: str, library: Library) -> Dataset:
+    """Return a data set by its name; only "compas-large" is not shipped."""
+    if name == "compas-large":
+        columns = _large_compas()
+    elif name == "adult-small":
+        columns = _small_adult(read_table("adult"))
+    else:
+        columns = _small_compas(read_table("compas")) if name == "compas-small" else read_table(name)
+    return Dataset(name=name, frame=build_frame(columns, library), **facts(name))
+
+
+def _small_adult(columns: Columns) -> Columns:
+    return {
+        "race": ["White" if race == "White" else "Non-White" for race in columns["race"]],
+        "sex": columns["sex"],
+        "age": [min(age // 10 * 10, 70) for age in columns["age"]],
+        "education_num": [min(max(years, 5), 13) for years in columns["education_num"]],
+        "income": columns["income"],
+    }
+
+
+def _small_compas(columns: Columns) -> Columns:
+    """Select the paper's rows. Its other conditions (a known score and charge) hold for every row of this file."""
+    days, races = columns["days_b_screening_arrest"], columns["race"]
+    kept = [
+        row
+        for row, (day, race) in enumerate(zip(days, races, strict=True))
+        if day is not None and -30 <= day <= 30 and race in ("African-American", "Caucasian")
+    ]
+    names = ("sex", "race", "age_cat", "priors_count", "c_charge_degree", "two_year_recid")
+    small = {name: [columns[name][row] for row in kept] for name in names}
+    priors = ["0" if count == 0 else "1-3" if count <= 3 else ">3" for count in small["priors_count"]]
+    return small | {"priors_count": priors}
+
+
+def _large_compas() -> Columns:
     """8723 records in 19 columns, all numbers; 4524 of them are distinct, among 4.8e10 points."""
     scores, charges = (content.decode() for content in read_files((SCORES, CHARGES)))
-    return Dataset(
-        name="compas-large",
-        frame=build_frame(_prepare_large(scores, charges), library),
-        description=(
-            "8723 defendants in Broward County, Florida, as the paper prepares them, everything as numbers: sex 1 is "
-            "female, race 1 is Caucasian; age is 0 up to 25, 1 up to 65, else 2; priors_count is the class with bounds "
-            "0, 10, 20, 30, 40; jail_class is the time in jail in units of 12 days, the class with bounds 0, 3, 6, 12, "
-            "24, 48, 60; c_charge_degree is 0 for felony, 1 for other, 2 for misdemeanor. The paper compares the share "
-            "of outcome 1, a new charge, which is the unfavourable outcome."
-        ),
-        outcome="is_recid",
-        protected=("sex", "race"),
-        favourable=1,
-        origin=(
-            "ProPublica, compas-analysis, file compas-scores.csv; table of charges from the paper's authors, "
-            "Fair-Max-Entropy-Distributions, file charges_features.txt"
-        ),
-        citation=COMPAS_CITATION,
-    )
-
-
-def _prepare_large(scores: str, charges: str) -> Columns:
     offences = {}  # the kinds of offence that each charge text stands for
     for line in charges.splitlines()[1:]:
         charge, *degrees = line.split(",")
