@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from imblearn.pipeline import Pipeline as SamplingPipeline
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
+from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -64,6 +64,13 @@ def own_pipeline(kind=make_pipeline):
     return kind([("columns", columns), ("last", LogisticRegression())])
 
 
+def by_heart():
+    """A tree that knows everybody it learned from: what it decides about them says nothing of others."""
+    texts = (OneHotEncoder(), make_column_selector(dtype_exclude="number"))
+    columns = make_column_transformer(texts, remainder="passthrough")
+    return make_pipeline(columns, DecisionTreeClassifier(min_samples_leaf=3, random_state=0))
+
+
 class Boosted:
     """A classifier of another library: it takes a frame, and knows nothing of scikit-learn."""
 
@@ -91,8 +98,9 @@ class Boosted:
         (Model(own_pipeline(), parity="decisions"), 0.89),
         (own_pipeline(SamplingPipeline), 0.89),
         (Boosted(), 0.93),
+        (by_heart(), 0.8),
     ],
-    ids=["logistic", "blind", "threshold", "tree", "pipeline", "sampling pipeline", "another library"],
+    ids=["logistic", "blind", "threshold", "tree", "pipeline", "sampling pipeline", "another library", "by heart"],
 )
 def test_the_trained_model_decides_equally_about_people_it_has_not_seen(model, least):
     frame, people = hiring(0), hiring(1, rows=30_000)

@@ -10,7 +10,8 @@ handful of numbers is all there is to find.
 
 They are found by trying the student out. Its decisions about the people it learned from (of which all students have
 some share too many or too few) are corrected by how much students of folds decide differently about people whom they
-have not seen; the folds are others in each round, or they would be fitted instead of the student.
+have not seen; the folds are others in each round, or they would be fitted instead of the student. A student that learns
+by heart is judged by those of the folds alone.
 
 Part of a difference between groups is luck, and the same people are asked again and again. So the wanted share of a
 group keeps as much of its first difference as chance explains (empirical Bayes): little, unless the group is small.
@@ -35,6 +36,7 @@ _DAMPING = 1.0, 0.8, 0.7, 0.5
 _FARTHEST, _STEP = 8.0, 3.0  # offsets, and steps of a group that is seen
 _BLIND_FARTHEST, _BLIND_STEP = 3.0, 0.3
 _SMOOTH = 0.025  # width over which the decision of a model of the student turns
+_BY_HEART = 0.08  # more people whom a student judges rightly if it knows them
 _RELIABLE = 10.0  # people of a group at which half of a correction is made
 FEW = 30.0  # people of a group below which it does not steer the others
 _SMALLEST = 1e-6  # probability whose log-odds are taken
@@ -152,6 +154,9 @@ class Loop:
         self.attempt(nothing)
         self.biases.clear()  # of other weights, from which a student may learn more by heart, or less
         offsets = self.first_offsets(scores, raw)
+        right = [((own > task.border) == task.good) @ task.weight for own in (self.tried[0].scores, scores)]
+        if right[0] - right[1] > _BY_HEART * task.weight.sum():
+            return self.by_folds(offsets)
         for number in range(1, ROUNDS + 1):
             scores = self.out_of_fold(offsets, number)
             if number == 1:
@@ -169,6 +174,21 @@ class Loop:
         shares = np.clip(best.shares + self.bias, 0.0, 1.0)
         found = offsets, *task.cells(offsets), shares, task.size, np.var(self.biases, axis=0)
         return Closed(*found, best.student, self.trainings)
+
+    def by_folds(self, offsets: Reals) -> Closed:
+        """The same for a student who learns by heart: what it decides about people it knows says nothing of others.
+
+        Offsets, and the decisions out of fold, are the averages of the last rounds.
+        """
+        task, rounds = self.task, []
+        for number in range(1, 2 * ROUNDS + task.sees_group):
+            scores = self.out_of_fold(offsets, number)
+            rounds.append((offsets, task.shares(scores > task.border)))
+            damping = _DAMPING[min(number, len(_DAMPING)) - 1]
+            offsets = self.moved(offsets, scores, rounds[-1][1], self.wanted, damping)
+        offsets, shares = np.mean(rounds[-ROUNDS:], axis=0)
+        found = offsets, *task.cells(offsets), shares, task.size, np.var(rounds[-ROUNDS:], axis=0)[1]
+        return Closed(*found, self.attempt(offsets).student, self.trainings)
 
     def out_of_fold(self, offsets: Reals, number: int) -> Reals:
         """Log-odds of everybody by students who have not seen them, with folds of their own."""
@@ -219,7 +239,7 @@ class Loop:
         if task.sees_group:
             return self.moved(np.zeros(task.groups), scores, raw, self.wanted, 1.0)
         chances = np.zeros((len(task.good), task.groups))
-        for rows, asked in self._folds(ROUNDS + 1):
+        for rows, asked in self._folds(2 * ROUNDS + 1):
             chances[asked] = task.group_chances(rows, asked)
             self.trainings += 1
         self.surrogate = Surrogate(task, 1 / (1 + np.exp(-scores)), chances)
