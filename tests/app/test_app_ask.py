@@ -72,21 +72,14 @@ def test_a_private_fit_spends_its_budget_when_told_and_only_then(client):
     assert "Privacy(delta=1e-08)" in again["answer"]["python"]
 
 
-def test_what_is_impossible_is_said_in_the_words_of_the_page(client):
-    state, _ = opened(client)
-    status, answer = client.post(
-        "/api/fit", {"table": state["table"]["number"], "options": {**OPTIONS, "base_share": -1}}
-    )
-    assert status == 422
-    assert "“New combinations” is -1" in answer["error"]
-
-
-def test_an_older_result_is_not_taken_for_a_newer_wish(client):
+def test_what_is_impossible_is_said_in_the_words_of_the_page_and_no_older_result_taken_for_it(client):
     state, _ = opened(client)
     client.fit(state)
     assert client.get("/api/state")[1]["outdated"] is False
     wish = {**OPTIONS, "base_share": -1}
-    assert client.post("/api/fit", {"table": state["table"]["number"], "options": wish})[0] == 422
+    status, answer = client.post("/api/fit", {"table": state["table"]["number"], "options": wish})
+    assert status == 422
+    assert "“New combinations” is -1" in answer["error"]
     assert client.get("/api/state")[1]["outdated"] is True
     job = client.work("take")
     assert job["state"] == "failed"

@@ -302,17 +302,13 @@ def test_parts_are_written_by_the_workers(both, tmp_path):
     assert (len(women), set(women["z"])) == (500, {"f"})
 
 
-def test_weights_come_without_a_join(both):
+def test_weights_come_without_a_join_and_so_do_top_up_and_a_saved_model(both, tmp_path):
     there, here = both
     weighed = there.weigh(parted(frame()), name="fair").compute()
     np.testing.assert_allclose(weighed["fair"], here.weights(), atol=1e-10)
     assert (weighed["fair"][(weighed.z == "f") & (weighed.b == "1")] == 0).all()
     with pytest.raises(InputError, match="pass the Dask frame that was fitted"):
         there.weigh(pl.from_pandas(frame()).lazy())
-
-
-def test_top_up_and_a_saved_model(both, tmp_path):
-    there, here = both
     assert len(there.top_up()) == len(here.top_up())
     there.save(tmp_path / "model.fme")
     loaded = fairmaxent.load(tmp_path / "model.fme")

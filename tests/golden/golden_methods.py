@@ -11,7 +11,6 @@ from golden_results import (
     array,
     csv,
     discrete,
-    every_kind_of_column,
     outputs,
     people,
     people_in_pandas,
@@ -19,6 +18,7 @@ from golden_results import (
     rate_numbers,
     without_column,
 )
+from mixed import polars_table
 
 
 def paper_fits():
@@ -83,7 +83,7 @@ def metric_representation_rate():
         "weight": fairmaxent.metrics.representation_rate(table, "sex", weight="weight"),
         "bins": fairmaxent.metrics.representation_rate(table, "age", domain=Domain.infer(table, bins=4)),
         "fit": fairmaxent.metrics.representation_rate(fit, ["sex", "race"]),
-        "missing": fairmaxent.metrics.representation_rate(every_kind_of_column(), "sex"),
+        "missing": fairmaxent.metrics.representation_rate(polars_table(), "group"),
     }
     return {name: rate_numbers(rate) for name, rate in rates.items()}
 
@@ -106,15 +106,8 @@ def metric_equalised_odds():
     table = people().to_pandas()
     options = {"favourable": ">50K", "as_probability": True, "weight": "weight"}
     odds = fairmaxent.metrics.equalised_odds(table, "income", _scores(table), ["sex", "race"], **options)
-    return {
-        "weight": {
-            "value": float(odds),
-            "interval": odds.interval,
-            "difference": odds.difference,
-            "true": rate_numbers(odds.true_positive),
-            "false": rate_numbers(odds.false_positive),
-        }
-    }
+    both = {"true": rate_numbers(odds.true_positive), "false": rate_numbers(odds.false_positive)}
+    return {"weight": {"value": float(odds), "interval": odds.interval, "difference": odds.difference} | both}
 
 
 def estimator_resample():

@@ -30,7 +30,7 @@ def promised(rng: np.random.Generator, rows: int, shift=(0.0, 0.0, 0.0)):
 
 # ---------------------------------------------------------------- by hand
 @LIBRARIES
-def test_what_happened_is_compared_with_what_was_promised(library):
+def test_what_happened_is_compared_with_what_was_promised_in_bins_of_all_rows_together(library):
     result = calibration(library(COLUMNS), "hired", "chance", "sex", favourable="yes", bins=2)
     women, men = result.groups
     assert (women.group, women.count, women.predicted, women.observed) == (("F",), 2, pytest.approx(0.4), 0.5)
@@ -40,11 +40,6 @@ def test_what_happened_is_compared_with_what_was_promised(library):
     assert (result.worst.outcome, result.worst.lowest, result.worst.highest) == ("yes", ("M",), ("F",))
     assert str(result).startswith("gap 0.200 (between 0.000 and ")
     assert str(result).endswith(": sex, M against F for outcome yes; error 0.250 (0.195 by chance alone) in M")
-
-
-def test_the_error_is_taken_over_bins_of_all_rows_together():
-    result = calibration(pd.DataFrame(COLUMNS), "hired", "chance", "sex", favourable="yes", bins=2)
-    women, men = result.groups
     # Half of all rows have at most 0.7: both women, and one man.
     assert women.error == pytest.approx(0.1)
     assert men.error == result.error == pytest.approx((0.7 + 3 * 0.1) / 4)

@@ -54,17 +54,13 @@ def test_missing_groups_and_outcomes_are_not_compared_by_default(library):
 
 
 @LIBRARIES
-def test_representation_rate_counts_missing_as_a_group(library):
+def test_rates_count_missing_as_a_group_and_name_the_worst_pair(library):
     rate = representation_rate(library(COLUMNS), "sex")
     assert float(rate) == rate.value == pytest.approx(2 / 4)
     assert rate.worst.columns == ("sex",)
     assert rate.worst.highest == ("M",)
     assert [(group.group, group.count) for group in rate.groups] == [(("F",), 2), (("M",), 4), (("missing",), 2)]
     assert all(low < group.rate < high for group in rate.groups for low, high in [group.interval])
-
-
-@LIBRARIES
-def test_statistical_rate_finds_the_worst_pair(library):
     rate = statistical_rate(library(COLUMNS), "hired", ["age", "sex"], favourable="yes")
     assert rate.value == pytest.approx((2 / 4) / (3 / 4))
     assert (rate.worst.columns, rate.worst.lowest, rate.worst.highest) == (("age",), ("new",), ("old",))
@@ -87,12 +83,15 @@ def test_means_of_probabilities_vary_less_than_labels_and_are_widened_in_small_g
     assert min(hits.values()) >= 17
 
 
-def test_every_outcome_counts_unless_one_is_named():
+def test_every_outcome_counts_unless_one_is_named_and_the_difference_is_the_widest_of_one():
     frame = pl.DataFrame(COLUMNS)
     rate = statistical_rate(frame, "hired", "age")
     assert rate.worst.outcome == "no"
     assert rate.value == pytest.approx((1 / 4) / (2 / 4))
     assert statistical_rate(frame, "hired", "age", favourable=["no", "yes"]).value == rate.value
+    assert statistical_rate(frame, "hired", "sex", favourable="yes").difference == pytest.approx(3 / 4 - 1 / 2)
+    assert statistical_rate(frame, "hired", ["sex", "age"]).difference == pytest.approx(3 / 4 - 1 / 2)
+    assert representation_rate(frame, "sex").difference == pytest.approx(4 / 8 - 2 / 8)
 
 
 def test_a_group_of_weight_zero_takes_no_part_and_is_named():
@@ -136,13 +135,6 @@ def test_a_distribution_has_exact_rates():
         assert exact.interval is None
         assert all(group.count is None and group.interval is None for group in exact.groups)
         assert "between" not in str(exact)
-
-
-def test_the_difference_is_the_widest_for_one_outcome_of_one_column():
-    frame = pd.DataFrame(COLUMNS)
-    assert statistical_rate(frame, "hired", "sex", favourable="yes").difference == pytest.approx(3 / 4 - 1 / 2)
-    assert statistical_rate(frame, "hired", ["sex", "age"]).difference == pytest.approx(3 / 4 - 1 / 2)
-    assert representation_rate(frame, "sex").difference == pytest.approx(4 / 8 - 2 / 8)
 
 
 def test_a_rate_behaves_like_a_number_and_its_level_may_be_named_by_its_text():
