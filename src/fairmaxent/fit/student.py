@@ -248,10 +248,13 @@ def _expected_rate(
     known, strata = share[promised], int(np.prod([problem.blocks.sizes[index] for index in problem.roles.strata]))
     vacuous = not known.size or bool(known.max() <= 0 or known.min() >= 1)
     stratum = np.arange(len(share)) % strata
-    parts = [drawn[:, promised & (stratum == number)] for number in range(strata)]
-    ratios = [part.min(axis=1) / part.max(axis=1) for part in parts if part.shape[1] > 1]
-    if not ratios:
+    parts = [np.flatnonzero(promised & (stratum == number)) for number in range(strata)]
+    parts = [part for part in parts if len(part) > 1]
+    if not parts:
         return DecidedRate(name, wanted, None, None, None, vacuous)
-    worst = np.min(ratios, axis=0)
-    low, high = np.quantile(worst, _ENDS)
+    worst = np.min([drawn[:, part].min(axis=1) / drawn[:, part].max(axis=1) for part in parts], axis=0)
+    # All may be equal, if the group that seems to be lowest may be ahead of the one that seems to be highest.
+    ends = [(part[share[part].argmin()], part[share[part].argmax()]) for part in parts]
+    surely = any(np.quantile(drawn[:, least] / drawn[:, most], _ENDS[1]) < 1 for least, most in ends if least != most)
+    low, high = np.quantile(worst, _ENDS) if surely else (np.quantile(worst, _ENDS[0]), 1.0)
     return DecidedRate(name, wanted, float(worst.mean()), float(low), float(high), vacuous)
