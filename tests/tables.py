@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 SHARE = 1.0  # of the repetitions; conftest lowers it where slow tests are left out
 
@@ -9,6 +10,11 @@ SHARE = 1.0  # of the repetitions; conftest lowers it where slow tests are left 
 def times(count: int) -> int:
     """So many repetitions of a random test in the exhaustive run, and a quarter of them in the quick one."""
     return max(1, round(SHARE * count))
+
+
+def seeds(quick: int, count: int) -> list:
+    """The first seeds always, the others with the slow tests."""
+    return [*range(quick), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, count))]
 
 
 def random_frame(rng: np.random.Generator, groups, outcomes: int, rows: int = 500) -> pd.DataFrame:

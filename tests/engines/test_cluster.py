@@ -42,15 +42,9 @@ def frame():
     a = rng.integers(0, 3, ROWS)
     z = rng.random(ROWS) < np.array([0.3, 0.5, 0.7])[a]
     y = rng.random(ROWS) < 0.2 + 0.3 * z + 0.1 * a
-    columns = {
-        "y": np.where(y, "yes", "no"),
-        "z": np.where(z, "f", "m"),
-        "a": a.astype(str),
-        "b": np.where(rng.random(ROWS) < 0.7, a, rng.integers(0, 3, ROWS)).astype(str),
-        "n": rng.normal(size=ROWS).round(3) + a,
-        "w": rng.integers(0, 4, ROWS) / 2,
-    }
-    return pd.DataFrame(columns)
+    b = np.where(rng.random(ROWS) < 0.7, a, rng.integers(0, 3, ROWS)).astype(str)
+    columns = {"y": np.where(y, "yes", "no"), "z": np.where(z, "f", "m"), "a": a.astype(str), "b": b}
+    return pd.DataFrame(columns | {"n": rng.normal(size=ROWS).round(3) + a, "w": rng.integers(0, 4, ROWS) / 2})
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,9 @@ from fairmaxent.errors import InfeasibleError
 from fairmaxent.fairness.fair_table import fair_table
 from fairmaxent.fairness.wishes import Wanted
 from oracle import closest, divergence
+from tables import seeds
 
 RATES = [None, 0.3, 0.8, 1.0]
-PROBLEMS = 500
-QUICK = 60
 
 
 @dataclass(frozen=True)
@@ -165,9 +164,7 @@ def ours(table, wishes, **options):
     return fair_table(table, wanted, {**wishes.named, **({} if wishes.outcomes is None else {0: wishes.outcomes})})
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(QUICK, PROBLEMS))]
-)
+@pytest.mark.parametrize("seed", seeds(60, 500))
 def test_closest_table(seed):
     table, wishes = random_problem(seed)
     expected = expected_table(table, wishes)

@@ -16,14 +16,9 @@ from fairmaxent.fairness.rates import (
     representation_rate,
     statistical_rate,
 )
-from fairmaxent.fairness.weights import algorithm_1
 from fairmaxent.fairness.wishes import Wanted
 from oracle import closest, divergence
-
-
-def seeds(quick, count):
-    """The first ones always, the others with the slow tests."""
-    return [*range(quick), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, count))]
+from tables import seeds
 
 
 def each(table):
@@ -170,12 +165,6 @@ def test_small_cells_are_met_as_exactly_as_large_ones():
     assert statistical_rate(result.table, (1,), [0, 1]) == pytest.approx(0.8, rel=1e-11)
 
 
-def test_unfavourable_outcomes_are_left_in_proportion():
-    table = np.random.default_rng(6).dirichlet(np.full(8, 2.0)).reshape(4, 2)
-    result = fair(table, ((1,),), None, 1.0, (0,)).table
-    np.testing.assert_allclose(result[2] / result[1], table[2] / table[1], rtol=1e-10)
-
-
 def test_targets_are_met_within_intersections():
     table = np.random.default_rng(8).dirichlet(np.full(24, 1.0)).reshape(2, 3, 4)
     target = np.array([0.2, 0.3, 0.5])
@@ -297,16 +286,6 @@ def test_errors_carry_the_options_they_speak_of():
         (percent, [Option("statistical_rate")]),
     ):
         assert [part for part in caught.value.parts if isinstance(part, Option)] == options
-
-
-@pytest.mark.parametrize("tau", [0.25, 0.8, 1.0])
-def test_algorithm_1_sets_the_representation_rate_and_equal_outcomes(tau):
-    table = np.array([[40.0, 5.0], [10.0, 20.0], [7.0, 3.0]])
-    result = algorithm_1(table, tau)
-    assert result.sum() == pytest.approx(1.0)
-    assert representation_rate(result, (1,)) == pytest.approx(tau)
-    assert statistical_rate(result, (1,), [0, 1, 2]) == pytest.approx(1.0)
-    np.testing.assert_allclose(result.sum(axis=1), table.sum(axis=1) / table.sum())
 
 
 def test_relabelling_levels_relabels_the_answer():

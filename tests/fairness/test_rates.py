@@ -41,14 +41,11 @@ def test_definitions_2_1_and_2_2(grouping):
         np.testing.assert_allclose(outcome_rates(TABLE, grouping)[(slice(None), *group)], rates[group])
 
 
-def test_groups_without_mass_are_left_out_and_shown():
+def test_groups_without_mass_are_left_out_and_the_pair_names_the_groups_and_the_outcome():
     table = TABLE.copy()
     table[:, 1, 2] = 0.0
     assert representation_rate(table, (1, 2)) > 0
     assert np.isnan(outcome_rates(table, (1, 2))[:, 1, 2]).all()
-
-
-def test_the_pair_names_the_groups_and_the_outcome():
     table = np.array([[8.0, 1.0, 5.0], [2.0, 9.0, 5.0]])
     pair = statistical_pair(table, (1,), [0, 1])
     assert (pair.outcome, pair.lowest, pair.highest) == (0, (1,), (0,))

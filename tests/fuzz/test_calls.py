@@ -221,12 +221,8 @@ def evaluations(draw):
     copied = {name: [cells[row] for row in taken] for name, cells in real.items()}
     shuffled = {name: [cells[row] for row in order.permutation(rows)] for name, cells in real.items()}
     roles = draw(mostly([{}, {}, {"outcome": "y"}, {"outcome": "y", "protected": "z"}], [{"protected": "z"}]))
-    return (
-        real,
-        draw(st.one_of(st.just(copied), st.just(shuffled), tables())),
-        draw(st.sampled_from([None, copied])),
-        roles,
-    )
+    new = draw(st.one_of(st.just(copied), st.just(shuffled), tables()))
+    return real, new, draw(st.sampled_from([None, copied])), roles
 
 
 @seed(SEED)

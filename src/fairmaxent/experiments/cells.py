@@ -212,16 +212,8 @@ def learn(method: Method, frame: Any, data: ExperimentData, protected: str) -> A
     """Learn from training rows; the result of every method has ``sample`` and ``distribution``."""
     if isinstance(method, Baseline):
         return getattr(fairmaxent.baselines, method.name)(frame, data.outcome, protected, domain=data.domain)
-    return fairmaxent.paper.fit(
-        frame,
-        outcome=data.outcome,
-        protected=protected,
-        C=method.C,
-        prior=method.prior,
-        theta=method.theta,
-        favourable=data.favourable,
-        domain=data.domain,
-    )
+    roles: Any = {"outcome": data.outcome, "protected": protected, "favourable": data.favourable}
+    return fairmaxent.paper.fit(frame, **roles, **vars(method), domain=data.domain)
 
 
 _SMALLEST = 1e-7  # added to the share of every point of the raw data, as in the authors' code

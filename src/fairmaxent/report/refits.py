@@ -191,14 +191,9 @@ def _judged(request: Any, table: nw.DataFrame[Any], *, iid: bool) -> Evaluation:
     fit = fit_frame(real.to_native(), replace(request, estimate=None, progress=None))
     new = frames.open_frame(fit.sample(len(real), iid=iid))
     weight = [] if request.weight is None else [request.weight]
-    return evaluate(
-        real.drop(weight).to_native(),
-        new.drop(weight).to_native(),
-        control=control.drop(weight).to_native(),
-        outcome=request.outcome,
-        protected=request.protected_names,
-        favourable=request.favourable,
-    )
+    roles = {"outcome": request.outcome, "protected": request.protected_names, "favourable": request.favourable}
+    people, drawn, others = (part.drop(weight).to_native() for part in (real, new, control))
+    return evaluate(people, drawn, control=others, **roles)
 
 
 def evaluation_blocks(judged: Evaluated | None) -> Iterator[Block]:
