@@ -162,12 +162,22 @@ def test_an_uploaded_name_stays_in_its_folder(client, name):
     assert not opened.typed.startswith(("-", "."))
 
 
-def test_a_file_over_the_limit_is_refused_and_not_kept(client):
+def test_a_file_over_the_limit_and_a_full_disk_are_said_and_nothing_stays(client, monkeypatch):
     before = sorted(client.session.folder.rglob("*"))
     status, answer = client.upload("large.csv", b"a,b\n" + b"1,2\n" * 50_000)
     assert status == 422
     assert "larger than" in answer["error"]
     assert "fairmaxent app FILE" in answer["error"]
+    assert sorted(client.session.folder.rglob("*")) == before
+
+    async def full(request, most, refusal):
+        yield b"half of it"
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("fairmaxent.app.server._parts", full)
+    status, _, body = client.send("POST", "/api/upload?name=a.csv", b"a,b\n1,2\n")
+    assert status == 422
+    assert "No space left on device" in json.loads(body)["error"]
     assert sorted(client.session.folder.rglob("*")) == before
 
 
@@ -211,19 +221,6 @@ def test_a_broken_file_and_a_page_with_an_old_table_end_in_a_sentence_without_ou
 def test_names_and_numbers_of_other_types_are_no_bug(client, path, value):
     status, answer = client.post(path, {"number": value, "kind": value})
     assert status < 500, answer
-
-
-def test_a_full_disk_is_said_and_nothing_stays(client, monkeypatch):
-    async def full(request, most, refusal):
-        yield b"half of it"
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("fairmaxent.app.server._parts", full)
-    before = sorted(client.session.folder.rglob("*"))
-    status, _, body = client.send("POST", "/api/upload?name=a.csv", b"a,b\n1,2\n")
-    assert status == 422
-    assert "No space left on device" in json.loads(body)["error"]
-    assert sorted(client.session.folder.rglob("*")) == before
 
 
 def test_a_client_that_leaves_in_the_middle_leaves_nothing(client):

@@ -58,7 +58,7 @@ def test_folds_are_contiguous_and_the_last_takes_the_remainder(small):
         assert len(small.fold(number)[0]) == len(small.frame) - len(test)
 
 
-def test_measures_of_rows_against_plain_pandas(small):
+def test_measures_of_rows_against_plain_pandas_and_the_exact_divergence_against_the_library(small):
     rows = small.frame.sample(2000, random_state=1, ignore_index=True)
     measured = cells.measure_rows(rows, small, "sex")
     rates = rows.groupby("sex", observed=True)["two_year_recid"].mean()
@@ -75,9 +75,6 @@ def test_measures_of_rows_against_plain_pandas(small):
     numbers, whole = (pd.DataFrame(small.numbers(frame)) for frame in (rows, small.frame))
     assert measured["correlation_distance"] == pytest.approx(((numbers.corr() - whole.corr()) ** 2).to_numpy().sum())
     assert measured["covariance_distance"] == pytest.approx(((numbers.cov() - whole.cov()) ** 2).to_numpy().sum())
-
-
-def test_exact_divergence_is_the_library_s(small):
     roles = {"outcome": "two_year_recid", "protected": "sex", "favourable": 1}
     fit = fairmaxent.paper.fit(small.frame, **roles, domain=small.domain)
     points = fit.distribution.marginal(small.domain.names)

@@ -127,15 +127,12 @@ def test_words_inside_other_words_mean_nothing(name):
     assert named_in(name, "protected") is None
 
 
-def test_groups_are_known_by_their_values_if_no_name_says_more():
+def test_groups_are_known_by_names_or_values_and_no_more_are_proposed_than_the_rows_can_bear():
     frame = table(column("g", "F", "M"), column("hired", "no", "yes"))
     (one,) = inspect(frame).proposed("protected")
     assert (one.value, one.confidence) == ("g", "guess")
     named = propose_protected(Domain.infer(frame.with_columns(column("sex", "a", "b"))), "hired", ROWS)
     assert {one.value: one.confidence for one in named} == {"sex": "likely", "g": "candidate"}
-
-
-def test_more_groups_than_the_rows_can_bear_are_not_proposed():
     columns = [column(name, *"abcd") for name in ("sex", "race", "religion")]
     frame = table(*columns, column("hired", "no", "yes"))
     assert inspect(frame).protected == ("sex",)  # 4 × 2 cells with 20 rows each, but not 4 × 4 × 2

@@ -197,13 +197,10 @@ def test_lazy_frames_are_raked_where_they_are(weight):
             fairmaxent.rake(lazy, MARGINS, replicates=2)
 
 
-def test_rows_are_drawn_from_a_lazy_frame():
+def test_rows_are_drawn_from_a_lazy_frame_and_its_missing_values_are_the_same():
     rows = fairmaxent.rake(FRAME.lazy(), MARGINS, weight="design").sample(500, random_state=0)
     assert rows.columns == ["sex", "age", "income", "design"]
     assert shares(rows, np.ones(500), "age") == pytest.approx(MARGINS["age"], abs=3e-3)
-
-
-def test_a_lazy_frame_with_missing_values_is_the_same():
     frame = FRAME.with_columns(age=pl.when(pl.int_range(pl.len()) % 7 == 0).then(None).otherwise(pl.col("age")))
     frame = frame.with_columns(code=pl.when(pl.col("sex") == "F").then(float("nan")).otherwise(1.0))
     margins = {"age": MARGINS["age"], "code": {1.0: 0.6, None: 0.4}}

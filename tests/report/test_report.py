@@ -269,7 +269,7 @@ def test_the_papers_configurations_have_a_report():
     pd.testing.assert_frame_equal(space["rows"], fit.sample(len(frame), random_state=0))
 
 
-def test_every_wish_is_a_sentence():
+def test_every_wish_is_a_sentence_and_design_weights_count_before():
     asked = {"target": {"sex": {"f": 0.6, "m": 0.4}, "u": None}, "forbid": [{"sex": "m", "x": "a"}], "base_share": 0.25}
     rates = {"representation_rate": None, "statistical_rate": 0.75}
     fit = fairmaxent.debias(plain_frame(), "y", "sex", favourable="yes", **rates, **asked)
@@ -285,9 +285,6 @@ def test_every_wish_is_a_sentence():
         "Never: sex = m, x = a.",
         "Otherwise the result is as close to the data as possible.",
     ]
-
-
-def test_design_weights_count_before():
     frame = plain_frame().assign(w=lambda table: np.where(table["sex"] == "f", 3.0, 1.0))
     fit = fairmaxent.debias(frame, "y", "sex", weight="w")
     report = build_report(fit, data=frame, trade_off=False)

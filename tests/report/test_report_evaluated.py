@@ -57,7 +57,7 @@ def test_weights_and_identifiers_are_no_columns_to_compare():
     assert found.evaluation.left_out == ("mail",)
 
 
-def test_why_nothing_was_judged(tmp_path):
+def test_why_nothing_was_judged_and_what_cannot_be_asked_for(tmp_path):
     small = TABLE[:60]
     found = build_report(fitted(small), data=small, trade_off=False, evaluate=True)
     assert "too few to set some aside" in found.evaluation.skipped
@@ -67,9 +67,6 @@ def test_why_nothing_was_judged(tmp_path):
     lazy = pl.scan_parquet(tmp_path / "t.parquet")
     found = build_report(fitted(lazy), data=lazy, trade_off=False, evaluate=True)
     assert "not in memory" in found.evaluation.skipped
-
-
-def test_what_cannot_be_asked_for():
     with pytest.raises(fairmaxent.InputError, match="none were drawn"):
         build_report(fitted(), data=TABLE, mode="weights", trade_off=False, evaluate=True)
     with pytest.raises(fairmaxent.InputError, match="needs the table"):

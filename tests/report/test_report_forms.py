@@ -205,13 +205,10 @@ def test_a_path_of_no_known_form_is_refused_before_any_work(write, path):
         write(None, path)
 
 
-def test_a_place_that_cannot_be_written_is_refused(fit, tmp_path):
+def test_a_place_that_cannot_be_written_is_refused_and_a_command_of_bytes_that_are_no_text_shown(fit, tmp_path):
     with pytest.raises(fairmaxent.errors.StorageError, match="cannot write"):
         write_report(fit, tmp_path / "none" / "report.json", trade_off=False)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_command_with_bytes_that_are_no_text_is_shown(fit, tmp_path):
     source = Source(command="fairmaxent debias \udcff.csv")
     write_report(fit, tmp_path / "report.md", source=source, trade_off=False)
     assert r"    fairmaxent debias \udcff.csv" in (tmp_path / "report.md").read_text(encoding="utf-8")
