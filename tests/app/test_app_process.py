@@ -43,7 +43,7 @@ def entered(address):
         return opener, answer.read()
 
 
-def test_it_prints_an_address_with_a_token_and_serves_the_page(app):
+def test_it_prints_an_address_with_a_token_and_a_port_that_is_taken_or_a_missing_file_is_said_in_a_line(app, tmp_path):
     _, address, folder = app
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{43}", address)
     opener, page = entered(address)
@@ -52,6 +52,13 @@ def test_it_prints_an_address_with_a_token_and_serves_the_page(app):
         assert b'"people.csv"' in answer.read()
     (private,) = folder.iterdir()
     assert private.stat().st_mode & 0o077 == 0
+    port = re.search(r":(\d+)/", address)[1]
+    for arguments, text in ((["--port", port], "leave --port out"), (["nothing.csv"], "nothing.csv")):
+        done = start("app", "--no-browser", *arguments, folder=tmp_path)
+        _, problems = done.communicate(timeout=60)
+        assert done.returncode in (3, 5)
+        assert text in problems.decode()
+        assert problems.count(b"\n") == 1
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux lists its sockets in /proc")
@@ -102,14 +109,3 @@ def test_what_a_killed_app_left_is_removed_by_the_next(app, tmp_path):
     second.terminate()
     second.communicate(timeout=30)
     assert list(folder.iterdir()) == []
-
-
-def test_a_port_that_is_taken_or_a_file_that_is_not_there_is_said_in_a_line(app, tmp_path):
-    _, address, _ = app
-    port = re.search(r":(\d+)/", address)[1]
-    for arguments, text in ((["--port", port], "leave --port out"), (["nothing.csv"], "nothing.csv")):
-        done = start("app", "--no-browser", *arguments, folder=tmp_path)
-        _, problems = done.communicate(timeout=60)
-        assert done.returncode in (3, 5)
-        assert text in problems.decode()
-        assert problems.count(b"\n") == 1

@@ -187,16 +187,20 @@ def drawings():
     return drawn
 
 
-def test_every_figure_of_the_paper_is_drawn(drawings):
+def test_every_figure_of_the_paper_is_drawn_and_equal_tables_give_equal_bytes(drawings):
     panels = {name: len(drawing.figure.axes) for name, drawing in drawings.items()}
     assert panels == {
         "tradeoff": 15, "tradeoff-predictions": 5, "compas-small": 4, "compas-small-more": 3, "adult": 4,
         "compas-large-data": 3, "compas-large-tree": 2, "compas-large-bayes": 2, "curves-predictions": 6,
     }  # fmt: skip
     assert all(len(drawing.figure.legends) == 1 for drawing in drawings.values())
+    again = figures.Drawing("again", "", "", figures.draw_curves(made_up_curves(), figures.CURVE_FIGURES[4]))
+    for kind in ("svg", "png"):
+        assert drawings["compas-large-tree"].saved(kind) == again.saved(kind)
+    assert b"<metadata" not in again.saved("svg")
 
 
-def test_scatter_shows_the_table(drawings):
+def test_scatter_and_curves_show_the_tables(drawings):
     table = made_up_table().set_index(KEYS)
     panel = drawings["tradeoff"].figure.axes[5 + 1]  # second row, second block
     assert len(panel.containers) == len(METHODS)
@@ -208,9 +212,6 @@ def test_scatter_shows_the_table(drawings):
         np.testing.assert_allclose(point.get_xydata(), [[x["mean"], y["mean"]]])
         np.testing.assert_allclose(np.ptp(across.get_segments()[0], axis=0), [2 * x["sd"], 0], atol=1e-12)
         np.testing.assert_allclose(np.ptp(upright.get_segments()[0], axis=0), [0, 2 * y["sd"]], atol=1e-12)
-
-
-def test_curves_show_the_table(drawings):
     curves = made_up_curves().set_index(["dataset", "metric", "prior", "theta"]).sort_index()
     colours, markers = {"w": "#0072B2", "d": "#D55E00"}, {"d": "o", "b": "s", "w": "^"}
     metrics = ("data_sr", "correlation_distance", "data_rr")
@@ -220,13 +221,6 @@ def test_curves_show_the_table(drawings):
         for prior, theta in CURVES:
             wanted = curves.loc[("compas-large", metric, prior, theta)].sort_values("C")[["C", "mean"]]
             np.testing.assert_allclose(drawn[colours[prior], markers[theta]].get_xydata(), wanted)
-
-
-def test_equal_tables_give_equal_bytes(drawings):
-    again = figures.Drawing("again", "", "", figures.draw_curves(made_up_curves(), figures.CURVE_FIGURES[4]))
-    for kind in ("svg", "png"):
-        assert drawings["compas-large-tree"].saved(kind) == again.saved(kind)
-    assert b"<metadata" not in again.saved("svg")
 
 
 def test_figures_of_data_that_were_not_run_are_left_out():

@@ -40,12 +40,9 @@ def test_a_removed_level_of_intersections(rate):
 
 @pytest.mark.parametrize("option", ["statistical_rate", "representation_rate"])
 @pytest.mark.parametrize("rate", [1e-9, 1e-300])
-def test_a_rate_of_next_to_nothing_is_refused(option, rate):
+def test_a_rate_or_a_share_of_next_to_nothing_is_refused(option, rate):
     with pytest.raises(RateError, match="next to nothing"):
         debias(DIAGONAL, "y", "z", **{option: rate})
-
-
-def test_a_share_of_next_to_nothing_is_refused():
     with pytest.raises(TargetError, match="the smallest is 1e-08"):
         debias(DIAGONAL, "y", "z", target={"z": {"p": 1e-12, "q": 0.5, "s": 0.5}})
 

@@ -71,7 +71,7 @@ def test_newtons_step_solves_the_linearised_conditions_of_the_docstring(least):
     np.testing.assert_allclose(step.slacks, [step.rates - step.bounds, step.bounds - least * step.rates], rtol=1e-12)
 
 
-def test_conditions_that_hold_change_nothing_and_repeated_ones_do_no_harm():
+def test_conditions_that_hold_change_nothing_repeated_ones_do_no_harm_and_contradictions_are_reported():
     prior = np.array([0.25, 0.25, 0.25, 0.25])
     result = project(prior, two_groups(0.8))
     np.testing.assert_array_equal(result.point, prior)
@@ -79,6 +79,10 @@ def test_conditions_that_hold_change_nothing_and_repeated_ones_do_no_harm():
     once = two_groups(0.8)
     twice = replace(once, rows=np.vstack([once.rows, once.rows]), values=np.ones(4))
     np.testing.assert_allclose(project(PRIOR, twice).point, project(PRIOR, once).point, rtol=1e-12)
+    conditions = two_groups(0.8)
+    impossible = replace(conditions, rows=np.vstack([conditions.rows, np.ones(4)]), values=np.array([1, 1, 1.5]))
+    with pytest.raises(SolverError, match="contradict"):
+        project(np.full(4, 0.25), impossible)
 
 
 @pytest.mark.parametrize("least", [0.7, 1.0])
@@ -86,13 +90,6 @@ def test_sparse_and_dense_algebra_agree(monkeypatch, least):
     dense = project(PRIOR, two_groups(least)).point
     monkeypatch.setattr(projection, "_DENSE_CONDITIONS", 0)
     np.testing.assert_allclose(project(PRIOR, two_groups(least)).point, dense, rtol=1e-11)
-
-
-def test_contradictions_are_reported():
-    conditions = two_groups(0.8)
-    impossible = replace(conditions, rows=np.vstack([conditions.rows, np.ones(4)]), values=np.array([1, 1, 1.5]))
-    with pytest.raises(SolverError, match="contradict"):
-        project(np.full(4, 0.25), impossible)
 
 
 def test_room_and_the_cells_that_make_it():

@@ -38,14 +38,11 @@ def test_margins_and_costs_are_shown_and_nothing_from_the_data_as_markup(tmp_pat
     assert "| F | 2 | 50.00% | 45.00% | 45.00% |" in text
 
 
-def test_json_holds_the_certificate(tmp_path):
+def test_json_holds_the_certificate_and_a_report_says_if_margins_were_missed(tmp_path):
     record = json.loads(report(tmp_path, ".json", bounds=(0.1, None)))
     assert record["certificate"]["margins"][0]["levels"][0]["wanted"] == pytest.approx(0.45)
     assert record["certificate"]["bounds"] == [0.1, None]
     assert record["source"]["file"] == "x.csv"
-
-
-def test_a_report_says_if_margins_were_missed(tmp_path):
     frame = pl.DataFrame({"sex": ["F", "F", "M"], "job": ["nurse", "none", "none"]})
     missed = fairmaxent.rake(frame, {"sex": {"F": 0.3, "M": 0.7}, "job": {"nurse": 0.4, "none": 0.6}}, relax="all")
     path = tmp_path / "report.md"
