@@ -46,6 +46,25 @@ def test_within_also_forbid_and_target(folder):
     assert abs((pl.read_csv("fair.csv")["city, state"] == PLACE).mean() - 0.25) < 0.03
 
 
+def columns_of(*options):
+    """The columns of what 'debias' writes."""
+    run(*DEBIAS, *options, "-o", "fair.csv", "--force")
+    return pl.read_csv("fair.csv").columns
+
+
+def test_drop_and_keep(folder):
+    left = columns_of("--drop", f'"{RACE}"', "--drop", '"city, state"')
+    assert left == ["sex", "hired"]
+    assert "id, of person" in columns_of("--keep-columns", '"id, of person"')
+
+
+@pytest.mark.parametrize("option", ["--representation-rate", "--statistical-rate"])
+def test_rates(folder, option):
+    roles = ["debias", "t.csv", "--outcome", "hired", "--protected", f'sex,"{RACE}"', "--estimate", "none"]
+    record = json.loads(run(*roles, "--json", option, f'"{RACE}"=0.9,sex=none'))
+    assert record["certificate"]["wanted"][option[2:].replace("-", "_")] == {"sex": None, RACE: 0.9}
+
+
 # ---------------------------------------------------------------- what is said
 @pytest.mark.parametrize(
     "options",

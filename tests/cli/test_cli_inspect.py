@@ -19,6 +19,7 @@ from fairmaxent.cli.group import group
 from fairmaxent.files.formats import read_table
 from fairmaxent.inspection import inspect
 from fairmaxent.inspection.hints import predicted_share
+from mixed import TABLES
 
 
 @pytest.fixture
@@ -148,3 +149,8 @@ def test_the_config_it_writes_is_taken_by_debias(folder):
     domain = fairmaxent.Domain.infer(biased_table(), bins={"age": [0, 50, 100]})
     fit = debias(biased_table(), "income", "sex", favourable=">50K", representation_rate=1.0, domain=domain)
     assert read_table("fair.csv").frame.equals(fit.sample(ROWS, random_state=0))
+
+
+def test_every_library_is_told_the_same():
+    found = [inspect(make(), outcome="member", protected=["sex", "rank"]).to_dict() for make in TABLES.values()]
+    assert found[0] == found[1] == found[2]

@@ -187,3 +187,11 @@ def test_an_arrow_stream_is_read_as_a_file_is(compression, tmp_path):
         read = read_table(tmp_path / name)
         assert read.frame.to_arrow().to_pylist() == table.to_pylist()
         assert read.form.format == "arrow"
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_is_found(delimiter, put):
+    other = ";" if delimiter == "," else ","
+    rows = [["sex", "job", "note"], ["F", "cook", f"a{other}b{other}c"], ["M", "nurse", "d"]]
+    frame = read_table(put("\n".join(map(delimiter.join, rows)))).frame
+    assert [frame.columns, *map(list, frame.rows())] == rows

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 import polars
 import pytest
 
@@ -366,3 +367,45 @@ def test_ranges_are_those_of_the_noise(noise):
     assert 0.9 < np.mean(inside) < 1
     assert f"by up to {cell:.0f}, and that of all rows by up to {rows:.0f}, with 95%" in str(fit.certificate)
     assert fit.summary()["rate_before_low"].is_nan().all()  # which would leave out the noise
+
+
+@pytest.mark.parametrize(
+    ("declared", "columns"),
+    [
+        ({"levels": [1, 2, 3, 4]}, [[1, 2, 3, 4], [None, 2.0, 3.0, 4.0], np.array([1, 2, 3, 4], np.uint8)]),
+        ({"levels": [True, False]}, [[True, False] * 2, [True, None] * 2, [None] * 4]),
+        ({"edges": [0, 20, 40, 80]}, [[1, 22, 30, 40], [1.0, 22.0, 33.5, 40.0], [None] * 4]),
+    ],
+)
+@pytest.mark.parametrize("make", [pd.DataFrame, polars.DataFrame, lambda rows: polars.DataFrame(rows).to_arrow()])
+def test_types_do_not_show_what_the_rows_hold(noise, make, declared, columns):
+    """One gap, or one 33.5 among whole numbers, would turn a column into floats."""
+    noise(Deaf)
+    (how, said), drawn = next(iter(declared.items())), []
+    for x in columns:
+        frame = make({"y": [0, 1] * 2, "z": ["a", "b", "b", "a"], "x": x})
+        options = {"levels": {"y": [0, 1], "z": ["a", "b"]}, "missing": ["x"]}
+        options[how] = options.get(how, {}) | {"x": said}
+        fit = debias(frame, "y", "z", privacy=ONE, domain=Domain.declare(**options), random_state=0, estimate=None)
+        rows = nw.from_native(fit.sample(30), eager_only=True)
+        drawn.append((str(rows.schema), str(rows.rows())))
+    assert len(set(drawn)) == 1
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_the_estimator_returns_declared_types(noise, as_list):
+    """Types of arrays come from the rows: the longest text, or a gap among whole numbers."""
+    estimator = pytest.importorskip("fairmaxent.estimator")
+    noise(Deaf)
+    X = np.array([[k % 2, k % 3] for k in range(90)])
+    gap = np.where(np.arange(180).reshape(90, 2) == 1, np.nan, X)
+    y, long, same = np.array(["n", "p"] * 45), np.array(["perhaps", "p"] * 45), np.array(["n"] * 90)
+    levels = {"x0": [0, 1], "x1": [0, 1, 2], "y": ["n", "p", "perhaps"]}
+    declared, drawn = Domain.declare(levels=levels, missing=["x1"]), []
+    for rows, classes in ((X, y), (gap, y), (X, long), (X, same)):
+        model = estimator.FairMaxEnt(0, privacy=ONE, domain=declared, rows=200, random_state=0, estimate=None)
+        given = (rows.tolist(), classes.tolist()) if as_list else (rows, classes)
+        drawn.append([np.asarray(part) for part in model.fit_resample(*given)])
+    assert len({str((a.dtype, a.tolist(), b.dtype, b.tolist())) for a, b in drawn}) == 1
+    assert set(drawn[0][1]) == {"n", "p", "perhaps"}
+    assert np.isnan(drawn[0][0]).any()
