@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from clifiles import biased_table
+from fairmaxent import Domain
 from fairmaxent.app import upload
 from fairmaxent.app.upload import read_upload
 from fairmaxent.errors import ColumnError, LimitError, StorageError
@@ -33,7 +34,8 @@ def test_options_notes_and_errors_go_through(put):
     how = Reading(delimiter=";", missing=["5"], skip_last=1, date_order="dmy")
     assert read_upload(path, how).remarks == read_table(path, how).remarks
     assert read_upload(path, Reading()).remarks == read_table(path).remarks
-    assert read_upload(path, Reading(skip_last=1), ["b"]).frame["b"].to_list() == [None, "5"]
+    declared = Domain.declare(levels={"a": ["01", "02"], "b": ["NA", "5"]})
+    assert read_upload(put(b"a;b\n01;NA\n02;5\n"), Reading(), declared).frame.rows() == [("01", "NA"), ("02", "5")]
     with pytest.raises(ColumnError) as said:
         read_upload(put(b"a,a\n1,2\n"), Reading())
     with pytest.raises(ColumnError) as own:
