@@ -182,7 +182,7 @@ def forms() -> dict[str, list[dict[str, Any]]]:
             ("relabel", "train", "hide_protected", "parity", "threshold", "decided", "largest_weight", "base_share"),
         ),
         "wishes": _drawn(debias, wishes),
-        "privacy": _drawn(debias, ("release", "epsilon", "delta", "budget", "undeclared")),
+        "privacy": _drawn(debias, ("release", "epsilon", "delta", "rows_per_person", "budget", "undeclared")),
         "take": _drawn(debias, ("mode", "rows", "iid", "weight_name", "evaluate")),
         "report": _drawn(debias, (*FILING_NAMES, "pdf")),
         "raking": _drawn(rake_command, ("replicates", "random_state", "weight_name", *FILING_NAMES)),

@@ -63,7 +63,8 @@ class Privacy:
     )
     rows_per_person: int = option(
         1,
-        text="number",
+        text="whole",
+        least=1,
         label="Rows per person, at most",
         only_if={"epsilon": ("given",)},
         help="With --epsilon: how many rows of the table can be about one person, at most; 1 by default. With k rows, "
