@@ -189,6 +189,14 @@ def test_a_row_changes_its_own_count_and_nothing_else(recording, seed):
     print(compare(seed, 3 if seed < 100 else 40, recording))
 
 
+@pytest.fixture
+def _no_cluster():
+    """Another test may have closed a cluster that Dask still asks for."""
+    with pytest.importorskip("dask.config").set(scheduler="threads"):
+        yield
+
+
+@pytest.mark.usefixtures("_no_cluster")
 @pytest.mark.parametrize("engine", ["polars", "duckdb", "dask.dataframe"])
 @pytest.mark.parametrize("undeclared", ["missing", "drop"])
 def test_engines_leave_out_what_was_not_declared(recording, engine, undeclared):
