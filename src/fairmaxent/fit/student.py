@@ -81,54 +81,60 @@ class Taught:
 
 def teach(frame: Any, data: Reading, request: Request, progress: Progress) -> Taught:
     """Find the table from which the student learns to decide equally."""
-    plan, table, problem = request.training, data.table, Problem.of(request, data)
+    problem = Problem.of(request, data)
+    task, student = _task(frame, data, request, problem)
+    closed = Loop(task, lambda share: progress("train", share)).run()
+    assert isinstance(closed.student, Trained)
+    good, bad = _levels(problem)
+    empirical = problem.empirical.reshape(-1, task.groups)
+    labels, tilted = None, empirical * task.factor
+    if task.sees_group:
+        tilted[[bad, good]] = empirical[[bad, good]] * closed.weights.T
+    else:
+        labels = _labels(problem, closed.good[:, 0], closed.good[:, 1], good, bad)
+        mass, groups = problem.profiles.mass, problem.profiles.groups
+        tilted = np.stack([tally(groups, mass * label, task.groups) for label in labels.T]) * task.factor
+    taught = np.asarray(tilted / tilted.sum()).reshape(problem.empirical.shape)
+    decided = _decided(closed.shares, task.mass, good, bad, len(empirical))
+    decisions = _decisions(problem, request, closed, decided, taught, student)
+    return Taught(taught, decisions, closed.student.model, labels)
+
+
+def _task(frame: Any, data: Reading, request: Request, problem: Problem) -> tuple[Task, str]:
+    """What the student is to learn, from whom, and its name; people without weight or a known outcome are left out."""
+    plan, table = request.training, data.table
     assert plan is not None
     if not isinstance(table, Table) or not table.keeps_rows:
         raise InputError(Option("model"), " needs the table in memory; collect it first")
+    good, bad = _levels(problem)
     outcomes, groups = len(problem.empirical), problem.empirical[0].size
     outcome, group = (part[table.inverse].astype(np.intp) for part in np.divmod(table.codes[:, 0], groups))
-    good, bad = _levels(problem)
     counts = problem.counted.collect().counts
     share = np.divide(counts, table.counts, out=np.zeros_like(counts), where=table.counts > 0)
     weight = share[table.inverse] * (1.0 if data.design is None else data.design)
     known = np.flatnonzero(np.isin(outcome, (good, bad)) & (weight > 0))
-    is_good = outcome[known] == good
+    is_good, group = outcome[known] == good, group[known]
     hidden = [] if plan.sees_protected else request.protected_names
     hidden += [] if request.weight is None else [request.weight]
-    people = frames.open_frame(frame)[known]
-    whom = people, request.outcome, is_good, plan.estimator
+    whom = frames.open_frame(frame)[known], request.outcome, is_good, plan.estimator
     classroom = Classroom.of(*whom, hidden=hidden, unused=data.left_out)
-    compared = is_good if plan.parity == "opportunity" else np.ones(len(known), dtype=bool)
-    fair, empirical = (own.reshape(outcomes, groups) for own in (problem.fair_table().table, problem.empirical))
-    factor = np.divide(fair.sum(axis=0), empirical.sum(axis=0), out=np.zeros(groups), where=empirical.sum(axis=0) > 0)
-    compared_mass = tally(group[known][compared], weight[known][compared], groups)
+    fair, before = (
+        own.reshape(outcomes, groups).sum(axis=0) for own in (problem.fair_table().table, problem.empirical)
+    )
     task = Task(
         good=is_good,
-        group=group[known],
+        group=group,
         weight=weight[known],
-        compared=compared,
-        factor=factor,
+        compared=is_good if plan.parity == "opportunity" else np.ones(len(known), dtype=bool),
+        factor=np.divide(fair, before, out=np.zeros(groups), where=before > 0),
         threshold=plan.threshold,
         sees_group=plan.sees_protected,
         train=classroom.train,
-        group_chances=lambda rows, asked: classroom.group_chances(group[known], rows, asked, groups),
-        fair_shares=lambda shares: fair_shares(problem, _decided(shares, compared_mass, good, bad, outcomes))[good],
+        group_chances=lambda rows, asked: classroom.group_chances(group, rows, asked, groups),
+        fair_shares=lambda shares: fair_shares(problem, _decided(shares, task.mass, good, bad, outcomes))[good],
         decided=plan.decided,
     )
-    closed = Loop(task, lambda share: progress("train", share)).run()
-    assert isinstance(closed.student, Trained)
-    labels, tilted = None, empirical * factor
-    if plan.sees_protected:
-        tilted[bad], tilted[good] = empirical[bad] * closed.weights[:, 0], empirical[good] * closed.weights[:, 1]
-    else:
-        labels = _labels(problem, closed.good[:, 0], closed.good[:, 1], good, bad)
-        mass, groups_of = problem.profiles.mass, problem.profiles.groups
-        means = np.stack([tally(groups_of, mass * label, groups) for label in labels.T])
-        tilted = means * factor
-    taught = np.asarray(tilted / tilted.sum()).reshape(problem.empirical.shape)
-    decided = _decided(closed.shares, compared_mass, good, bad, outcomes)
-    decisions = _decisions(problem, request, closed, decided, taught, classroom.name)
-    return Taught(taught, decisions, closed.student.model, labels)
+    return task, classroom.name
 
 
 def _labels(problem: Problem, of_bad: Reals, of_good: Reals, good: int, bad: int) -> Reals:
@@ -147,11 +153,8 @@ def _levels(problem: Problem) -> tuple[int, int]:
     levels = [level for level in range(problem.blocks.shape(0)[0]) if level not in unknown]
     favourable = problem.measure.favourable
     if len(levels) != 2 or len(favourable) != 1:
-        here = f"here {problem.roles.names[0]!r} has {len(levels)} levels"
-        raise InputError(
-            Option("model"), f" needs an outcome of two levels, and the good one named; {here}. Name it with ",
-            Option("favourable"),
-        )  # fmt: skip
+        needs = f" needs an outcome of two levels, and the good one named; here {problem.roles.names[0]!r} has "
+        raise InputError(Option("model"), f"{needs}{len(levels)} levels. Name it with ", Option("favourable"))
     return favourable[0], next(level for level in levels if level != favourable[0])
 
 

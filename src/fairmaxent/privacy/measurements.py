@@ -125,9 +125,8 @@ class NoisyCounter:
         sizes = self.levels[1:]
         if len(sizes) < 2:  # what a table of few columns has no use for goes to the other measurements
             return np.array([0.5, 0.5, 0.0, 0.0]) * len(sizes)
-        cells = math.exp(
-            2 * float(np.log(sizes).mean())
-        )  # of a pair: the geometric mean, as large ones are mostly empty
+        # Of a pair: the geometric mean, because large ones are mostly empty.
+        cells = math.exp(2 * float(np.log(sizes).mean()))
         error = expected_error(scale_of(rho * _MOST_FOR_PAIRS / (len(sizes) - 1), self.sensitivity), cells) / rows
         pairs = _MOST_FOR_PAIRS / (1 + error / _HALVING_ERROR)
         rest = (1 - pairs * (1 + _FOR_CHOOSING)) / 2

@@ -68,10 +68,14 @@ class Task:
     decided: str = "keep"  # as many as now, or "best": as many as makes it most accurate
 
     @cached_property
+    def mass(self) -> Reals:
+        """Weight of the people of each group whose decisions are compared."""
+        return self._by_group(self.weight)
+
+    @cached_property
     def size(self) -> Reals:
-        """Effective number of people of each group whose decisions are compared."""
-        sums = (self._by_group(self.weight**power) for power in (1, 2))
-        return np.asarray(np.nan_to_num(effective_rows(*sums)))
+        """Effective number of these people."""
+        return np.asarray(np.nan_to_num(effective_rows(self.mass, self._by_group(self.weight**2))))
 
     @property
     def groups(self) -> int:
