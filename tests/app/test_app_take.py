@@ -23,7 +23,8 @@ CASES = {
     "rows": {},
     "weights": {"mode": "weights"},
     "top-up": {"mode": "top-up", "representation_rate": 1.0},
-    "relabelled": {"relabel": "probabilities", "threshold": 0.4, "mode": "weights", "blind": True},
+    "relabelled": {"relabel": "probabilities", "mode": "weights"},
+    "for a model": {"train": "logistic", "threshold": 0.4, "hide_protected": True, "mode": "weights"},
     "two columns": {
         **{"protected": ["sex", "region"], "representation_rate": {"sex": 0.9, "region": None}},
         **{"statistical_rate": {"sex": 1.0, "region": 0.8}, "largest_weight": 4.0, "drop": ["age"]},

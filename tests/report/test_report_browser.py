@@ -26,7 +26,7 @@ from fairmaxent.report.source import WrittenFile
 from reportforms import html_report
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
-TABLES = ("two groups", "five groups", "relabelled", "weights", "long names", "German")
+TABLES = ("two groups", "five groups", "for a model", "weights", "long names", "German")
 PAPERS = {"A4": (210, 297), "letter": (215.9, 279.4)}  # millimetres
 MARGIN = 13  # at each side, in the page's style
 PIXELS = 96 / 25.4
@@ -218,7 +218,7 @@ def test_the_first_page_and_a_pdf_are_one_page(reports, name, paper, tmp_path):
     assert pages(browser.print_pdf(first)) == 1
     browser.save_report(reports[name], tmp_path / "one.pdf")
     assert pages((tmp_path / "one.pdf").read_bytes()) == 1
-    assert (first_page(reports[name]).print_size == 1) == (name in ("two groups", "relabelled", "weights"))
+    assert (first_page(reports[name]).print_size == 1) == (name in ("two groups", "for a model", "weights"))
 
 
 def test_a_real_browser_prints_and_leaves_nothing(reports, tmp_path, monkeypatch):
