@@ -31,8 +31,11 @@ class FrontDoors(griffe.Extension):
             _take_docstring(cls)
 
     def on_class_members(self, *, cls: griffe.Class, **_: Any) -> None:
-        """Show the default of a field instead of all that is known about its option."""
+        """Show the default of a field instead of all that is known about its option, and the comment beside a field."""
         for name, member in cls.members.items():
+            if isinstance(member, griffe.Attribute) and member.docstring is None and member.lineno == member.endlineno:
+                _, mark, comment = member.source.partition("  # ")
+                member.docstring = griffe.Docstring(f"{comment[:1].upper()}{comment[1:]}.") if mark else None
             if isinstance(member, griffe.Attribute) and str(member.value or "").startswith("option("):
                 record = getattr(importlib.import_module(cls.module.path), cls.name)
                 default = record.__dataclass_fields__[name].default

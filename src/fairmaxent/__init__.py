@@ -22,51 +22,18 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = [
-    "Domain",
-    "Estimate",
-    "FairMaxEnt",
-    "FairMaxEntError",
-    "InfeasibleError",
-    "InputError",
-    "Model",
-    "Privacy",
-    "Relabel",
-    "aif360",
-    "baselines",
-    "compare",
-    "datasets",
-    "debias",
-    "errors",
-    "evaluate",
-    "inspect",
-    "load",
-    "metrics",
-    "paper",
-    "rake",
-    "report",
-    "verify",
-]
+__all__ = ["Domain", "Estimate", "FairMaxEnt", "FairMaxEntError", "InfeasibleError", "InputError", "Model", "Privacy"]
+__all__ += ["Relabel", "aif360", "baselines", "compare", "datasets", "debias", "errors", "evaluate", "inspect", "load"]
+__all__ += ["metrics", "paper", "rake", "report", "verify"]
 
 # Loaded when first asked for, so that importing the package, or asking the command line for help, costs nothing.
 _MODULES = ("aif360", "baselines", "datasets", "errors", "metrics", "paper", "report")
 _HOMES = {
-    "Domain": "fairmaxent.data.domain",
-    "Estimate": "fairmaxent.fit.option_values",
-    "FairMaxEnt": "fairmaxent.estimator",
-    "FairMaxEntError": "fairmaxent.errors",
-    "InfeasibleError": "fairmaxent.errors",
-    "InputError": "fairmaxent.errors",
-    "Model": "fairmaxent.fit.option_values",
-    "Privacy": "fairmaxent.privacy.budget",
-    "Relabel": "fairmaxent.fit.option_values",
-    "compare": "fairmaxent.baselines.comparison",
-    "debias": "fairmaxent.fit.pipeline",
-    "evaluate": "fairmaxent.evaluation.evaluation",
-    "inspect": "fairmaxent.inspection",
-    "load": "fairmaxent.fit.fit",
-    "rake": "fairmaxent.raking.raking",
-    "verify": "fairmaxent.fit.storage",
+    **{"Domain": "data.domain", "FairMaxEnt": "estimator", "Privacy": "privacy.budget"},
+    **dict.fromkeys(("Estimate", "Model", "Relabel"), "fit.option_values"),
+    **dict.fromkeys(("FairMaxEntError", "InfeasibleError", "InputError"), "errors"),
+    **{"compare": "baselines.comparison", "debias": "fit.pipeline", "evaluate": "evaluation.evaluation"},
+    **{"inspect": "inspection", "load": "fit.fit", "rake": "raking.raking", "verify": "fit.storage"},
 }
 
 
@@ -76,7 +43,7 @@ def __getattr__(name: str) -> "Any":
     if name == "__version__":  # pyproject.toml states it, and the installation knows it
         found: Any = importlib.import_module("importlib.metadata").version("fairmaxent")
     elif name in _HOMES:
-        found = getattr(importlib.import_module(_HOMES[name]), name)
+        found = getattr(importlib.import_module(f"fairmaxent.{_HOMES[name]}"), name)
     else:
         raise AttributeError(f"module 'fairmaxent' has no attribute {name!r}")
     globals()[name] = found  # the next look finds it at once

@@ -194,7 +194,7 @@ def test_every_figure_of_the_paper_is_drawn_and_equal_tables_give_equal_bytes(dr
         "compas-large-data": 3, "compas-large-tree": 2, "compas-large-bayes": 2, "curves-predictions": 6,
     }  # fmt: skip
     assert all(len(drawing.figure.legends) == 1 for drawing in drawings.values())
-    again = figures.Drawing("again", "", "", figures.draw_curves(made_up_curves(), figures.CURVE_FIGURES[4]))
+    again = figures.Drawing("again", "", "", figures.draw_curves(made_up_curves(), figures._DATA["curves"][4]))
     for kind in ("svg", "png"):
         assert drawings["compas-large-tree"].saved(kind) == again.saved(kind)
     assert b"<metadata" not in again.saved("svg")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,39 +17,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DATASETS = {"adult-small": "Adult", "compas-small": "COMPAS small", "compas-large": "COMPAS large"}
-METHODS = {
-    "raw": "Raw data",
-    "prior": "Prior qʷ",
-    "maxent_theta_w": "Max-entropy θʷ",
-    "maxent_theta_b": "Max-entropy θᵇ",
-    "calmon": "Calmon et al.",
-    "kamiran_calders": "Kamiran–Calders",
-    "king_zeng": "King–Zeng",
-}
-METRICS = {
-    "data_sr": "Data statistical rate",
-    "data_rr": "Representation rate",
-    "kl_plugin": "KL from raw data, plug-in",
-    "kl_exact": "KL from raw data, exact",
-    "correlation_distance": "Correlation distance",
-    "covariance_distance": "Covariance distance",
-    "tree_accuracy": "Tree accuracy",
-    "tree_sr_probabilities": "Tree SR by probabilities",
-    "tree_sr_predictions": "Tree SR by predictions",
-    "bayes_accuracy": "Bayes accuracy",
-    "bayes_sr_probabilities": "Bayes SR by probabilities",
-    "bayes_sr_predictions": "Bayes SR by predictions",
-}
+_DATA = tomllib.loads(resources.files("fairmaxent.experiments").joinpath("figures.toml").read_text(encoding="utf-8"))
+DATASETS, METHODS, METRICS = (_DATA[names] for names in ("datasets", "methods", "metrics"))
+_LOOK: dict[str, Any] = _DATA["look"]
+_DISTANCES = ("kl_plugin", "kl_exact", "correlation_distance", "covariance_distance")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Style:
-    """How one method or curve is drawn. The colours are those of Okabe and Ito."""
+    """How one method or curve is drawn."""
 
     colour: str
     marker: str
-    line: str
+    line: str = "none"
     size: float
 
     def drawn(self, **more: Any) -> dict[str, Any]:
@@ -56,58 +38,12 @@ class Style:
         return looks | {"markeredgecolor": "white"} | more
 
 
-# In the order of drawing: methods that often lie on top of others are smaller and come later.
-_METHOD_STYLES = {
-    "prior": Style("#E69F00", "D", "none", 6.5),
-    "calmon": Style("#D55E00", "^", "none", 7.0),
-    "kamiran_calders": Style("#009E73", "v", "none", 7.0),
-    "king_zeng": Style("#CC79A7", "P", "none", 7.5),
-    "maxent_theta_b": Style("#56B4E9", "s", "none", 8.0),
-    "maxent_theta_w": Style("#0072B2", "o", "none", 5.0),
-    "raw": Style("#000000", "X", "none", 5.0),
-}
-# Curves of the two priors often coincide; those of the second are wider and drawn first, so that both are visible.
-_PRIOR_STYLES = {"w": ("#0072B2", 3.5), "d": ("#D55E00", 5.0)}
-_THETA_STYLES = {"d": ("o", ":"), "b": ("s", "--"), "w": ("^", "-")}
+_METHOD_STYLES = {name: Style(**style) for name, style in _DATA["method_styles"].items()}
 _CURVES = {
-    (prior, theta): Style(colour, marker, line, size)
-    for prior, (colour, size) in _PRIOR_STYLES.items()
-    for theta, (marker, line) in _THETA_STYLES.items()
+    (prior, theta): Style(**look, **marks)
+    for prior, look in _DATA["prior_styles"].items()
+    for theta, marks in _DATA["theta_styles"].items()
 }
-_LOOK = {
-    "font.family": "DejaVu Sans",
-    "font.size": 8,
-    "axes.titlesize": 8.5,
-    "axes.labelsize": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "fairmaxent",  # otherwise the names inside a drawing are random
-}
-_DISTANCES = ("kl_plugin", "kl_exact", "correlation_distance", "covariance_distance")
-# Name, caption, description, and for each row of panels what is upright and across; None: the distance from the data.
-_GRIDS: tuple[tuple[str, str, str, tuple[tuple[str, str | None], ...]], ...] = (
-    (
-        "tradeoff",
-        "Fairness against accuracy for all methods: means over folds and repetitions; bars show the standard deviation "
-        "over folds. Higher is fairer; a smaller distance (KL, correlation) or higher accuracy is closer to the data.",
-        "Grid of scatter plots with one column for each data set and protected column. The rows show the statistical "
-        "rate of the data, the statistical rate of the tree, and the representation rate, each against distance or "
-        "accuracy. The tables contain the same numbers.",
-        (("data_sr", None), ("tree_sr_probabilities", "tree_accuracy"), ("data_rr", None)),
-    ),
-    (
-        "tradeoff-predictions",
-        "Not in the paper: tree SR by predictions, as the paper's text defines it, against tree accuracy.",
-        "Row of scatter plots, one for each data set and protected column: statistical rate of the tree by predictions "
-        "against its accuracy. The tables contain the same numbers.",
-        (("tree_sr_predictions", "tree_accuracy"),),
-    ),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,43 +66,6 @@ class Drawing:
         return buffer.getvalue()
 
 
-@dataclass(frozen=True)
-class CurveFigure:
-    """A figure of curves over C: the metrics of one data set in a row, or one row per metric for several data sets."""
-
-    name: str
-    caption: str
-    datasets: tuple[str, ...]
-    metrics: tuple[str, ...]
-
-    def drawing(self, curves: Any) -> Drawing:
-        """The figure, with a description of what it shows."""
-        datasets = ", ".join(DATASETS[name] for name in self.datasets)
-        metrics = ", ".join(METRICS[name] for name in self.metrics)
-        lines = "Line charts over C from 0 to 1, each with six lines for two priors and three expectations."
-        description = f"{lines} Data: {datasets}. Panels: {metrics}."
-        return Drawing(self.name, self.caption, description, draw_curves(curves, self))
-
-
-_MAIN_METRICS = ("data_sr", "kl_plugin", "tree_sr_probabilities", "tree_accuracy")
-_DRAWN_METRICS = ("data_sr", "correlation_distance", "data_rr")
-_BAYES = ("bayes_sr_probabilities", "bayes_accuracy")
-_MORE = "COMPAS small, by sex: representation rate, and Gaussian naive Bayes, over C."
-_ADDED = "Not in the paper: classifier SR by predictions, as the paper's text defines it, over C."
-_SMALL, _LARGE, _ADULT = ("compas-small",), ("compas-large",), ("adult-small",)
-CURVE_FIGURES = (
-    CurveFigure("compas-small", "COMPAS small, by sex: six max-entropy distributions over C.", _SMALL, _MAIN_METRICS),
-    CurveFigure("compas-small-more", _MORE, _SMALL, ("data_rr", *_BAYES)),
-    CurveFigure("adult", "Adult, by sex: six max-entropy distributions over C.", _ADULT, _MAIN_METRICS),
-    CurveFigure("compas-large-data", "COMPAS large, by sex: drawn rows over C.", _LARGE, _DRAWN_METRICS),
-    CurveFigure("compas-large-tree", "COMPAS large, by sex: decision tree over C.", _LARGE, _MAIN_METRICS[2:]),
-    CurveFigure("compas-large-bayes", "COMPAS large, by sex: Gaussian naive Bayes over C.", _LARGE, _BAYES),
-    CurveFigure(
-        "curves-predictions", _ADDED, (*_SMALL, *_ADULT, *_LARGE), ("tree_sr_predictions", "bayes_sr_predictions")
-    ),
-)
-
-
 def write_figures(table_2: Any, curves: Any, folder: Path) -> list[Path]:
     """Write each figure as SVG and PNG, once all of them are drawn."""
     drawings = draw_figures(table_2, curves)
@@ -178,22 +77,27 @@ def write_figures(table_2: Any, curves: Any, folder: Path) -> list[Path]:
 
 def draw_figures(table_2: Any, curves: Any) -> list[Drawing]:
     """Draw every figure for which there is data."""
-    grids = _GRIDS if len(table_2) else ()
-    present = [plan for plan in CURVE_FIGURES if curves["dataset"].isin(plan.datasets).any()]
-    return [
-        *(Drawing(name, caption, words, _draw_grid(table_2, rows)) for name, caption, words, rows in grids),
-        *(plan.drawing(curves) for plan in present),
-    ]
+    drawings = []
+    for grid in _DATA["grid"] if len(table_2) else ():
+        figure = _draw_grid(table_2, grid["rows"])
+        drawings.append(Drawing(grid["name"], grid["caption"], grid["description"], figure))
+    for plan in (plan for plan in _DATA["curves"] if curves["dataset"].isin(plan["datasets"]).any()):
+        datasets, metrics = (", ".join(_DATA[kind][name] for name in plan[kind]) for kind in ("datasets", "metrics"))
+        lines = "Line charts over C from 0 to 1, each with six lines for two priors and three expectations."
+        description = f"{lines} Data: {datasets}. Panels: {metrics}."
+        drawings.append(Drawing(plan["name"], plan["caption"], description, draw_curves(curves, plan)))
+    return drawings
 
 
-def draw_curves(curves: Any, plan: CurveFigure) -> Figure:
+def draw_curves(curves: Any, plan: Mapping[str, Any]) -> Figure:
     """Metrics over C for six combinations of prior and θ; bands are the standard deviation over folds."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    present = [dataset for dataset in plan.datasets if dataset in set(curves["dataset"])]
-    panels = [[(dataset, metric) for dataset in present] for metric in plan.metrics]
-    if len(plan.datasets) == 1:
+    present = [dataset for dataset in plan["datasets"] if dataset in set(curves["dataset"])]
+    panels = [[(dataset, metric) for dataset in present] for metric in plan["metrics"]]
+    has_one_dataset = len(plan["datasets"]) == 1
+    if has_one_dataset:
         panels = [[panel for (panel,) in panels]]
     letters = iter("abcdefgh")
     with rc_context(_LOOK):
@@ -202,9 +106,9 @@ def draw_curves(curves: Any, plan: CurveFigure) -> Figure:
         for line, row_axes in zip(panels, axes, strict=True):
             for (dataset, metric), panel in zip(line, row_axes, strict=True):
                 _draw_curve_panel(panel, curves[(curves["dataset"] == dataset) & (curves["metric"] == metric)], metric)
-                heading = METRICS[metric] if len(plan.datasets) == 1 else DATASETS[dataset]
+                heading = METRICS[metric] if has_one_dataset else DATASETS[dataset]
                 panel.set_title(f"({next(letters)}) {heading}", loc="left")
-            if len(plan.datasets) > 1:
+            if not has_one_dataset:
                 row_axes[0].set_ylabel(METRICS[line[0][1]])
         marks = {"w": "ʷ", "d": "ᵈ", "b": "ᵇ"}
         labels = {f"q{marks[prior]}, θ{marks[theta]}": style for (prior, theta), style in _CURVES.items()}
@@ -212,7 +116,7 @@ def draw_curves(curves: Any, plan: CurveFigure) -> Figure:
     return figure
 
 
-def _draw_grid(table_2: Any, rows: tuple[tuple[str, str | None], ...]) -> Figure:
+def _draw_grid(table_2: Any, rows: list[list[str]]) -> Figure:
     """One row per fairness metric and one column per block; without an accuracy, the x-axis shows the distance."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -222,10 +126,10 @@ def _draw_grid(table_2: Any, rows: tuple[tuple[str, str | None], ...]) -> Figure
     with rc_context(_LOOK):
         figure = Figure(figsize=(2.0 * len(blocks) + 0.6, 2.0 * len(rows) + 0.5))
         axes = figure.subplots(len(rows), len(blocks), sharey="row", squeeze=False).tolist()
-        for (fairness, accuracy), line in zip(rows, axes, strict=True):
+        for (fairness, *accuracy), line in zip(rows, axes, strict=True):
             for block, panel in zip(blocks, line, strict=True):
                 distance = "correlation_distance" if block[0] == "compas-large" else "kl_plugin"
-                _draw_scatter_panel(panel, table_2, block, fairness, accuracy or distance)
+                _draw_scatter_panel(panel, table_2, block, fairness, *(accuracy or [distance]))
             line[0].set_ylabel(METRICS[fairness])
         for block, panel in zip(blocks, axes[0], strict=True):
             panel.set_title(block_label(block))

@@ -222,10 +222,8 @@ def _label_fits(attribute: Attribute, level: int, values: list[Any]) -> bool:
 
 # ---------------------------------------------------------------- archives
 
-MOST_BYTES = 1 << 30
-"""What the members of a model file may add up to, inflated, unless `load` is told otherwise."""
-MOST_HEADER_BYTES = 1 << 26
-"""What its header may take: as Python objects, JSON takes many times as much memory."""
+MOST_BYTES = 1 << 30  # what the members of a model file may add up to, inflated, unless `load` is told otherwise
+MOST_HEADER_BYTES = 1 << 26  # what its header may take: as Python objects, JSON takes many times as much memory
 
 _CHUNK = 1 << 20
 _LONGEST_HEADER = 10_000  # bytes of an array's header, far more than ours have

@@ -26,8 +26,7 @@ class MarginLevel:
     before: float
     wanted: float
     achieved: float
-    effective_rows: float
-    """How many equally weighted rows would carry as much information, with the new weights."""
+    effective_rows: float  # how many equally weighted rows would carry as much information, with the new weights
 
 
 @dataclass(frozen=True)
@@ -54,22 +53,14 @@ class RakingCertificate:
 
     margins: tuple[MarginResult, ...]
     rows: int
-    total: float
-    """What the weights add up to."""
-    design_effect: float
-    """By what the weights multiply the variance of a mean, by Kish's approximation n·Σw²/(Σw)²."""
-    effective_rows: float
-    """How many equally weighted rows would carry as much information: rows / design effect."""
-    factors: tuple[float, float]
-    """The smallest and the largest factor by which the share of a row in the total changed."""
-    weights: tuple[float, float]
-    """The smallest and the largest weight."""
-    bounds: tuple[float, float] | None
-    """The factors that were allowed; None: all."""
-    rows_at_bounds: int
-    """Rows whose factor is a bound, up to rounding."""
-    missed: bool
-    """Whether no weights, within the bounds if there are some, meet all margins, so that some of them are missed."""
+    total: float  # what the weights add up to
+    design_effect: float  # by what the weights multiply the variance of a mean, by Kish's approximation n·Σw²/(Σw)²
+    effective_rows: float  # how many equally weighted rows would carry as much information: rows / design effect
+    factors: tuple[float, float]  # the smallest and the largest factor by which the share of a row in the total changed
+    weights: tuple[float, float]  # the smallest and the largest weight
+    bounds: tuple[float, float] | None  # the factors that were allowed; None: all
+    rows_at_bounds: int  # rows whose factor is a bound, up to rounding
+    missed: bool  # whether no weights, within the bounds if there are some, meet all margins
     notes: tuple[str, ...]
 
     @property

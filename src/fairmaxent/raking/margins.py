@@ -207,12 +207,9 @@ _SHOWN = 5  # levels that a message lists
 class MarginTarget(Crossed):
     """A margin in terms of the data: its levels are the combinations that rows have, and those that are only wanted."""
 
-    labels: tuple[str, ...]
-    """One text per level."""
-    wanted: Reals
-    """The share of each level; they add up to 1."""
-    cells: Codes
-    """The level of each cell of the survey."""
+    labels: tuple[str, ...]  # one text per level
+    wanted: Reals  # the share of each level; they add up to 1
+    cells: Codes  # the level of each cell of the survey
     notes: tuple[str, ...]
 
     def describe(self, level: int) -> str:

@@ -52,12 +52,10 @@ class Raking:
     """
 
     survey: Survey
-    factors: Reals
-    """By what the share of a row in the total changes, for each cell of the survey."""
+    factors: Reals  # by what the share of a row in the total changes, for each cell of the survey
     certificate: RakingCertificate
     random_state: RandomState = None
-    replicated: Reals | None = None
-    """The weights of each row in each replicate, 1 on average; None: none were asked for."""
+    replicated: Reals | None = None  # the weights of each row in each replicate, 1 on average; None: nobody asked
 
     def __repr__(self) -> str:
         names = ", ".join(margin.name for margin in self.certificate.margins)
