@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from fairmaxent.cli.options import name_for, next_step, outputs
 from fairmaxent.cli.output import OutputOptions, write_drawn
 from fairmaxent.cli.values import as_typed
@@ -20,7 +18,6 @@ from fairmaxent.document import Block, Paragraph, Table
 from fairmaxent.document.text import sections_text
 from fairmaxent.document.words import counted
 from fairmaxent.errors import Option, spelled
-from fairmaxent.fairness.rates import outcome_axis, outcome_rates, worst_ratio
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging
 from fairmaxent.fit import statements
@@ -37,23 +34,6 @@ from fairmaxent.report.writer import save_report
 
 _SHOWN = 12  # notes before the rest is counted
 _FEW = 3  # outcomes that each have a line of their own, or are named
-
-
-def _worst_rates(fit: Fit, cells: Reals) -> dict[str, dict[str, float | None]]:
-    """The statistical rate of each favourable outcome, by grouping, in a table of outcome and protected columns."""
-    measure, rates = fit.certificate.measure, dict[str, dict[str, float | None]]()
-    for name, axes in zip(measure.names, measure.groupings, strict=True):
-        compared = outcome_rates(measure.outcomes_compared(cells, axes), axes)
-        for level in measure.favourable_of(axes):
-            worst = worst_ratio(compared[level], measure.strata, if_all_zero=np.nan)
-            rates.setdefault(name, {})[_about(fit, level, axes)] = deliveries.unless_nan(worst)
-    return rates
-
-
-def _about(fit: Fit, level: int, axes: tuple[int, ...] = ()) -> str:
-    """Name an outcome that rates are about; of several columns, the one that a grouping is about."""
-    outcome = fit.roles.attributes[outcome_axis(axes)]
-    return f"{outcome.name} = {outcome.labels[level]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +153,8 @@ def result_text(result: Result, wanted: OutputOptions, following: str) -> str:
     notes = list(result.notes[:_SHOWN])
     if len(result.notes) > _SHOWN:
         notes.append(f"and {len(result.notes) - _SHOWN} more; --json shows them all")
-    levels = certificate.measure.favourable
-    decided = f", for {_about(result.fit, levels[0])}" if len(levels) == 1 else ""
+    is_one = len(certificate.measure.favourable) == 1
+    decided = f", for {certificate.compared_outcomes[0].outcome}" if is_one else ""
     changes = group_changes(result.fit, result.table)
     groups = [
         (change.name, change.about, statements.rate_text(change.rate_before), statements.rate_text(change.rate_after))
@@ -212,7 +192,7 @@ def _paragraphs(lead: str, lines: Iterable[str]) -> list[Block]:
 def _rate_lines(result: Result) -> Iterator[statements.RateLine]:
     """The rates wanted, before and after; a line for each of a few outcomes, so that it is clear what each is about."""
     fit, certificate = result.fit, result.fit.certificate
-    before, after = (_worst_rates(fit, cells) for cells in (fit.problem.data_table, result.table))
+    before, after = (deliveries.outcome_ratios(fit, cells) for cells in (fit.problem.data_table, result.table))
     written = deliveries.delivered_rates(fit, result.table)
     for kind, name in certificate.rates_shown:
         what, wanted = certificate.measure.rate_name(kind, name), certificate.wanted[kind][name]

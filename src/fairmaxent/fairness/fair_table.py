@@ -8,7 +8,7 @@ c(y)·t(g) is linear too. Otherwise choosing shares and outcomes at once is not 
 first the group shares, then the outcomes with those shares fixed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,19 +18,7 @@ from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.fairness.projection import Conditions, project
 from fairmaxent.fairness.rates import group_table
 from fairmaxent.fairness.weights import GroupShares, closest_shares, fixed_shares, representation_blocks, share_rows
-from fairmaxent.fairness.wishes import (
-    Block,
-    Cell,
-    Cells,
-    OtherOutcome,
-    Row,
-    Wanted,
-    Wishes,
-    conditions_of,
-    members,
-    read_wishes,
-    supported,
-)
+from fairmaxent.fairness.wishes import Block, Cells, Row, Wanted, Wishes, conditions_of, members, supported
 
 _NOTHING = 1e-15  # a share that is a rounding error
 
@@ -44,8 +32,8 @@ class FairTable:
     """
 
     table: Reals
-    filled: tuple[Cell, ...]
-    emptied: tuple[Cell, ...]
+    filled: tuple[tuple[int, ...], ...]
+    emptied: tuple[tuple[int, ...], ...]
     iterations: int
     residual: float
 
@@ -64,9 +52,9 @@ def fair_table(empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]) -
     array([[0.42, 0.28],
            [0.18, 0.12]])
     """
-    wishes = read_wishes(empirical, wanted, targets)
+    wishes = Wishes.of(empirical, wanted, targets)
     groups = [fixed_shares(wishes, wish) for wish in wishes.groupings]
-    for about, shares_of, _ in _each_outcome(wishes, groups, wanted.others):
+    for about, shares_of, _ in _each_outcome(wishes, groups, wanted):
         for known in shares_of:
             rate = known.wish.statistical
             fixed = known.shares is not None or rate is None or (rate == 1 and _common_rates(about, known) is not None)
@@ -79,11 +67,11 @@ def fair_table(empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]) -
 
 
 def _each_outcome(
-    wishes: Wishes, groups: list[GroupShares], others: Sequence[OtherOutcome]
+    wishes: Wishes, groups: list[GroupShares], wanted: Wanted
 ) -> Iterator[tuple[Wishes, list[GroupShares], int]]:
     """The wishes about each outcome, as if it were that of axis 0, with which it changes places; and its axis."""
     yield wishes, groups, 0
-    for other in others:
+    for other in wanted.others:
         pairs = zip(groups, other.statistical, strict=True)
         known = [replace(one, wish=replace(one.wish, statistical=rate)) for one, rate in pairs]
         yield wishes.about(other), known, other.axis
@@ -149,7 +137,7 @@ def _possible(wishes: Wishes, groups: list[GroupShares]) -> Mask:
 def _conditions(wishes: Wishes, groups: list[GroupShares], cells: Cells, wanted: Wanted) -> Conditions:
     """All wishes as conditions on the cells."""
     views = []
-    for about, known, axis in _each_outcome(wishes, groups, wanted.others):
+    for about, known, axis in _each_outcome(wishes, groups, wanted):
         turned = cells.copy()
         turned[:, [0, axis]] = cells[:, [axis, 0]]
         views.append((about, known, turned))
@@ -289,7 +277,7 @@ def _too_small(wishes: Wishes, known: GroupShares, group: Cells) -> InfeasibleEr
 
 def _closest_table(wishes: Wishes, groups: list[GroupShares], wanted: Wanted) -> FairTable:
     """Project the data onto the conditions."""
-    views = list(_each_outcome(wishes, groups, wanted.others))
+    views = list(_each_outcome(wishes, groups, wanted))
     possible = np.logical_and.reduce([np.swapaxes(_possible(about, known), 0, axis) for about, known, axis in views])
     cells = np.argwhere(possible)
     index = tuple(cells.T)

@@ -172,10 +172,14 @@ def by_stratum(values: Reals, strata: int, *, first: int = 0) -> Reals:
     return np.asarray(np.swapaxes(values.reshape(*kept, -1, within), -1, -2))
 
 
-def worst_ratio(values: Reals, strata: int, *, if_all_zero: float = 1.0) -> float:
-    """Smallest over the strata of the smallest over the largest value of a group; NaN is ignored, and if all is NaN."""
-    ratios = smallest_over_largest(by_stratum(values, strata), if_all_zero=if_all_zero)
-    return float(np.fmin.reduce(ratios))
+def worst_ratio(values: Reals, strata: int, *, if_nothing: float = 1.0) -> float:
+    """Smallest over the strata of the smallest over the largest value of a group; NaN is ignored, and if all is NaN.
+
+    Where there is nothing to compare, because a group is alone or all values are zero, the ratio is `if_nothing`.
+    """
+    rows = by_stratum(values, strata)
+    alone = np.count_nonzero(~np.isnan(rows), axis=-1) == 1
+    return float(np.fmin.reduce(np.where(alone, if_nothing, smallest_over_largest(rows, if_all_zero=if_nothing))))
 
 
 def _pair(values: Reals, *, outcome: int | None, strata: int) -> WorstPair:

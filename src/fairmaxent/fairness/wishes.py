@@ -74,6 +74,18 @@ class Wishes:
     # both, so each outcome then keeps sums over the others, and groups that are left out keep their sizes alone.
     loose: bool = False
 
+    @classmethod
+    def of(cls, empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]) -> "Wishes":
+        """Take the wanted marginals, and drop the mass of forbidden cells."""
+        targets = {axis: np.asarray(target / np.sum(target)) for axis, target in targets.items()}
+        allowed = np.ones(empirical.shape, dtype=bool) if wanted.allowed is None else wanted.allowed
+        _refuse_forbidden_levels(empirical, allowed, targets, wanted.describe)
+        data, kept = np.where(allowed, empirical, 0.0), (wanted.left_out, wanted.fill, wanted.describe)
+        groupings = tuple(map(GroupingWish, wanted.groupings, wanted.representation, wanted.statistical))
+        wishes = cls(data / data.sum(), allowed, groupings, wanted.favourable, targets, *kept)
+        loose = wanted.others and any(view.moves_unknown for view in (wishes, *map(wishes.about, wanted.others)))
+        return replace(wishes, loose=True) if loose else wishes
+
     def about(self, other: OtherOutcome) -> "Wishes":
         """Return the same wishes as wishes about another outcome, which changes places with the first."""
         axis = other.axis
@@ -140,20 +152,6 @@ class Wishes:
         """Groups that a representation rate compares: all known ones, intersections without rows too."""
         open_cells = group_table(self.allowed.astype(float), grouping.axes).sum(axis=0) > 0
         return np.asarray(self.known(grouping) & open_cells)
-
-
-def read_wishes(empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]) -> Wishes:
-    """Take the wanted marginals, and drop the mass of forbidden cells."""
-    targets = {axis: np.asarray(target / np.sum(target)) for axis, target in targets.items()}
-    allowed = np.ones(empirical.shape, dtype=bool) if wanted.allowed is None else wanted.allowed
-    _refuse_forbidden_levels(empirical, allowed, targets, wanted.describe)
-    data = np.where(allowed, empirical, 0.0)
-    groupings = tuple(map(GroupingWish, wanted.groupings, wanted.representation, wanted.statistical))
-    wishes = Wishes(
-        data / data.sum(), allowed, groupings, wanted.favourable, targets, wanted.left_out, wanted.fill, wanted.describe
-    )
-    loose = wanted.others and any(view.moves_unknown for view in (wishes, *map(wishes.about, wanted.others)))
-    return replace(wishes, loose=True) if loose else wishes
 
 
 def _refuse_forbidden_levels(

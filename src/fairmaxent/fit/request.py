@@ -16,14 +16,6 @@ from fairmaxent.data.roles import DetailOption, GroupsOption, WithinOption, chec
 from fairmaxent.errors import ColumnError, ForbiddenError, InputError, Option, check_choice, shown
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fit import option_values as values
-from fairmaxent.fit.option_values import (
-    EstimateOption,
-    ForbidOption,
-    ModelOption,
-    RateOption,
-    RelabelOption,
-    TargetOption,
-)
 from fairmaxent.maxent.priors.bases import BASES, BaseKind
 from fairmaxent.options import documented, option, words
 from fairmaxent.privacy.budget import Privacy
@@ -66,7 +58,7 @@ class Request:
         help="Further outcome columns, which get the same rates at the same time; promoted=yes names its good level.",
         doc=values.ROLES_DOC,
     )
-    representation_rate: RateOption = option(
+    representation_rate: values.RateOption = option(
         None,
         has_none=True,
         main=True,
@@ -78,7 +70,7 @@ class Request:
         "sex=0.9,race=none.",
         doc=values.RATES_DOC,
     )
-    statistical_rate: RateOption = option(
+    statistical_rate: values.RateOption = option(
         1.0,
         main=True,
         text="rate",
@@ -134,7 +126,7 @@ class Request:
         "``target`` of another column.",
         words=lambda asked: f"The mean of {asked.outcome} is equal in all groups, and overall what it is in the data.",
     )
-    target: TargetOption | None = option(
+    target: values.TargetOption | None = option(
         None,
         text="shares",
         label="Wanted shares",
@@ -183,7 +175,7 @@ class Request:
         page_help="About this share of rows may match nobody in the data.",
         doc=values.BASES_DOC,
     )
-    relabel: RelabelOption | None = option(
+    relabel: values.RelabelOption | None = option(
         None,
         has_none=True,
         choices=get_args(values.ParityOption),
@@ -195,7 +187,7 @@ class Request:
         "is split between outcomes, so that a model trained on the result has equal mean probabilities for all groups.",
         words=lambda request: values.RELABELLED,
     )
-    model: ModelOption | None = option(
+    model: values.ModelOption | None = option(
         None,
         flags=("--train",),
         param="train",
@@ -208,7 +200,7 @@ class Request:
         "made for it, so that it decides equally often for all groups, and :meth:`Fit.model` is the trained model.",
         words=lambda request: values.model_words(request.training),
     )
-    estimate: EstimateOption | None = option(
+    estimate: values.EstimateOption | None = option(
         None,
         doc='Estimate, by cross-fitting, how a model trained on the fit\'s ``"rows"`` or ``"weights"`` will treat the '
         "people in the table; the answer, with ranges, is in the certificate. :class:`Estimate` names the model. This "
@@ -229,7 +221,7 @@ class Request:
         help="Column of design weights, on any scale; the fair weights include them.",
         words=lambda request: f"Rows are weighted by the design weights in {request.weight}.",
     )
-    forbid: ForbidOption | None = option(
+    forbid: values.ForbidOption | None = option(
         None,
         text="pairs",
         label="Impossible combinations",

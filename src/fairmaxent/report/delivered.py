@@ -14,15 +14,7 @@ from fairmaxent.data.levels import value_key
 from fairmaxent.data.table import Codes, Reals, highest, match_rows, ravel, row_keys, tally
 from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, fresh_name, open_lazy
 from fairmaxent.errors import InputError, LevelError, check_choice
-from fairmaxent.fairness.rates import (
-    Rates,
-    by_stratum,
-    group_shares,
-    group_table,
-    outcome_rates,
-    smallest_over_largest,
-    worst_ratio,
-)
+from fairmaxent.fairness.rates import Rates, group_shares, group_table, outcome_axis, outcome_rates, worst_ratio
 from fairmaxent.fit.costs import GroupCost
 from fairmaxent.fit.facts import OutcomeShare
 from fairmaxent.fit.fit import Fit
@@ -150,12 +142,21 @@ def delivered_rates(fit: Fit, table: Reals) -> Rates:
         shares, fitted = (group_shares(cells, axes) for cells in both)
         shares = np.where((fitted > 0) | (shares > 0), shares, np.nan)
         rates["representation_rate"][name] = worst_ratio(shares, measure.strata)
-        of_groups = outcome_rates(measure.outcomes_compared(table, axes), axes)[list(measure.favourable_of(axes))]
-        of_groups = by_stratum(of_groups, measure.strata, first=1)
-        several = np.count_nonzero(~np.isnan(of_groups), axis=-1) > 1
-        ratios = smallest_over_largest(of_groups, if_all_zero=np.nan)[several]
-        rates["statistical_rate"][name] = unless_nan(np.fmin.reduce(ratios, initial=np.nan))
+    for name, ratios in outcome_ratios(fit, table).items():
+        rates["statistical_rate"][name] = min((ratio for ratio in ratios.values() if ratio is not None), default=None)
     return rates
+
+
+def outcome_ratios(fit: Fit, table: Reals) -> dict[str, dict[str, float | None]]:
+    """The statistical rate of each outcome that is compared, by grouping; None where there is nothing to compare."""
+    measure, found = fit.certificate.measure, dict[str, dict[str, float | None]]()
+    for name, axes in zip(measure.names, measure.groupings, strict=True):
+        outcome = fit.roles.attributes[outcome_axis(axes)]
+        rates = outcome_rates(measure.outcomes_compared(table, axes), axes)
+        for level in measure.favourable_of(axes):
+            ratio = unless_nan(worst_ratio(rates[level], measure.strata, if_nothing=np.nan))
+            found.setdefault(name, {})[f"{outcome.name} = {outcome.labels[level]}"] = ratio
+    return found
 
 
 def absences(fit: Fit, table: Reals) -> Iterator[str]:
