@@ -28,13 +28,21 @@ __all__ += ["metrics", "paper", "rake", "report", "verify"]
 
 # Loaded when first asked for, so that importing the package, or asking the command line for help, costs nothing.
 _MODULES = ("aif360", "baselines", "datasets", "errors", "metrics", "paper", "report")
-_HOMES = {
-    **{"Domain": "data.domain", "FairMaxEnt": "estimator", "Privacy": "privacy.budget"},
-    **dict.fromkeys(("Estimate", "Model", "Relabel"), "fit.option_values"),
-    **dict.fromkeys(("FairMaxEntError", "InfeasibleError", "InputError"), "errors"),
-    **{"compare": "baselines.comparison", "debias": "fit.pipeline", "evaluate": "evaluation.evaluation"},
-    **{"inspect": "inspection", "load": "fit.fit", "rake": "raking.raking", "verify": "fit.storage"},
+_NAMES = {
+    "baselines.comparison": ("compare",),
+    "data.domain": ("Domain",),
+    "errors": ("FairMaxEntError", "InfeasibleError", "InputError"),
+    "estimator": ("FairMaxEnt",),
+    "evaluation.evaluation": ("evaluate",),
+    "fit.fit": ("load",),
+    "fit.option_values": ("Estimate", "Model", "Relabel"),
+    "fit.pipeline": ("debias",),
+    "fit.storage": ("verify",),
+    "inspection": ("inspect",),
+    "privacy.budget": ("Privacy",),
+    "raking.raking": ("rake",),
 }
+_HOMES = {name: f"fairmaxent.{module}" for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> "Any":
@@ -43,7 +51,7 @@ def __getattr__(name: str) -> "Any":
     if name == "__version__":  # pyproject.toml states it, and the installation knows it
         found: Any = importlib.import_module("importlib.metadata").version("fairmaxent")
     elif name in _HOMES:
-        found = getattr(importlib.import_module(f"fairmaxent.{_HOMES[name]}"), name)
+        found = getattr(importlib.import_module(_HOMES[name]), name)
     else:
         raise AttributeError(f"module 'fairmaxent' has no attribute {name!r}")
     globals()[name] = found  # the next look finds it at once
