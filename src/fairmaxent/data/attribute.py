@@ -12,7 +12,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.columns import distinct_values
 from fairmaxent.data.draws import Choice
 from fairmaxent.data.levels import ColumnOptions, FeatureKind, Kind, group_values, unique_labels, value_key
-from fairmaxent.data.table import Codes, Positions, Reals
+from fairmaxent.data.table import Codes, Indices, Mask, Positions, Reals
 from fairmaxent.errors import InputError, LevelError, Option, cut, did_you_mean_level, shown
 from fairmaxent.plain_text import visible
 
@@ -26,9 +26,9 @@ class Attribute:
     labels: tuple[str, ...]  # one text per level, for people; unique within the attribute
     features: FeatureKind
     values: frames.Column  # raw values in the column's own dtype, sorted by level; the missing one last, if any
-    level_starts: NDArray[np.int64]  # level k stands for values[level_starts[k]:level_starts[k + 1]]
-    counts: NDArray[np.float64]  # total weight of the rows with each raw value
-    edges: NDArray[np.float64] | None
+    level_starts: Indices  # level k stands for values[level_starts[k]:level_starts[k + 1]]
+    counts: Reals  # total weight of the rows with each raw value
+    edges: Reals | None
     """Cut points between bins, which are half-open to the right; the outermost bins reach to ±∞. None: no bins."""
     missing: int | None  # the level of missing values, always the last one; None: no value was missing
 
@@ -88,7 +88,7 @@ class Attribute:
                 kept[self.level_starts[level] : self.level_starts[level + 1]] = True
         return replace(self, counts=np.where(kept, self.counts, 0.0))
 
-    def _in_range(self, span: slice) -> NDArray[np.bool_]:
+    def _in_range(self, span: slice) -> Mask:
         """Say which raw values lie in a range; refuse one that makes no sense, or that no value lies in."""
         text = f"slice({span.start!r}, {span.stop!r})"
         if self.kind not in ("numeric", "date"):
@@ -104,11 +104,11 @@ class Attribute:
             raise LevelError(f"column {self.name!r} has no value in {text}; name a range that has some")
         return np.asarray(inside)
 
-    def level_counts(self) -> NDArray[np.float64]:
+    def level_counts(self) -> Reals:
         """Return the total weight of the rows with each level."""
         return np.asarray(np.add.reduceat(self.counts, self.level_starts[:-1]))
 
-    def can_draw(self, values: frames.Column) -> NDArray[np.bool_]:
+    def can_draw(self, values: frames.Column) -> Mask:
         """Say which of a column's distinct values can be drawn; the last entry says whether missing can."""
         positions = self._look_up(values)
         missing = self.missing is not None and self.counts[-1] > 0
@@ -128,7 +128,7 @@ class Attribute:
             raise LevelError(self._is_unknown(values.to_list()[int(np.argmax(positions < 0))]))
         return np.append(positions, len(self.counts) - 1).astype(np.min_scalar_type(len(self.counts)))
 
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Reals:
         """Return the mean raw value of each level (dates in seconds since 1970); NaN for the missing level."""
         if self.kind not in ("numeric", "boolean", "date"):
             levels = "its levels have no numeric value; name a column of numbers"
@@ -137,7 +137,7 @@ class Attribute:
         totals = self.level_counts()
         return np.asarray(np.divide(sums, totals, out=np.full(self.size, np.nan), where=totals > 0))
 
-    def levels_of(self, values: frames.Column) -> NDArray[np.intp]:
+    def levels_of(self, values: frames.Column) -> Indices:
         """Return the level of each of a column's distinct, non-missing values."""
         if self.edges is not None:
             return np.searchsorted(self.edges, self._numbers(values), side="right")
@@ -148,7 +148,7 @@ class Attribute:
             raise LevelError(f"{self._is_unknown(value)}, nor declared; {advice}", column=self.name)
         return np.searchsorted(self.level_starts, positions, side="right") - 1
 
-    def _look_up(self, values: frames.Column) -> NDArray[np.intp]:
+    def _look_up(self, values: frames.Column) -> Indices:
         """The position of each value in `values`, -1 if it is not there."""
         by_key = self._positions_by_key
         return np.array([by_key.get(value_key(value), -1) for value in values.to_list()], dtype=np.intp)
@@ -156,7 +156,7 @@ class Attribute:
     def _is_unknown(self, value: object) -> str:
         return f"column {self.name!r} holds {shown(value)}, which was not in the data that the domain was learned from"
 
-    def _numbers(self, values: frames.Column) -> NDArray[np.float64]:
+    def _numbers(self, values: frames.Column) -> Reals:
         """Return the numbers or times of a column; its type is not always theirs, e.g. if it holds none."""
         if values.dtype.is_numeric() or values.dtype.is_temporal():
             return frames.to_numbers(values)
@@ -166,14 +166,14 @@ class Attribute:
             raise LevelError(f"column {self.name!r} {changed}", column=self.name)
         return np.array(numbers, dtype=np.float64)
 
-    def column_of(self, codes: NDArray[np.integer]) -> frames.Column:
+    def column_of(self, codes: Codes) -> frames.Column:
         """Return codes as raw values if each level is one value, otherwise as labels."""
         if self.is_value_coded:
             return frames.take(self.values, codes)
         labels = [self.labels[code] for code in codes]
         return nw.new_series(self.name, labels, nw.String, backend=self.values.implementation)
 
-    def draw(self, codes: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.integer]:
+    def draw(self, codes: Codes, rng: np.random.Generator) -> Codes:
         """Draw the position of one raw value per code; uses ``rng.random(len(codes))`` unless each level is one."""
         if self.is_value_coded:
             return codes

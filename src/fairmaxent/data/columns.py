@@ -275,7 +275,7 @@ def _from_stream(arrays: Mapping[str, NDArray[Any]], library: str) -> Column:
     else:
         table = namespace.ipc.open_stream(content).read_all()
         table.validate(full=True)
-    frame: nw.DataFrame[Any] = nw.from_native(table, eager_only=True)
+    frame: frames.Frame = nw.from_native(table, eager_only=True)
     if frame.columns != ["values"]:
         raise ValueError("a column is stored together with others")
     return frame.get_column("values")

@@ -15,12 +15,12 @@ from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.columns import distinct_values
 from fairmaxent.data.levels import Kind, edge_labels, unique_labels, value_key, value_text
+from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import ColumnError, InputError, LevelError, check_choice, cut, shown
 
 DecimalMark = Literal[",", "."]
@@ -136,7 +136,7 @@ class Declaration:
         if _MOMENT.fullmatch(text):
             yield (datetime.date if len(text) == _DAY_LENGTH else datetime.datetime).fromisoformat(text)
 
-    def attributes(self, frame: nw.DataFrame[Any]) -> tuple[Attribute, ...]:
+    def attributes(self, frame: frames.Frame) -> tuple[Attribute, ...]:
         """The columns of a table as they were declared; of the table, only names and the library are looked at."""
         for name in frame.columns:
             if name not in self.names:
@@ -188,9 +188,7 @@ def _utc(moment: datetime.date) -> datetime.date:
     return datetime.datetime(*moment.timetuple()[:6], moment.microsecond)
 
 
-def declared_rows(
-    frame: nw.DataFrame[Any], declaration: Declaration, markers: Collection[str] = ()
-) -> nw.DataFrame[Any]:
+def declared_rows(frame: frames.Frame, declaration: Declaration, markers: Collection[str] = ()) -> frames.Frame:
     """Read a table by a declaration alone, each cell by itself: no cell changes how those of other people are read.
 
     A value that was not declared is refused. Or its row is left out ("drop"), or it is "missing" where that can be, and
@@ -207,13 +205,13 @@ def declared_rows(
             raise LevelError(f"column {name!r} holds {shown(cell)}, which was not declared; {advice}", column=name)
         if declaration.undeclared != "missing" or name not in declaration.missing:
             kept &= ~unknown
-    table: nw.DataFrame[Any] = nw.from_native(frames.build(columns), eager_only=True)
+    table: frames.Frame = nw.from_native(frames.build(columns), eager_only=True)
     return table if kept.all() else table.filter(kept.tolist())
 
 
 def _declared_column(
     series: frames.Column, declaration: Declaration, markers: Collection[str]
-) -> tuple[frames.Column, NDArray[np.bool_]]:
+) -> tuple[frames.Column, Mask]:
     """A column as it was declared, and which of its rows hold what was not; each distinct cell is read once."""
     name, dtype = series.name, series.dtype
     read = declaration.reader(name, markers)
@@ -376,7 +374,7 @@ def _round_step(gap: float, *, whole: bool) -> float:
     return next(step * power for step in _STEPS if step * power <= gap and (not whole or step * power % 1 == 0))
 
 
-def _date_edges(values: list[Any], numbers: NDArray[np.float64], limits: NDArray[np.float64]) -> list[Any]:
+def _date_edges(values: list[Any], numbers: Reals, limits: Reals) -> list[Any]:
     """The first date, the one that begins each bin, and the last, rounded to months, or to years if there are many."""
     begins = np.unique(np.searchsorted(limits, numbers, side="right"), return_index=True)[1]  # values ascend
     last = values[-1]

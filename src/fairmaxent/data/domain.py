@@ -11,7 +11,6 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute, Encoded, EncodedColumn, encode_column, learn_column
@@ -21,7 +20,7 @@ from fairmaxent.data.frames import check_weights, in_range
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import DEFAULT_BINS, MAX_LEVELS, Bins, ColumnOptions, FeatureKind, Kind
 from fairmaxent.data.limits import check_columns
-from fairmaxent.data.table import Codes, Reals
+from fairmaxent.data.table import Codes, Mask, Reals
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, did_you_mean, shown
 from fairmaxent.plain_text import visible
 
@@ -51,7 +50,7 @@ class Domain:
         order: Mapping[str, Sequence[Any]] | None = None,
         features: Mapping[str, FeatureKind] | FeatureKind = "indicator",
         max_levels: int = MAX_LEVELS,
-        weight: NDArray[np.floating] | None = None,
+        weight: Any = None,
     ) -> "Domain":
         """Learn the domain of a table.
 
@@ -172,13 +171,7 @@ class Domain:
         columns = ((attribute, frames.column(table, attribute.name)) for attribute in self.attributes)
         return Encoded.stacked([encode_column(*column, positions=positions) for column in columns])
 
-    def decode(
-        self,
-        codes: NDArray[np.integer],
-        *,
-        rng: np.random.Generator,
-        known: Mapping[int, NDArray[np.integer]] | None = None,
-    ) -> Any:
+    def decode(self, codes: Codes, *, rng: np.random.Generator, known: Mapping[int, Codes] | None = None) -> Any:
         """Return a table of the learned kind: same columns, order, dtypes and categories.
 
         Columns are drawn from left to right; each one with a level of several raw values takes ``rng.random(rows)``.
@@ -202,12 +195,12 @@ def count_text(count: int) -> str:
     return f"{count:,}" if count < 10**18 else f"about 10^{math.log10(count):.0f}"
 
 
-def bound(domain: Domain | Declaration, frame: nw.DataFrame[Any]) -> Domain:
+def bound(domain: Domain | Declaration, frame: frames.Frame) -> Domain:
     """Give a declaration the types of a table; a domain stays as it is."""
     return Domain(domain.attributes(frame), ()) if isinstance(domain, Declaration) else domain
 
 
-def fitting(given: Domain | Declaration, frame: nw.DataFrame[Any], weight: str | None) -> Domain:
+def fitting(given: Domain | Declaration, frame: frames.Frame, weight: str | None) -> Domain:
     """Return the domain; refuse one that has other columns than a frame without its weights, or another library."""
     domain = bound(given, frame)
     if not isinstance(domain, Domain):
@@ -230,8 +223,8 @@ OTHER = "other"
 
 
 def shareable(
-    frame: nw.DataFrame[Any], roles: Collection[str], keep: Collection[str], weight: str | None
-) -> tuple[nw.DataFrame[Any], tuple[str, ...]]:
+    frame: frames.Frame, roles: Collection[str], keep: Collection[str], weight: str | None
+) -> tuple[frames.Frame, tuple[str, ...]]:
     """Return a table without rare values, which may point to a person, and without identifiers, whose names come last.
 
     Rare texts become "other". A column of many numbers is cut into bins, and each number becomes the middle of
@@ -282,7 +275,7 @@ def _without_unused(series: frames.Column, distinct: DistinctValues) -> frames.C
     return series.cast(nw.String).cast(nw.Categorical)
 
 
-def _common_numbers(distinct: DistinctValues, rare: NDArray[np.bool_]) -> Reals:
+def _common_numbers(distinct: DistinctValues, rare: Mask) -> Reals:
     """For each distinct number, the one that takes its place.
 
     For a bin, it is the mean of the middle half of its rows. No outlier moves it, as none moves a median; and several

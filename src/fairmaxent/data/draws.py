@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data.quotas import quota
-from fairmaxent.data.table import Reals, tally
+from fairmaxent.data.table import Codes, Indices, Reals, tally
 from fairmaxent.errors import InputError, Option
 
 RandomState = int | np.random.Generator | None
@@ -25,11 +24,11 @@ class Choice:
     """
 
     bounds: Reals  # upper end of each item's interval
-    starts: NDArray[np.intp]  # first item of each group
-    guide: NDArray[np.intp]  # (groups, buckets): first item that ends beyond the bucket's beginning
+    starts: Indices  # first item of each group
+    guide: Indices  # (groups, buckets): first item that ends beyond the bucket's beginning
 
     @classmethod
-    def grouped(cls, weights: Reals, starts: NDArray[np.intp]) -> "Choice":
+    def grouped(cls, weights: Reals, starts: Indices) -> "Choice":
         """Build from non-negative ``weights``, group g holding the items from ``starts[g]`` on."""
         lengths = np.diff(np.append(starts, len(weights)))
         group = np.repeat(np.arange(len(starts)), lengths)
@@ -55,7 +54,7 @@ class Choice:
         bounds = (share + np.arange(groups, dtype=np.float64)[:, None]).ravel()
         return cls(bounds, np.arange(groups, dtype=np.intp) * size, _guide(bounds, groups))
 
-    def draw(self, groups: NDArray[np.integer], rng: np.random.Generator, *, spread: bool = False) -> NDArray[np.intp]:
+    def draw(self, groups: Codes, rng: np.random.Generator, *, spread: bool = False) -> Indices:
         """Draw one item from each group, numbered from 0; ``spread``: each as often as its share says, up to one."""
         point = _spread_points(groups, rng) if spread else rng.random(len(groups))
         bucket = (point * self.guide.shape[1]).astype(np.intp) + groups * np.intp(self.guide.shape[1])
@@ -74,7 +73,7 @@ class Choice:
         return np.asarray(item - self.starts.take(groups))
 
 
-def _spread_points(groups: NDArray[np.integer], rng: np.random.Generator) -> Reals:
+def _spread_points(groups: Codes, rng: np.random.Generator) -> Reals:
     """Points in [0, 1) at equal steps within each group from a random begin, in random order; each is uniform."""
     rows = len(groups)
     order = np.argsort(groups + rng.random(rows))
@@ -86,7 +85,7 @@ def _spread_points(groups: NDArray[np.integer], rng: np.random.Generator) -> Rea
     return np.minimum(points, np.nextafter(1.0, 0.0))
 
 
-def _guide(bounds: Reals, groups: int) -> NDArray[np.intp]:
+def _guide(bounds: Reals, groups: int) -> Indices:
     """For a power of two of buckets per group, so that their beginnings are exact, about two per item."""
     buckets = 1 << int(np.ceil(np.log2(max(2.0, 2.0 * len(bounds) / groups))))
     # An item ends at or before the beginnings from its upper end on, rounded up; counting those searches for them all.
@@ -94,7 +93,7 @@ def _guide(bounds: Reals, groups: int) -> NDArray[np.intp]:
     return np.minimum(ended[: groups * buckets], len(bounds) - 1).reshape(groups, buckets)
 
 
-def largest_remainders(shares: Reals, count: int) -> NDArray[np.intp]:
+def largest_remainders(shares: Reals, count: int) -> Indices:
     """Round count·shares to whole numbers of the same sum by largest remainder; ties go to the first.
 
     This is for dividing work, the same way each time. Rows are drawn by `quota`, which favours no cell.
@@ -107,14 +106,14 @@ def largest_remainders(shares: Reals, count: int) -> NDArray[np.intp]:
     return np.asarray(whole)
 
 
-def cells_of(table: Reals, count: int, rng: np.random.Generator, *, independent: bool) -> NDArray[np.intp]:
+def cells_of(table: Reals, count: int, rng: np.random.Generator, *, independent: bool) -> Indices:
     """Return the cells, in C order, of ``count`` new rows in random order: by quota, or drawn independently."""
     if independent:
         return Choice.rows_of(table.reshape(1, -1)).draw(np.zeros(count, dtype=np.intp), rng)
     return shuffled_cells(quota(table, count, rng), rng)
 
 
-def shuffled_cells(counts: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
+def shuffled_cells(counts: Indices, rng: np.random.Generator) -> Indices:
     """Return each cell as often as its count says, in random order."""
     return rng.permutation(np.repeat(np.arange(counts.size), counts.ravel()))
 

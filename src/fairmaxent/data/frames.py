@@ -16,19 +16,20 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent import errors
+from fairmaxent.data.table import Codes, Reals
 from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, WeightError, did_you_mean
 from fairmaxent.progress import Progress, silent
 
 Column = nw.Series[Any]
+Frame = nw.DataFrame[Any]
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECONDS = 1e6  # per second
 
 
-def open_frame(frame: Any, *, may_be_empty: bool = False) -> nw.DataFrame[Any]:
+def open_frame(frame: Any, *, may_be_empty: bool = False) -> Frame:
     """Wrap an eager pandas, polars or pyarrow table, or explain why it cannot be used."""
     native = nw.to_native(frame, pass_through=True)
     if nw.dependencies.is_polars_lazyframe(native):
@@ -52,7 +53,7 @@ def open_frame(frame: Any, *, may_be_empty: bool = False) -> nw.DataFrame[Any]:
     return frame if isinstance(frame, nw.DataFrame) else nw.from_native(native, eager_only=True)
 
 
-def column(frame: nw.DataFrame[Any], name: str) -> Column:
+def column(frame: Frame, name: str) -> Column:
     """Return the column called ``name``."""
     if name not in frame.columns:
         raise ColumnError(f"no column {name!r}; {did_you_mean(name, frame.columns)}")
@@ -76,12 +77,12 @@ def columns_of(data: Any, backend: Any) -> list[Column]:
     return [nw.new_series("", part, backend=backend) for part in parts]
 
 
-def take(series: Column, rows: NDArray[np.integer]) -> Column:
+def take(series: Column, rows: Codes) -> Column:
     """Return the values at these positions, missing ones too, as a series of the same dtype."""
     return series[rows.astype(np.int64, copy=False)]
 
 
-def gather(columns: Mapping[str, tuple[Column, NDArray[np.integer]]]) -> Any:
+def gather(columns: Mapping[str, tuple[Column, Codes]]) -> Any:
     """Build a native table whose columns are values at the given positions; `take` and `build` in one native step."""
     library = library_of(next(iter(columns.values()))[0])
     natives = {name: (series.to_native(), rows) for name, (series, rows) in columns.items()}
@@ -114,7 +115,7 @@ def arrange(frame: Any, order: Sequence[str], ones: Column | None) -> Any:
     return build({name: columns[name] for name in order})
 
 
-def number_column(name: str, numbers: NDArray[np.float64], like: Column) -> Column:
+def number_column(name: str, numbers: Reals, like: Column) -> Column:
     """Return a float64 column in the library of ``like``."""
     return nw.new_series(name, numbers, nw.Float64, backend=like.implementation)
 
@@ -202,7 +203,7 @@ def number_of(value: object) -> float | None:
     return None
 
 
-def to_numbers(series: Column) -> NDArray[np.float64]:
+def to_numbers(series: Column) -> Reals:
     """Return numbers, truth values (0, 1) or times (seconds, see `number_of`) as float64, missing as NaN."""
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean or dtype == nw.Object:
@@ -219,7 +220,7 @@ def to_numbers(series: Column) -> NDArray[np.float64]:
     return np.array([np.nan if number is None else number for number in numbers])
 
 
-def _floats(series: Column) -> NDArray[np.float64]:
+def _floats(series: Column) -> Reals:
     wide = series.dtype == nw.Int128 or series.dtype == nw.UInt128  # which numpy does not have
     numbers = (series.cast(nw.Float64) if wide else series).to_numpy()
     exact = series.dtype == nw.Decimal and series.implementation.is_pyarrow()  # whose cast errs in the last digit
@@ -268,14 +269,15 @@ def column_errors(series: Any) -> Iterator[None]:
 
 # Other weights than zero are within these, so that sums of them and of their squares are within float64.
 WEIGHT_RANGE = 1e-100, 1e100
+WEIGHT_RULE = "weights must be zero, or from {:g} to {:g}. Repair or drop those rows.".format(*WEIGHT_RANGE)
 
 
-def in_range(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def in_range(weights: Reals) -> Reals:
     """Multiply weights by a power of two, so that the largest is from 1 to 2, for what depends on ratios alone."""
     return np.ldexp(weights, 1 - math.frexp(weights.max())[1])
 
 
-def check_weights(weights: Any, rows: int, *, what: str = "weight") -> NDArray[np.float64]:
+def check_weights(weights: Any, rows: int, *, what: str = "weight") -> Reals:
     """Refuse weights that make no sense."""
     try:
         numbers = np.asarray(weights, dtype=np.float64)
@@ -288,14 +290,13 @@ def check_weights(weights: Any, rows: int, *, what: str = "weight") -> NDArray[n
     if bad.any():
         row = int(np.argmax(bad))
         found = f"{numbers[row]} in row {row} (such rows in all: {int(bad.sum())})"
-        rule = f"weights must be zero, or from {low:g} to {high:g}. Repair or drop those rows."
-        raise WeightError(f"{what} holds {found}; {rule}")
+        raise WeightError(f"{what} holds {found}; {WEIGHT_RULE}")
     if not numbers.any():
         raise WeightError(f"{what} is zero everywhere; at least one row must count")
     return numbers
 
 
-def read_weights(frame: nw.DataFrame[Any], weight: str | None) -> NDArray[np.float64] | None:
+def read_weights(frame: Frame, weight: str | None) -> Reals | None:
     """Read a column of design weights, as it is."""
     if weight is None:
         return None

@@ -11,10 +11,9 @@ from typing import Any, Literal, get_args
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.table import Reals
+from fairmaxent.data.table import Indices, Mask, Reals
 from fairmaxent.document.text import on_one_line
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, did_you_mean, did_you_mean_level, shown
 
@@ -116,9 +115,9 @@ def _natural_kind(series: frames.Column, values: frames.Column) -> Kind:
 class LevelsOfValues:
     """Which level each distinct value belongs to, and what the levels are called."""
 
-    levels: NDArray[np.intp]
+    levels: Indices
     labels: list[str]
-    edges: NDArray[np.float64] | None = None
+    edges: Reals | None = None
     note: str | None = None
 
 
@@ -181,7 +180,7 @@ def _group_numbers(values: frames.Column, counts: Reals, bins: Bins) -> LevelsOf
     return LevelsOfValues(levels, _bin_labels(distinct, begins, alone), np.array(edges))
 
 
-def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], NDArray[np.bool_]]:
+def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], Mask]:
     """Cut ascending values into bins; return where each bin begins, and which values are a bin of their own.
 
     The values between two that stand alone share the remaining bins in proportion to their weight.
@@ -203,7 +202,7 @@ def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], NDArray[np
     return np.flatnonzero(begins).tolist(), alone
 
 
-def _bin_labels(ascending: frames.Column, begins: list[int], alone: NDArray[np.bool_]) -> list[str]:
+def _bin_labels(ascending: frames.Column, begins: list[int], alone: Mask) -> list[str]:
     """Write bins as "[17, 25)", a value that stands alone as itself, and what follows it as "(0, 114)"."""
     last = len(ascending) - 1
     bounds = sorted({*begins, *(start - 1 for start in begins if start and alone[start - 1]), last})

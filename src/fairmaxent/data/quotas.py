@@ -33,12 +33,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairmaxent.data.table import Reals
+from fairmaxent.data.table import Codes, Indices, Mask, Reals
 
 Sums = Collection[tuple[int, ...]]  # the axes of the totals, ascending; those of a column are of one axis
-Shares = NDArray[np.float64] | NDArray[np.intp]
+Shares = Reals | Indices
 
 # Counts start as multiples of 2^-32. So a total that is a whole number by itself is hit in all but one of 10^9 draws,
 # even if float64 sees 0.3·10 as 2.9999999999999996.
@@ -49,7 +48,7 @@ _FEW_CELLS, _MOST_CELLS = 300, 4096  # of a table whose joint groups are held as
 _NODES, _MOST_STEPS = 100, 1000  # of an integer program, and programs
 
 
-def quota(table: Shares, count: int, rng: np.random.Generator, *, sums: Sums | None = None) -> NDArray[np.intp]:
+def quota(table: Shares, count: int, rng: np.random.Generator, *, sums: Sums | None = None) -> Indices:
     """Divide ``count`` rows among the cells of a table (outcome first), at random; the result has the table's shape.
 
     On average each cell gets exactly its share. Each time, it gets its share rounded up or down, and so do the totals
@@ -58,9 +57,7 @@ def quota(table: Shares, count: int, rng: np.random.Generator, *, sums: Sums | N
     return np.asarray(quotas(table, count, 1, rng, sums=sums)[0])
 
 
-def quotas(
-    table: Shares, count: int, draws: int, rng: np.random.Generator, *, sums: Sums | None = None
-) -> NDArray[np.intp]:
+def quotas(table: Shares, count: int, draws: int, rng: np.random.Generator, *, sums: Sums | None = None) -> Indices:
     """Draw several quotas, independently of each other, along a new first axis."""
     wanted, columns = table / table.sum() * count, range(1, table.ndim)
     if sums is None:
@@ -204,7 +201,7 @@ def _totals(shape: tuple[int, ...], sums: tuple[tuple[int, ...], ...]) -> Any:
 # ---------------------------------------------------------------- a network
 
 
-def _along_chains(wanted: Reals, count: int, draws: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def _along_chains(wanted: Reals, count: int, draws: int, rng: np.random.Generator) -> Indices:
     """Round the wanted counts so that the totals of both chains are held."""
     whole = np.floor(wanted)
     network = _network(wanted.shape)
@@ -224,9 +221,9 @@ class _Network:
     """The flows are the cells, then the sums of both chains. Each flow has two ends, which are listed sum by sum."""
 
     summed: tuple[tuple[int, ...], ...]  # the axes that are summed over, for each step of each chain
-    flow: NDArray[np.intp]  # of each end
-    other: NDArray[np.intp]  # the other end of the same flow
-    enters: NDArray[np.bool_]  # whether the flow enters a sum at this end; at its other end it leaves one
+    flow: Indices  # of each end
+    other: Indices  # the other end of the same flow
+    enters: Mask  # whether the flow enters a sum at this end; at its other end it leaves one
 
     def holds(self, sums: Sums) -> bool:
         """Whether all these totals are on the chains."""
@@ -234,11 +231,11 @@ class _Network:
         kept = {tuple(axis for axis in every if axis not in axes) for axes in self.summed}
         return {*sums} <= {(), tuple(every), *kept}
 
-    def flows(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    def flows(self, cells: Codes) -> Codes:
         """The cells and all sums of them."""
         return np.concatenate([cells.ravel(), *(cells.sum(axis=axes).ravel() for axes in self.summed)])
 
-    def round_off(self, flows: NDArray[np.int64], bit: int, rng: np.random.Generator) -> None:
+    def round_off(self, flows: Codes, bit: int, rng: np.random.Generator) -> None:
         """Turn the flows of each draw from multiples of ``bit`` into multiples of the next bit."""
         odd = ((flows & bit) != 0).take(self.flow, axis=1)
         draw, end = np.divmod(np.flatnonzero(odd), len(self.flow))
@@ -254,7 +251,7 @@ class _Network:
         flows[draw[gains], self.flow.take(end[gains])] += along[gains]
 
 
-def _cycles(following: NDArray[np.int32]) -> NDArray[np.int32]:
+def _cycles(following: Codes) -> Codes:
     """Number the cycles of a permutation: the cycle of each element."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairmaxent.errors import InputError
 
 Codes = NDArray[np.integer]
+Indices = NDArray[np.intp]
 Reals = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Positions = Mapping[int, NDArray[np.unsignedinteger]]  # of each input row's raw value in Attribute.values, by attribute
@@ -92,7 +93,7 @@ class Blocks:
         return result
 
 
-def ravel(codes: Codes, shape: Sequence[int]) -> NDArray[np.intp]:
+def ravel(codes: Codes, shape: Sequence[int]) -> Indices:
     """Number the cells of a table of ``shape`` in C order, for rows of coordinates."""
     flat = codes[:, 0].astype(np.intp) if len(shape) else np.zeros(len(codes), dtype=np.intp)
     for column, size in zip(codes.T[1:], shape[1:], strict=True):
@@ -102,7 +103,7 @@ def ravel(codes: Codes, shape: Sequence[int]) -> NDArray[np.intp]:
 
 
 Summed = Literal["counts", "rows", "squares"]
-Broken = Callable[[Codes], NDArray[np.bool_]]  # which of some rows are not to count
+Broken = Callable[[Codes], Mask]  # which of some rows are not to count
 
 _LARGEST_KEY = 2**62
 # Up to this many possible rows, counting every one of them is cheaper than sorting the rows there are.
@@ -164,7 +165,7 @@ class Table(Counted):
     counts: Reals  # (distinct,): design weights summed, or input rows
     rows: Reals  # (distinct,): input rows, whatever they weigh
     squares: Reals  # (distinct,): squared design weights summed
-    places: NDArray[np.intp] | None = None  # (input rows,): see `inverse`; None: an engine counted the rows
+    places: Indices | None = None  # (input rows,): see `inverse`; None: an engine counted the rows
     peaks: Reals | None = None  # (distinct,): see `largest`; None: design weights are equal, or this was not kept
 
     @classmethod
@@ -174,7 +175,7 @@ class Table(Counted):
         return cls.tallied(np.asfortranarray(codes[first]), inverse, weight)
 
     @classmethod
-    def tallied(cls, distinct: Codes, inverse: NDArray[np.intp], weight: Reals | None) -> Table:
+    def tallied(cls, distinct: Codes, inverse: Indices, weight: Reals | None) -> Table:
         """Count the input rows of each distinct row, given where each went."""
         rows = tally(inverse, None, len(distinct))
         if weight is None:
@@ -183,7 +184,7 @@ class Table(Counted):
         return cls(distinct, counts, rows, squares, inverse, highest(inverse, weight, len(distinct)))
 
     @property
-    def inverse(self) -> NDArray[np.intp]:
+    def inverse(self) -> Indices:
         """The distinct row of each input row."""
         if self.places is None:
             advice = "use fit.weigh(lazy_frame), or fit a table in memory"
@@ -268,20 +269,20 @@ def highest(cells: Codes, weights: Reals, size: int) -> Reals:
     return result
 
 
-def equal_steps(weights: Reals, count: int) -> NDArray[np.intp]:
+def equal_steps(weights: Reals, count: int) -> Indices:
     """Positions at equal steps of the running weight; in sorted rows, neighbours represent each other."""
     running = np.cumsum(weights)
     return np.asarray(np.searchsorted(running, (np.arange(count) + 0.5) * (running[-1] / count)))
 
 
-def grouped_rows(groups: NDArray[np.intp], count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def grouped_rows(groups: Indices, count: int) -> tuple[Indices, Indices]:
     """Return rows one group after the other, and where each of ``count`` groups begins; group -1 is left out."""
     shifted = (groups + 1).astype(np.min_scalar_type(count))  # numpy sorts small integers much faster
     starts = np.cumsum(np.bincount(shifted, minlength=count + 1))[:-1]
     return np.argsort(shifted, kind="stable")[starts[0] :], starts - starts[0]
 
 
-def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
+def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[Indices, int]:
     """One integer per row, equal for equal rows and in their lexicographic order, and its exclusive bound."""
     keys, span = np.zeros(len(codes), dtype=np.int64), 1
     for column, size in zip(codes.T, sizes, strict=True):
@@ -294,7 +295,7 @@ def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[NDArray[np.int64], int
     return keys, span
 
 
-def match_rows(rows: Codes, codes: Codes, sizes: Sequence[int]) -> NDArray[np.intp]:
+def match_rows(rows: Codes, codes: Codes, sizes: Sequence[int]) -> Indices:
     """Return for each row of ``codes`` its position among distinct sorted ``rows``, -1 where absent."""
     if np.array_equal(rows, codes):
         return np.arange(len(rows))
@@ -304,7 +305,7 @@ def match_rows(rows: Codes, codes: Codes, sizes: Sequence[int]) -> NDArray[np.in
     return np.where(there[position] == wanted, position, -1) if len(rows) else np.full(len(codes), -1)
 
 
-def _distinct(keys: NDArray[np.int64], span: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _distinct(keys: Indices, span: int) -> tuple[Indices, Indices]:
     """Return a row of each distinct key, in order of the keys, and the rank of every row's key."""
     if span > _COUNTABLE:
         order = np.argsort(keys)  # not stable, as any row of a key will do

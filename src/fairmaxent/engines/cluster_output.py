@@ -13,22 +13,21 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import largest_remainders, shuffled_cells
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Blocks, Reals
+from fairmaxent.data.table import Blocks, Indices, Reals
 from fairmaxent.engines.cluster_partitions import Partitions, attached, detached
 from fairmaxent.engines.cluster_tasks import gathered, results, spread
-from fairmaxent.engines.lazy_counts import fresh_keys, unpacked, with_keys
-from fairmaxent.engines.lazy_frame import Lazy, names_of
+from fairmaxent.engines.lazy_counts import unpacked, with_keys
+from fairmaxent.engines.lazy_frame import Lazy
 from fairmaxent.errors import InputError
 from fairmaxent.files.write import remove_unfinished, write_whole
 from fairmaxent.maxent.forbidden import Rule, break_any
 from fairmaxent.maxent.priors.mixture import TiltedMixture
-from fairmaxent.maxent.priors.protocol import Prior
+from fairmaxent.maxent.priors.protocol import Density, Prior
 from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.progress import Progress
 
@@ -41,6 +40,7 @@ class Delivery:
     blocks: Blocks
     columns: tuple[str, ...]
     weight_column: frames.Column | None  # a 1 of the same kind as the weight column
+    folder: Path
     size: int  # rows of a file at most
     evenly: bool  # each row of the data is drawn as often as its weight says, give or take one; not independently
     readable: bool  # by other users
@@ -59,38 +59,31 @@ def write_part(frame: Any, path: Path, *, readable: bool) -> None:
 
 
 def write_on_workers(
-    table: Partitions,
-    prior: Prior,
-    potentials: Reals,
-    cells: NDArray[np.intp],
-    folder: Path,
-    delivery: Delivery,
-    rng: np.random.Generator,
-    progress: Progress,
+    table: Partitions, source: Density, cells: Indices, delivery: Delivery, rng: np.random.Generator, progress: Progress
 ) -> None:
     """Draw ``cells[i]`` rows of each cell i into files of a folder; the rows depend only on ``rng``."""
     from distributed import as_completed
 
     client = table.client
-    travelling, rows = detached(prior, table.parts)
-    shared = {"prior": travelling, "potentials": potentials, "log_share": -float(np.log(len(table.parts)))}
+    travelling, rows = detached(source.prior, table.parts)
+    shared = {"prior": travelling, "potentials": source.potentials, "log_share": -float(np.log(len(table.parts)))}
     tilted = spread(client, _tilted, table.parts, beside=[rows], **shared)
     masses = np.array(gathered(client, _masses, tilted, blocks=delivery.blocks))
     tasks = _files(_divided(cells, masses, rng), delivery.size)
     arguments = (
         [cells for _, cells in tasks],
         [int(seed) for seed in rng.integers(2**63, size=len(tasks))],
-        [str(folder / part_name(number)) for number in range(len(tasks))],
+        [str(delivery.folder / part_name(number)) for number in range(len(tasks))],
     )
     sources = [tilted[part] for part, _ in tasks]
     written = spread(client, _write, sources, beside=arguments, delivery=delivery)
     for done, _ in enumerate(as_completed(written), start=1):
         progress("rows", done / len(written))
     results(client, written)
-    remove_unfinished(folder)
+    remove_unfinished(delivery.folder)
 
 
-def _divided(cells: NDArray[np.intp], masses: Reals, rng: np.random.Generator) -> NDArray[np.intp]:
+def _divided(cells: Indices, masses: Reals, rng: np.random.Generator) -> Indices:
     """Divide the rows of each cell among the partitions at random: (parts, cells)."""
     top = masses.max(axis=0)
     shares = np.exp(masses - np.where(np.isfinite(top), top, 0.0)).T
@@ -98,7 +91,7 @@ def _divided(cells: NDArray[np.intp], masses: Reals, rng: np.random.Generator) -
     return rng.multinomial(cells, shares / shares.sum(axis=1, keepdims=True)).T
 
 
-def _files(wanted: NDArray[np.intp], size: int) -> list[tuple[int, NDArray[np.intp]]]:
+def _files(wanted: Indices, size: int) -> list[tuple[int, Indices]]:
     """Divide the rows that each partition draws into files: (partition, rows of each cell).
 
     Here nothing has to be random: which rows there are is settled, and no file is a sample by itself.
@@ -126,7 +119,7 @@ def _masses(tilted: TiltedMixture, blocks: Blocks) -> Reals:
         return np.asarray(tilted.log_partition + np.log(tilted.levels[blocks.slices[0]]))
 
 
-def _write(tilted: TiltedMixture, cells: NDArray[np.intp], seed: int, path: str, delivery: Delivery) -> None:
+def _write(tilted: TiltedMixture, cells: Indices, seed: int, path: str, delivery: Delivery) -> None:
     """Draw rows, a value for each level, and arrange the columns like the input's; every row gets the weight 1."""
     rng = np.random.default_rng(seed)
     drawn = tilted.draw(shuffled_cells(cells, rng), rng, spread=delivery.evenly)
@@ -143,33 +136,20 @@ def weigh_rows(
     Design weights are scaled. Rows that break a rule get the weight 0.
     """
     if not lazy.implementation.is_dask():
-        raise InputError(
-            "the rows of this fit stay on a Dask cluster; pass the Dask frame that was fitted, or for another kind of "
-            "frame use fit.collect().weigh(frame)"
-        )
+        advice = "pass the Dask frame that was fitted, or for another kind of frame use fit.collect().weigh(frame)"
+        raise InputError(f"the rows of this fit stay on a Dask cluster; {advice}")
     blocks = roles.blocks
-    keys = fresh_keys(blocks, [*names_of(lazy), name])
-    coded = with_keys(lazy, roles.domain, blocks, keys).to_native()
-    shared = (keys, blocks, log_levels, tuple(rules), weight, scale, name)
-    return coded.map_partitions(_weighed, *shared, meta=_weighed(coded._meta, *shared))
+    coded, keys = with_keys(lazy, roles.domain, blocks, name)
 
+    def weighed(frame: Any) -> Any:  # of one partition, a pandas frame
+        codes = unpacked([frame[key].to_numpy(dtype=np.int64) for key in keys], blocks)
+        scores = np.zeros(len(codes))
+        for column, part in zip(codes.T, blocks.split(log_levels), strict=True):
+            scores += part[column]
+        weights = np.where(break_any(rules, codes), 0.0, np.exp(scores))
+        if weight is not None:
+            weights *= frame[weight].to_numpy(dtype=np.float64) / scale
+        return frame.drop(columns=keys).assign(**{name: weights})
 
-def _weighed(
-    frame: Any,
-    keys: list[str],
-    blocks: Blocks,
-    log_levels: Reals,
-    rules: Sequence[Rule],
-    weight: str | None,
-    scale: float,
-    name: str,
-) -> Any:
-    """Weigh the rows of one partition, a pandas frame."""
-    codes = unpacked([frame[key].to_numpy(dtype=np.int64) for key in keys], blocks)
-    scores = np.zeros(len(codes))
-    for column, part in zip(codes.T, blocks.split(log_levels), strict=True):
-        scores += part[column]
-    weights = np.where(break_any(rules, codes), 0.0, np.exp(scores))
-    if weight is not None:
-        weights *= frame[weight].to_numpy(dtype=np.float64) / scale
-    return frame.drop(columns=keys).assign(**{name: weights})
+    native = coded.to_native()
+    return native.map_partitions(weighed, meta=weighed(native._meta))

@@ -17,6 +17,7 @@ from fairmaxent.errors import InputError
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+Function = Callable[..., Any]
 
 _MERGED = 8  # results, by one task
 _SMALL = 1 << 12  # bytes that are sent along with each task
@@ -35,12 +36,7 @@ def active_client() -> Client | None:
 
 
 def spread(
-    client: Client,
-    function: Callable[..., Any],
-    parts: Sequence[Future],
-    *,
-    beside: Sequence[Sequence[Any]] = (),
-    **shared: Any,
+    client: Client, function: Function, parts: Sequence[Future], *, beside: Sequence[Sequence[Any]] = (), **shared: Any
 ) -> list[Future]:
     """Compute ``function(part, *beside, **shared)`` for each partition, and leave the results on the workers.
 
@@ -54,14 +50,12 @@ def spread(
     return list(client.map(partial(_call, function), parts, *beside, [sent] * len(parts), pure=False, key=name))
 
 
-def _call(function: Callable[..., Any], *values: Any) -> Any:
+def _call(function: Function, *values: Any) -> Any:
     *positional, shared = values
     return function(*positional, **shared)
 
 
-def merged(
-    client: Client, function: Callable[..., Any], merge: Callable[[list[Any]], Any], parts: Sequence[Future], **how: Any
-) -> Any:
+def merged(client: Client, function: Function, merge: Function, parts: Sequence[Future], **how: Any) -> Any:
     """Merge the results of `spread` on the workers; only the final one is brought into this process."""
     futures = spread(client, function, parts, **how)
     while len(futures) > 1:
@@ -70,7 +64,7 @@ def merged(
     return results(client, futures)[0]
 
 
-def gathered(client: Client, function: Callable[..., Any], parts: Sequence[Future], **how: Any) -> list[Any]:
+def gathered(client: Client, function: Function, parts: Sequence[Future], **how: Any) -> list[Any]:
     """Bring the results of `spread` into this process."""
     return results(client, spread(client, function, parts, **how))
 
@@ -84,11 +78,9 @@ def results(client: Client, futures: Sequence[Future]) -> list[Any]:
         try:
             return list(client.gather(list(futures)))
         except KilledWorker as problem:
-            raise InputError(
-                "several workers of the cluster died one after the other on the same part of the table, most likely "
-                "for lack of memory; split the frame into more partitions (frame.repartition), or give the workers "
-                "more memory"
-            ) from problem
+            what = "several workers of the cluster died one after the other on the same part of the table, most likely"
+            remedy = "split the frame into more partitions (frame.repartition), or give the workers more memory"
+            raise InputError(f"{what} for lack of memory; {remedy}") from problem
 
 
 def cluster_errors() -> AbstractContextManager[None]:
@@ -100,7 +92,5 @@ def cluster_errors() -> AbstractContextManager[None]:
 def check_running(client: Client) -> None:
     """Refuse a client that is closed."""
     if client.status != "running":
-        raise InputError(
-            "the rows of this fit were on a Dask cluster, and its client is closed; fit again, and call fit.collect() "
-            "or fit.save(path) before you close the client"
-        )
+        advice = "fit again, and call fit.collect() or fit.save(path) before you close the client"
+        raise InputError(f"the rows of this fit were on a Dask cluster, and its client is closed; {advice}")

@@ -13,12 +13,10 @@ from zoneinfo import ZoneInfo
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import WEIGHT_RANGE
 from fairmaxent.data.table import Blocks, Codes, Reals, Table, row_keys
 from fairmaxent.engines import lazy_frame
 from fairmaxent.engines.lazy_frame import Lazy, collect, fresh_name, is_missing, names_of, numbers
@@ -45,23 +43,24 @@ def key_parts(sizes: Sequence[int]) -> list[range]:
     return [*parts, range(start, len(sizes))]
 
 
-def with_keys(lazy: Lazy, domain: Domain, blocks: Blocks, names: Sequence[str]) -> Lazy:
+def with_keys(lazy: Lazy, domain: Domain, blocks: Blocks, *taken: str) -> tuple[Lazy, list[str]]:
     """Add integer keys that identify each distinct row, one per part: the block codes packed in mixed radix, in order.
 
-    polars gets native expressions, because only these look names up without holding the column in memory.
+    Their names, which no column has and which are not ``taken``, are returned, too. polars gets native expressions,
+    because only these look names up without holding the column in memory.
     """
     api: Any = frames.load_library("polars") if lazy.implementation.is_polars() else nw
-    schema, keys = lazy.collect_schema(), []
-    for part, name in zip(key_parts(blocks.levels), names, strict=True):
+    schema, parts, keys = lazy.collect_schema(), key_parts(blocks.levels), []
+    names = [fresh_name(f"key{number}", [*schema.names(), *taken]) for number in range(len(parts))]
+    for part, name in zip(parts, names, strict=True):
         key: Any = None
         for attribute in (domain.attributes[index] for block in part for index in blocks.members[block]):
             level = level_expression(attribute, schema[attribute.name], api)
             key = level if key is None else key * attribute.size + level
         keys.append(key.alias(name))
     if api is nw:
-        return lazy.with_columns(*keys)
-    coded: Lazy = nw.from_native(lazy.to_native().with_columns(keys))
-    return coded
+        return lazy.with_columns(*keys), names
+    return nw.from_native(lazy.to_native().with_columns(keys)), names
 
 
 def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
@@ -74,10 +73,8 @@ def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
     elif attribute.edges is not None and attribute.missing is not None and may_be_empty:
         level = api.lit(None).cast(api.Int64)  # a column without any number or time may be of another type
     elif attribute.edges is not None:
-        raise LevelError(
-            f"column {attribute.name!r} was learned as {attribute.kind} but is now {dtype}; convert it",
-            column=attribute.name,
-        )
+        changed = f"was learned as {attribute.kind} but is now {dtype}; convert it"
+        raise LevelError(f"column {attribute.name!r} {changed}", column=attribute.name)
     else:
         level = _by_name(attribute, column, dtype, api)
     if attribute.missing is None:
@@ -146,16 +143,14 @@ def average_weight(lazy: Lazy, weight: str) -> float:
     dtype = lazy.collect_schema()[weight]
     if not (dtype.is_numeric() or dtype == nw.Boolean):
         raise WeightError(f"weight column {weight!r} holds {dtype}, not numbers; convert it, or name another column")
-    number, (low, high) = nw.col(weight).cast(nw.Float64), WEIGHT_RANGE
+    number, (low, high) = nw.col(weight).cast(nw.Float64), frames.WEIGHT_RANGE
     good = (number == 0) | ((number >= low) & (number <= high))
     sums = (nw.len().alias("rows"), good.cast(nw.Int64).sum().alias("good"), number.mean().alias("average"))
     totals = collect(lazy.select(*sums))
     rows, usable, average = (numbers(totals, name)[0] for name in ("rows", "good", "average"))
     if usable < rows:
-        raise WeightError(
-            f"weight column {weight!r} holds {int(rows - np.nan_to_num(usable))} unusable or missing values; "
-            f"weights must be zero, or from {low:g} to {high:g}. Repair or drop those rows."
-        )
+        found = f"{int(rows - np.nan_to_num(usable))} unusable or missing values"
+        raise WeightError(f"weight column {weight!r} holds {found}; {frames.WEIGHT_RULE}")
     if rows and not average > 0:
         raise WeightError(f"weight column {weight!r} is zero everywhere; at least one row must count")
     return float(average) if rows else 1.0  # no rows are refused when they are counted
@@ -172,20 +167,14 @@ class CountColumns:
 
 def keyed(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> tuple[Lazy, CountColumns]:
     """Encode the rows: integers that identify each distinct row, and design weights with their squares."""
-    names = names_of(lazy)
-    keys = fresh_keys(blocks, names)
-    rows, mass, squares, peak = (fresh_name(name, [*keys, *names]) for name in ("rows", "mass", "squares", "peak"))
-    coded = with_keys(lazy, domain, blocks, keys)
+    coded, keys = with_keys(lazy, domain, blocks)
+    names = names_of(coded)
+    rows, mass, squares, peak = (fresh_name(name, names) for name in ("rows", "mass", "squares", "peak"))
     if weight is None:
         return coded.select(*keys), CountColumns(keys, rows, {})
     design = nw.col(weight).cast(nw.Float64)
     weighted = coded.select(*keys, design.alias(mass), (design * design).alias(squares), design.alias(peak))
     return weighted, CountColumns(keys, rows, {mass: "sum", squares: "sum", peak: "max"})
-
-
-def fresh_keys(blocks: Blocks, taken: Sequence[str]) -> list[str]:
-    """Names for the keys of rows, one per part, that no column of the user has."""
-    return [fresh_name(f"key{number}", taken) for number, _ in enumerate(key_parts(blocks.levels))]
 
 
 def declared_lazily(lazy: Lazy, domain: Domain, *, to_missing: bool) -> Lazy:
@@ -225,7 +214,7 @@ def count_rows(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None, *
     return table_of(counts, columns, blocks)
 
 
-def table_of(counts: nw.DataFrame[Any], columns: CountColumns, blocks: Blocks) -> Table:
+def table_of(counts: frames.Frame, columns: CountColumns, blocks: Blocks) -> Table:
     """Return the distinct rows in order, from the counts of an engine."""
     if any(counts.get_column(key).null_count() for key in columns.keys):
         raise InputError("the engine has rows that belong to no level; convert its columns to numbers, text or dates")
@@ -239,7 +228,7 @@ def table_of(counts: nw.DataFrame[Any], columns: CountColumns, blocks: Blocks) -
     return Table(codes, mass, rows, squares, peaks=peaks)
 
 
-def unpacked(keys: list[NDArray[np.int64]], blocks: Blocks) -> Codes:
+def unpacked(keys: list[Codes], blocks: Blocks) -> Codes:
     """Return the block codes that keys were packed from."""
     codes = np.empty((len(keys[0]), len(blocks.levels)), np.min_scalar_type(max(blocks.levels)), order="F")
     for rest, part in zip(keys, key_parts(blocks.levels), strict=True):
@@ -260,8 +249,7 @@ def join_weights(
     name: str,
 ) -> Any:
     """Return the native lazy frame with a column ``name``: the weight of each row, times its scaled design weight."""
-    keys = fresh_keys(blocks, [*names_of(lazy), name])
-    coded = with_keys(lazy, domain, blocks, keys)
+    coded, keys = with_keys(lazy, domain, blocks, name)
     packed = {
         key: row_keys(table.codes[:, part.start : part.stop], [blocks.levels[block] for block in part])[0]
         for key, part in zip(keys, key_parts(blocks.levels), strict=True)

@@ -15,10 +15,8 @@ import narwhals as nw
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import library_errors
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.limits import check_columns
@@ -65,7 +63,7 @@ def check_column(lazy: Lazy, name: str) -> None:
         raise ColumnError(f"no column {name!r}; {did_you_mean(name, names)}")
 
 
-def collect(query: Lazy) -> nw.DataFrame[Any]:
+def collect(query: Lazy) -> frames.Frame:
     """Run a query whose result is small; polars streams it, and so never loads the complete table."""
     with engine_errors(query, OSError, ValueError):
         if not query.implementation.is_polars():
@@ -82,7 +80,7 @@ def collect(query: Lazy) -> nw.DataFrame[Any]:
 def engine_errors(lazy: Lazy, *also: type[Exception]) -> contextlib.AbstractContextManager[None]:
     """Turn what an engine raises into an error of our own."""
     what = f"{lazy.implementation.value} could not read or compute the table"
-    return library_errors(what, "check its files and its query", *also)
+    return frames.library_errors(what, "check its files and its query", *also)
 
 
 def fresh_name(wanted: str, taken: Sequence[str]) -> str:
@@ -106,14 +104,13 @@ def into_engine(columns: dict[str, Any], like: Lazy) -> Lazy:
     elif kind.is_spark_like():
         native = like.to_native().sparkSession.createDataFrame(frames.load_library("pyarrow").table(columns))
     else:
-        raise InputError(
-            f"fairmaxent cannot pass a table to {kind.value}; read the data with polars, DuckDB, Dask or Spark instead"
-        )
+        advice = "read the data with polars, DuckDB, Dask or Spark instead"
+        raise InputError(f"fairmaxent cannot pass a table to {kind.value}; {advice}")
     lazy: Lazy = nw.from_native(native)
     return lazy
 
 
-def numbers(frame: nw.DataFrame[Any], name: str) -> Reals:
+def numbers(frame: frames.Frame, name: str) -> Reals:
     """Return a collected column as numbers."""
     return frames.to_numbers(frame.get_column(name))
 
@@ -132,7 +129,7 @@ _AT_ONCE = 1_000_000  # values that polars may hold in memory
 class Values:
     """Some or all of the distinct values of a column."""
 
-    column: nw.DataFrame[Any]  # one column of an ordinary frame, each value once
+    column: frames.Frame  # one column of an ordinary frame, each value once
     rows: int  # input rows that are not missing
     distinct: int  # distinct values of the column
     weights: Reals
@@ -143,17 +140,13 @@ def learn_domain(lazy: Lazy, *, weight: str | None = None, progress: Progress = 
     names = [name for name in names_of(lazy) if name != weight]
     check_columns(len(names))
     asked = ColumnOptions(names, **options)
-    attributes: list[Attribute] = []
-    notes: list[str] = []
-    identifiers: list[str] = []
+    learned = []
     for done, name in enumerate(names):
         progress("read", done / len(names))
-        learned = _learn_column(count_values(lazy, name, weight), asked)
-        attributes += learned.attributes
-        notes += learned.notes
-        identifiers += learned.identifiers
+        learned.append(_learn_column(count_values(lazy, name, weight), asked))
     progress("read", 1.0)
-    return Domain(tuple(attributes), tuple(notes), tuple(identifiers))
+    kinds = ("attributes", "notes", "identifiers")
+    return Domain(*(tuple(item for part in learned for item in getattr(part, kind)) for kind in kinds))
 
 
 def _learn_column(values: Values, options: ColumnOptions) -> Domain:

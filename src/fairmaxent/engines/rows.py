@@ -8,13 +8,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-import narwhals as nw
-
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Encoded
 from fairmaxent.data.declaration import Declaration, declared_rows
 from fairmaxent.data.domain import Domain, fitting
-from fairmaxent.data.frames import read_weights
 from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.roles import DetailOption, Reading, Roles, per_average, redrawn_values, without_identifiers
 from fairmaxent.data.table import Blocks, Counted, Reals, Spread, Table
@@ -22,7 +19,6 @@ from fairmaxent.engines import lazy_frame
 from fairmaxent.engines.cluster_partitions import Partitions, TiltedPartitions, count_on_workers
 from fairmaxent.engines.cluster_tasks import active_client
 from fairmaxent.engines.lazy_counts import average_weight, count_rows, declared_lazily
-from fairmaxent.engines.lazy_frame import Lazy, collect
 from fairmaxent.errors import InputError
 from fairmaxent.maxent.priors.mixture import TiltedMixture
 from fairmaxent.maxent.priors.protocol import Density, Prior, Tilted, divergence_in_memory
@@ -69,11 +65,11 @@ def read_rows(frame: Any, request: ReadingRequest) -> Reading:
 # ---------------------------------------------------------------- in memory
 
 
-def _read_in_memory(frame: nw.DataFrame[Any], request: ReadingRequest) -> Reading:
+def _read_in_memory(frame: frames.Frame, request: ReadingRequest) -> Reading:
     """Encode the rows, and merge equal ones."""
     request.progress("read", 0.0)
     weight, detail = request.weight, request.detail
-    raw = read_weights(frame, weight)
+    raw = frames.read_weights(frame, weight)
     scale = 1.0 if raw is None else float(raw.mean())
     domain, encoded, left_out = read_domain(frame, request.domain, weight=weight, weights=raw, keep=request.keep)
     roles = request.roles(domain)
@@ -93,7 +89,7 @@ def _read_in_memory(frame: nw.DataFrame[Any], request: ReadingRequest) -> Readin
 
 
 def read_domain(
-    frame: nw.DataFrame[Any],
+    frame: frames.Frame,
     domain: Domain | Declaration | None,
     *,
     weight: str | None,
@@ -117,7 +113,7 @@ def read_domain(
 # ---------------------------------------------------------------- in the engine of a lazy frame
 
 
-def _read_lazily(lazy: Lazy, request: ReadingRequest) -> Reading:
+def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
     """Count the distinct rows."""
     for name in (request.outcome, *request.also, *request.protected, *request.within):
         lazy_frame.check_column(lazy, name)
@@ -133,19 +129,21 @@ def _read_lazily(lazy: Lazy, request: ReadingRequest) -> Reading:
         roles=roles,
         table=per_average(_count_lazily(lazy, roles, request), roles, scale),
         design=None,
-        weight_column=None if weight is None else frames.one_like(collect(lazy.select(weight).head(1))[weight]),
+        weight_column=None
+        if weight is None
+        else frames.one_like(lazy_frame.collect(lazy.select(weight).head(1))[weight]),
         redrawn=redrawn_values(request.detail, domain, "the rows are not kept in memory"),
         weight_scale=scale,
         left_out=left_out,
     )
 
 
-def _lazy_domain(lazy: Lazy, request: ReadingRequest) -> tuple[Domain, tuple[str, ...]]:
+def _lazy_domain(lazy: lazy_frame.Lazy, request: ReadingRequest) -> tuple[Domain, tuple[str, ...]]:
     """Learn the domain, or check the one that is given, and take identifiers out; the weight column is no attribute."""
     weight, keep = request.weight, request.keep
     if request.domain is None:
         return without_identifiers(lazy_frame.learn_domain(lazy, weight=weight, progress=request.progress), keep)
-    first = collect(lazy.head(1))
+    first = lazy_frame.collect(lazy.head(1))
     head = first if weight is None else first.drop(weight)
     domain, left_out = without_identifiers(fitting(request.domain, head, weight), keep)
     if not request.is_lenient:
@@ -153,12 +151,11 @@ def _lazy_domain(lazy: Lazy, request: ReadingRequest) -> tuple[Domain, tuple[str
     return domain, left_out
 
 
-def _count_lazily(lazy: Lazy, roles: Roles, request: ReadingRequest) -> Counted:
+def _count_lazily(lazy: lazy_frame.Lazy, roles: Roles, request: ReadingRequest) -> Counted:
     """Count inside the engine; the rows of a Dask frame stay on the workers of the cluster that is at hand."""
-    if lazy.implementation.is_dask():
-        client = active_client()
-        if client is not None:
-            return count_on_workers(client, lazy, roles.domain, roles.blocks, request.weight)
+    client = active_client() if lazy.implementation.is_dask() else None
+    if client is not None:
+        return count_on_workers(client, lazy, roles.domain, roles.blocks, request.weight)
     return count_rows(lazy, roles.domain, roles.blocks, request.weight, may_be_empty=request.is_lenient)
 
 
@@ -200,8 +197,6 @@ def row_spread(table: Counted, tilted: Tilted) -> Spread:
 def in_memory(rows: Counted) -> Table:
     """Return the distinct rows; refuse if they are on the workers of a cluster."""
     if not isinstance(rows, Table):
-        raise InputError(
-            "the rows of this fit stay on the Dask cluster; use the fit that fit.collect() returns, which has the "
-            "distinct rows in memory, or for weights use fit.weigh(dask_frame)"
-        )
+        advice = "use the fit that fit.collect() returns, which has the distinct rows in memory, or for weights use"
+        raise InputError(f"the rows of this fit stay on the Dask cluster; {advice} fit.weigh(dask_frame)")
     return rows

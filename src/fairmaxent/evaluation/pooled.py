@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Encoded
@@ -22,7 +21,7 @@ from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import ColumnOptions, unique_labels, value_key, value_text
 from fairmaxent.data.limits import check_columns
-from fairmaxent.data.table import Codes, Reals, row_keys
+from fairmaxent.data.table import Codes, Indices, Reals, row_keys
 from fairmaxent.errors import ColumnError, InputError, Option, cut, did_you_mean
 
 TableName = Literal["real", "new", "control"]
@@ -35,8 +34,8 @@ _EXACT = 2.0**53  # whole numbers beyond are not told apart as floats
 _WHOLE = 1 << 30  # the largest distance of two rows: whole numbers add up exactly, in any order
 _KEPT = 1 << 27  # bytes of distances that are kept for the next person with the same value
 
-Distances = NDArray[np.int32]
-Rows = NDArray[np.intp]
+Distances = Codes
+Rows = Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +43,7 @@ class PooledColumn:
     """One column in all tables, one table after the other."""
 
     name: str
-    codes: NDArray[np.intp]
+    codes: Indices
     """The number of each row's value; 0: missing."""
     labels: tuple[str, ...]
     """The text of each value that is not missing; empty for numbers and dates."""
@@ -93,7 +92,7 @@ class Pooled:
         return np.asfortranarray(np.column_stack([column.codes for column in self.columns]))
 
     @cached_property
-    def row_numbers(self) -> NDArray[np.intp]:
+    def row_numbers(self) -> Indices:
         """One number per row of all tables, equal for equal rows."""
         keys, _ = row_keys(self.codes, [column.size for column in self.columns])
         return np.unique(keys, return_inverse=True)[1]
@@ -122,7 +121,7 @@ class Pooled:
 
 def pool(tables: Mapping[TableName, Any]) -> tuple[Pooled, tuple[str, ...]]:
     """Put the tables side by side; also returns the columns of the real table that the new rows do not have."""
-    opened: dict[TableName, nw.DataFrame[Any]] = {}
+    opened: dict[TableName, frames.Frame] = {}
     for table, frame in tables.items():
         try:
             opened[table] = frames.open_frame(frame)
@@ -211,7 +210,7 @@ def column_sets(width: int, size: int, most: float, rng: np.random.Generator) ->
     return [list(columns) for columns in drawn]
 
 
-def cell_numbers(codes: Codes, sizes: Sequence[int]) -> tuple[NDArray[np.intp], int]:
+def cell_numbers(codes: Codes, sizes: Sequence[int]) -> tuple[Indices, int]:
     """A number for the values of each row, equal for equal rows, and how many such numbers there may be."""
     cells, span = row_keys(codes, sizes)
     if span > _COUNTABLE:

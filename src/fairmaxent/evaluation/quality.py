@@ -22,10 +22,9 @@ from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data.roles import Roles, read_columns
-from fairmaxent.data.table import Mask, Reals, Table
+from fairmaxent.data.table import Codes, Indices, Mask, Reals, Table
 from fairmaxent.errors import InputError, Option
 from fairmaxent.evaluation.pooled import Pooled, PooledColumn, Rows, cell_numbers, column_sets
 from fairmaxent.metrics.effective_counts import EffectiveCounts
@@ -82,7 +81,7 @@ def fidelity(pooled: Pooled, *, rng: np.random.Generator) -> Fidelity:
     return Fidelity(tuple(means), by_column, quality(pooled))
 
 
-def _shares(cells: NDArray[np.int64], span: int, times: Reals | None = None) -> Reals:
+def _shares(cells: Codes, span: int, times: Reals | None = None) -> Reals:
     counts = np.bincount(cells, times, minlength=span)
     return np.asarray(counts / counts.sum())
 
@@ -120,9 +119,9 @@ class Quality:
 class _Side:
     """A column in one of the tables."""
 
-    codes: NDArray[np.intp]
+    codes: Indices
     numbers: Reals | None
-    binned: NDArray[np.intp]
+    binned: Indices
 
     @classmethod
     def of(cls, column: PooledColumn, part: slice) -> "_Side":

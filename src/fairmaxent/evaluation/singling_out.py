@@ -10,9 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairmaxent.data.table import Codes, Reals
+from fairmaxent.data.table import Codes, Indices, Reals
 from fairmaxent.evaluation.attacks import Risk, SuccessRate
 from fairmaxent.evaluation.pooled import Pooled, cell_numbers, column_sets
 
@@ -95,7 +94,7 @@ class Ranges:
     """Rows sorted by each column, to count those in ranges of a few columns quickly."""
 
     codes: Codes  # (rows, columns)
-    orders: list[NDArray[np.intp]]  # of each column: rows by their code
+    orders: list[Indices]  # of each column: rows by their code
     ascending: list[Codes]  # of each column: the codes in this order
 
     @classmethod
@@ -104,7 +103,7 @@ class Ranges:
         orders = [np.argsort(column, kind="stable") for column in codes.T]
         return cls(codes, orders, [column[order] for column, order in zip(codes.T, orders, strict=True)])
 
-    def rows(self, guess: Guess) -> NDArray[np.intp]:
+    def rows(self, guess: Guess) -> Indices:
         """The rows that are in all ranges."""
         bounds = []
         for column, least, greatest in guess:
@@ -120,7 +119,7 @@ class Ranges:
         return rows
 
 
-def at_size(counts: NDArray[np.intp], rows: int, wanted: int) -> float:
+def at_size(counts: Indices, rows: int, wanted: int) -> float:
     """How many guesses would fit exactly one row in a table of another size, given how many rows of this one they fit.
 
     In a random part r of the rows, a guess that fits k of them fits exactly one with probability r·k·(1 − r)^(k − 1).

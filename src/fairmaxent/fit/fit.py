@@ -228,8 +228,8 @@ class Fit(Solved):
             shares = fair.ravel() / fair.sum()
             cells = rng.multinomial(count, shares) if iid else quota(fair, count, rng, sums=sums).ravel()
             form = source.domain, source.blocks, self.columns, self.weight_column
-            delivery = Delivery(*form, size=most, evenly=not iid, readable=readable_by_others)
-            write_on_workers(self.table, source.prior, source.potentials, cells, target, delivery, rng, progress)
+            delivery = Delivery(*form, folder=target, size=most, evenly=not iid, readable=readable_by_others)
+            write_on_workers(self.table, source.density, cells, delivery, rng, progress)
 
     def collect(self) -> "Fit":
         """Bring the distinct rows of a fit on a Dask cluster into memory; a fit in memory is returned unchanged."""

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
-import narwhals as nw
 import numpy as np
 
+from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.identifiers import is_total, words_for, words_in
@@ -96,7 +96,7 @@ def _hint(kind: HintKind, columns: str | Sequence[str], *parts: object) -> Hint:
     return Hint(kind, (columns,) if isinstance(columns, str) else tuple(columns), parts)
 
 
-def column_hints(frame: nw.DataFrame[Any], domain: Domain, roles: Sequence[str], weight: str | None) -> Iterator[Hint]:
+def column_hints(frame: frames.Frame, domain: Domain, roles: Sequence[str], weight: str | None) -> Iterator[Hint]:
     """What can be said about columns by themselves; ``roles`` are those that are compared."""
     identifiers = tuple(name for name in domain.identifiers if name not in roles)
     if identifiers:
@@ -182,7 +182,7 @@ def _same_as(level: str) -> str:
     return _BETWEEN_LETTERS.sub("", text).rstrip(".,;:") or level
 
 
-def _totals(frame: nw.DataFrame[Any], domain: Domain) -> Iterator[Hint]:
+def _totals(frame: frames.Frame, domain: Domain) -> Iterator[Hint]:
     """A level called total, or a last row that is one: a sum of other rows is no person."""
     last = frame.row(len(frame) - 1) if len(frame) else ()
     names = list(frame.columns)

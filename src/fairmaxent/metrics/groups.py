@@ -31,7 +31,7 @@ Stratum = tuple[StratumLevels, Any]  # and its rows: all of them, if nothing is 
 class MeasuredRows:
     """Rows with weights: a sample, or the cells of an exact marginal with their probabilities."""
 
-    frame: nw.DataFrame[Any]
+    frame: frames.Frame
     weights: Reals  # 0: not compared
     levels: Levels  # of the outcome
     exact: bool  # the cells of a marginal: nothing is estimated from a sample
@@ -145,9 +145,7 @@ class Comparison:
         weights = frames.to_numbers(frames.column(marginal, "probability"))
         return self._with_levels(marginal, weights, "predictions", exact=True)
 
-    def _with_levels(
-        self, frame: nw.DataFrame[Any], weights: Reals, outcome_is: str | None, *, exact: bool
-    ) -> MeasuredRows:
+    def _with_levels(self, frame: frames.Frame, weights: Reals, outcome_is: str | None, *, exact: bool) -> MeasuredRows:
         """Rows with the levels of their outcome; those with a missing outcome count only if that is compared."""
         if self.outcome is None or outcome_is is None:
             return MeasuredRows(frame, weights, (np.zeros(len(frame), dtype=np.intp), [None]), exact)
@@ -221,7 +219,7 @@ def _distribution_of(data: Any) -> Any:
     return next((found for found in candidates if callable(getattr(type(found), "marginal", None))), None)
 
 
-def _groups_of(frame: nw.DataFrame[Any], columns: Sequence[str], domain: Domain | None) -> tuple[Codes, list[Label]]:
+def _groups_of(frame: frames.Frame, columns: Sequence[str], domain: Domain | None) -> tuple[Codes, list[Label]]:
     """Group of each row and the groups' labels; only intersections that occur are groups."""
     levels = [levels_of(frames.column(frame, name), domain) for name in columns]
     codes = np.column_stack([column for column, _ in levels])
@@ -231,7 +229,7 @@ def _groups_of(frame: nw.DataFrame[Any], columns: Sequence[str], domain: Domain 
     return group, list(zip(*labels_by_column, strict=True))
 
 
-def outcome_column(frame: nw.DataFrame[Any], outcome: Any, *, what: str = "predictions") -> frames.Column:
+def outcome_column(frame: frames.Frame, outcome: Any, *, what: str = "predictions") -> frames.Column:
     """Return the outcome as a column: one of the frame's, or an array with one value per row."""
     if isinstance(outcome, str):
         return frames.column(frame, outcome)

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairmaxent.data.table import Codes, Mask, Reals
+from fairmaxent.data.table import Codes, Indices, Mask, Reals
 from fairmaxent.errors import InputError, Option
 from fairmaxent.fairness.rates import smallest_over_largest
 
@@ -43,7 +42,7 @@ ExpectedScores = dict[str, dict[str, Score]]
 class Run:
     """One round of decisions about everybody: the fold of each person, and the probabilities predicted for them."""
 
-    fold: NDArray[np.intp]  # (people,)
+    fold: Indices  # (people,)
     chances: Reals  # (people, outcomes)
 
 
@@ -51,8 +50,8 @@ class Run:
 class Trial:
     """People, their outcomes, and what models that had not seen them predicted, in one or more rounds."""
 
-    truth: NDArray[np.intp]  # Y of each person
-    group: NDArray[np.intp]  # of each person
+    truth: Indices  # Y of each person
+    group: Indices  # of each person
     weights: Reals  # of each person
     runs: Sequence[Run]
     favourable: Sequence[int]
