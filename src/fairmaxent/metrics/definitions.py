@@ -11,17 +11,8 @@ from fairmaxent.data.roles import GroupsOption, WithinOption
 from fairmaxent.data.table import tally
 from fairmaxent.errors import InputError, LevelError, checked_number, did_you_mean_level
 from fairmaxent.fairness.rates import MissingOption
-from fairmaxent.metrics.group_rates import (
-    Calibration,
-    GroupedTable,
-    Number,
-    Rate,
-    calibrate,
-    group_text,
-    left_out_text,
-    pair_text,
-    worst_ratio,
-)
+from fairmaxent.metrics import group_rates as rates
+from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, worst_ratio
 from fairmaxent.metrics.groups import Comparison, GroupedRows, Label, StratumLevels, favourable_codes, stratum_text
 from fairmaxent.metrics.intervals import Interval, interval_text
 
@@ -107,8 +98,8 @@ class Odds(Number):
     def _words(self) -> str:
         true, false = self.true_positive, self.false_positive
         kind, worse = ("true", true) if true.value <= false.value else ("false", false)
-        left_out = left_out_text([*true.left_out, *false.left_out])
-        return f"{self.value:.3f}{interval_text(self.interval)}: {kind} positives, {pair_text(worse.worst)}{left_out}"
+        left_out = rates.left_out_text([*true.left_out, *false.left_out])
+        return f"{self.value:.3f}{interval_text(self.interval)}: {kind} positives, {worse.worst}{left_out}"
 
 
 def equal_opportunity(
@@ -187,10 +178,8 @@ def _positives(
         tables = [table for table in tables if table.compared]
         if not any(table.compared >= min(2, len(table.rows.labels)) for table in tables):
             kind, rows_with = ("true", "with") if true else ("false", "without")
-            raise LevelError(
-                f"{kind} positive rates cannot be compared: fewer than two groups have rows {rows_with} the favourable "
-                "outcome. Add rows, or merge groups."
-            )
+            few = f"fewer than two groups have rows {rows_with} the favourable outcome"
+            raise LevelError(f"{kind} positive rates cannot be compared: {few}. Add rows, or merge groups.")
         yield tables
 
 
@@ -207,7 +196,7 @@ def calibration(
     missing: MissingOption = "ignore",
     domain: Domain | None = None,
     confidence: float = 0.95,
-) -> Calibration:
+) -> rates.Calibration:
     """Compare predictions with what happened, in each group: the mean probability with the observed share.
 
     `outcome` is what happened, and `probabilities` are those of the outcome `favourable`, one level: each is a column
@@ -216,7 +205,7 @@ def calibration(
     to expect by chance alone. The other options are as in `representation_rate`.
     """
     compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
-    return calibrate(compared, frame, probabilities, bins, confidence)
+    return rates.calibrate(compared, frame, probabilities, bins, confidence)
 
 
 @dataclass(frozen=True)
@@ -248,7 +237,7 @@ class Disparity(Number):
     def _words(self) -> str:
         names = ", ".join(stratum_text(stratum).removeprefix(" within ") for stratum in self.left_out)
         alike = f"; everybody or nobody has the outcome in {names}" if names else ""
-        return f"{self.value:.3f}: {' × '.join(self.worst.columns)}, {group_text(self.worst.group)}{alike}"
+        return f"{self.value:.3f}: {' × '.join(self.worst.columns)}, {rates.group_text(self.worst.group)}{alike}"
 
 
 def conditional_demographic_disparity(

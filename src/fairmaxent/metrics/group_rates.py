@@ -18,7 +18,6 @@ from fairmaxent.fairness.rates import first_largest, first_smallest, outcome_rat
 from fairmaxent.metrics import intervals
 from fairmaxent.metrics.effective_counts import EffectiveCounts, WeightSums
 from fairmaxent.metrics.groups import Comparison, GroupedRows, Label, StratumLevels, favourable_codes, stratum_text
-from fairmaxent.metrics.intervals import Compared, Interval, interval_text
 from fairmaxent.plain_text import visible
 
 _TINY = 1e-150  # in place of no weight at all, so that its square is not zero
@@ -33,19 +32,8 @@ class GroupRate:
     outcome: object  # None: of a share
     rate: float
     count: int | None
-    interval: Interval | None
+    interval: intervals.Interval | None
     stratum: StratumLevels = ()  # its columns and values, if groups are compared within strata
-
-
-@dataclass(frozen=True)
-class Pair:
-    """The groups that determine a rate: the lowest and the highest, for this outcome."""
-
-    columns: tuple[str, ...]
-    outcome: object
-    lowest: Label
-    highest: Label
-    stratum: StratumLevels = ()
 
 
 class Spoken:
@@ -55,6 +43,23 @@ class Spoken:
 
     def __str__(self) -> str:
         return visible(self._words())
+
+
+@dataclass(frozen=True)
+class Pair(Spoken):
+    """The groups that determine a rate: the lowest and the highest, for this outcome."""
+
+    columns: tuple[str, ...]
+    outcome: object
+    lowest: Label
+    highest: Label
+    stratum: StratumLevels = ()
+
+    def _words(self) -> str:
+        about = "" if self.outcome is None else f" for outcome {value_text(self.outcome)}"
+        lowest, highest = group_text(self.lowest), group_text(self.highest)
+        groups = "all groups equal" if lowest == highest else f"{lowest} against {highest}"
+        return f"{' × '.join(self.columns)}, {groups}{about}{stratum_text(self.stratum)}"
 
 
 class Number(Spoken):
@@ -94,7 +99,7 @@ class Rate(Number):
     """
 
     value: float
-    interval: Interval | None
+    interval: intervals.Interval | None
     worst: Pair
     groups: tuple[GroupRate, ...]
     left_out: tuple[GroupRate, ...] = ()
@@ -108,7 +113,7 @@ class Rate(Number):
         return max(max(rates) - min(rates) for rates in compared.values())
 
     def _words(self) -> str:
-        return f"{self.value:.3f}{interval_text(self.interval)}: {pair_text(self.worst)}{left_out_text(self.left_out)}"
+        return f"{self.value:.3f}{intervals.interval_text(self.interval)}: {self.worst}{left_out_text(self.left_out)}"
 
 
 def group_text(group: Label) -> str:
@@ -120,14 +125,6 @@ def left_out_text(groups: Sequence[GroupRate]) -> str:
     """The groups that were not compared, in words to be put after a comparison."""
     names = sorted({group_text(group.group) + stratum_text(group.stratum) for group in groups})
     return f"; not compared: {', '.join(names)}" if names else ""
-
-
-def pair_text(pair: Pair) -> str:
-    """The groups that are compared, of which columns, and for which outcome, in words."""
-    about = "" if pair.outcome is None else f" for outcome {value_text(pair.outcome)}"
-    lowest, highest = group_text(pair.lowest), group_text(pair.highest)
-    groups = "all groups equal" if lowest == highest else f"{lowest} against {highest}"
-    return f"{' × '.join(pair.columns)}, {groups}{about}{stratum_text(pair.stratum)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,11 +188,11 @@ class GroupedTable:
         """How many groups have a rate."""
         return int(np.count_nonzero(~np.isnan(self.rates[0])))
 
-    def comparisons(self) -> Iterator[Compared]:
+    def comparisons(self) -> Iterator[intervals.Compared]:
         """The groups that have a rate, for each outcome."""
         for number, row in enumerate(self.rates):
-            repeats = number == 1 and self.is_two_sided
-            yield Compared(self.effective[number, ~np.isnan(row)], are_shares=self.are_shares, repeats=repeats)
+            repeats, counts = number == 1 and self.is_two_sided, self.effective[number, ~np.isnan(row)]
+            yield intervals.Compared(counts, are_shares=self.are_shares, repeats=repeats)
 
     def group_rates(self, confidence: float | None) -> Iterator[GroupRate]:
         """The groups with a rate, each with its interval unless the table is exact; with no confidence, the others."""
@@ -203,15 +200,10 @@ class GroupedTable:
         counts = np.bincount(self.rows.group, minlength=len(self.rows.labels))
         ends = None if exact or confidence is None else intervals.share_interval(self.effective, confidence)
         for row, column in np.argwhere(np.isnan(self.rates) == (confidence is None)).tolist():
-            yield GroupRate(
-                self.rows.columns,
-                self.rows.labels[column],
-                self.outcomes[row],
-                float(self.rates[row, column]),
-                None if exact else int(counts[column]),
-                None if ends is None else (float(ends[0][row, column]), float(ends[1][row, column])),
-                self.rows.stratum,
-            )
+            named = self.rows.columns, self.rows.labels[column], self.outcomes[row]
+            count = None if exact else int(counts[column])
+            interval = None if ends is None else (float(ends[0][row, column]), float(ends[1][row, column]))
+            yield GroupRate(*named, float(self.rates[row, column]), count, interval, self.rows.stratum)
 
 
 def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
@@ -222,18 +214,13 @@ def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
         if not table.compared:
             names = " × ".join(map(repr, table.rows.columns))
             what = f"a group of {names}" if table.are_shares else f"both an outcome and a group of {names}"
-            raise LevelError(
-                f"no row has {what}, so there is nothing to compare; name other columns, or fill their gaps"
-            )
+            advice = "name other columns, or fill their gaps"
+            raise LevelError(f"no row has {what}, so there is nothing to compare; {advice}")
     alone = [table for table in tables if table.rows.stratum and table.compared < 2]
     tables = [table for table in tables if table not in alone]
     if not tables:
-        raise LevelError(
-            "no stratum has rows of more than one group, so there is nothing to compare; compare within other columns, "
-            "or leave ",
-            Option("within"),
-            " out",
-        )
+        what = "no stratum has rows of more than one group, so there is nothing to compare; compare within other"
+        raise LevelError(f"{what} columns, or leave ", Option("within"), " out")
     ratios = [smallest_over_largest(table.rates) for table in tables]
     values = [float(np.nanmin(ratio)) for ratio in ratios]
     at = first_smallest(values)
@@ -243,16 +230,11 @@ def worst_ratio(tables: Iterable[GroupedTable], confidence: float) -> Rate:
     if not table.rows.exact:
         comparisons = [compared for table in tables for compared in table.comparisons()]
         interval = intervals.widened(intervals.ratio_ends(comparisons, confidence), value)
-    return Rate(
-        value,
-        interval,
-        Pair(table.rows.columns, table.outcomes[outcome], lowest, highest, table.rows.stratum),
-        tuple(group for table in tables for group in table.group_rates(confidence)),
-        (
-            *(group for table in tables for group in table.group_rates(None)),
-            *(group for table in alone for group in table.group_rates(confidence)),
-        ),
-    )
+    worst = Pair(table.rows.columns, table.outcomes[outcome], lowest, highest, table.rows.stratum)
+    groups = tuple(group for table in tables for group in table.group_rates(confidence))
+    without_rate = (group for table in tables for group in table.group_rates(None))
+    without_others = (group for table in alone for group in table.group_rates(confidence))
+    return Rate(value, interval, worst, groups, (*without_rate, *without_others))
 
 
 ScoredRows = tuple[Mask, Reals, Reals]  # whether rows have the outcome, their probabilities, their weights
@@ -267,7 +249,7 @@ class GroupCalibration:
     predicted: float
     observed: float
     count: int
-    interval: Interval
+    interval: intervals.Interval
     error: float
     by_chance: float
 
@@ -285,7 +267,7 @@ class Calibration(Spoken):
     """
 
     gap: float
-    interval: Interval
+    interval: intervals.Interval
     worst: Pair
     groups: tuple[GroupCalibration, ...]
 
@@ -297,7 +279,7 @@ class Calibration(Spoken):
     def _words(self) -> str:
         worst = max(self.groups, key=lambda group: group.error)
         error = f"error {worst.error:.3f} ({worst.by_chance:.3f} by chance alone) in {group_text(worst.group)}"
-        return f"gap {self.gap:.3f}{interval_text(self.interval)}: {pair_text(self.worst)}; {error}"
+        return f"gap {self.gap:.3f}{intervals.interval_text(self.interval)}: {self.worst}; {error}"
 
 
 def quantile_bins(score: Reals, weights: Reals, bins: int) -> Codes:
@@ -323,17 +305,15 @@ def calibrate(compared: Comparison, frame: Any, probabilities: Any, bins: int, c
     extremes = [(min(found, key=by_surplus), max(found, key=by_surplus)) for found, _ in groupings]
     lowest, highest = max(extremes, key=lambda pair: pair[1].surplus - pair[0].surplus)
     gap = highest.surplus - lowest.surplus
-    return Calibration(
-        gap,
-        intervals.widened(intervals.difference_ends([surpluses for _, surpluses in groupings], confidence), gap),
-        Pair(lowest.columns, outcomes[code], lowest.group, highest.group),
-        tuple(group for found, _ in groupings for group in found),
-    )
+    ends = intervals.difference_ends([surpluses for _, surpluses in groupings], confidence)
+    worst = Pair(lowest.columns, outcomes[code], lowest.group, highest.group)
+    groups = tuple(group for found, _ in groupings for group in found)
+    return Calibration(gap, intervals.widened(ends, gap), worst, groups)
 
 
 def _calibrated(
     positive: Mask, chance: Reals, bin_of: Codes, rows: GroupedRows, confidence: float
-) -> tuple[list[GroupCalibration], Compared]:
+) -> tuple[list[GroupCalibration], intervals.Compared]:
     """The calibration of every group that has weight, and their surpluses as they are compared."""
     sums = WeightSums.of(1 - positive, rows.group, rows.weights, (2, len(rows.labels)))
     counts = sums.against_others()[0, :]
@@ -347,22 +327,14 @@ def _calibrated(
         surpluses = tally(bins, weights * (happened - promised), 0)
         # If the probabilities were exact, a bin's surplus would be nearly normal, and E|x| = σ·√(2/π).
         variance = tally(bins, weights**2 * promised * (1 - promised), 0)
-        groups.append(
-            GroupCalibration(
-                rows.columns,
-                rows.labels[number],
-                predicted=float(weights @ promised) / mass,
-                observed=float(weights @ happened) / mass,
-                count=len(weights),
-                interval=(float(low[number]), float(high[number])),
-                error=float(np.abs(surpluses).sum()) / mass,
-                by_chance=float(np.sqrt(variance * 2 / np.pi).sum()) / mass,
-            )
-        )
+        predicted, observed = (float(weights @ part) / mass for part in (promised, happened))
+        error, by_chance = (float(part.sum()) / mass for part in (np.abs(surpluses), np.sqrt(variance * 2 / np.pi)))
+        found = predicted, observed, len(weights), (float(low[number]), float(high[number])), error, by_chance
+        groups.append(GroupCalibration(rows.columns, rows.labels[number], *found))
     return groups, compared_surpluses(counts[list(scored)], list(scored.values()))
 
 
-def compared_surpluses(counts: EffectiveCounts, rows: Sequence[ScoredRows]) -> Compared:
+def compared_surpluses(counts: EffectiveCounts, rows: Sequence[ScoredRows]) -> intervals.Compared:
     """The surpluses of groups as they are compared, given the effective counts of the outcome and the rows of each.
 
     If the probabilities predict the outcome, the surplus varies less than the observed share: counts become larger. If
@@ -372,7 +344,7 @@ def compared_surpluses(counts: EffectiveCounts, rows: Sequence[ScoredRows]) -> C
     factors, added = (np.stack(part, axis=-1) for part in zip(*both, strict=True))
     expected = np.stack([weighted_mean(chance, weights) for _, chance, weights in rows], axis=-1)
     more = EffectiveCounts(counts.positives * factors, counts.negatives * factors, counts.weight_ratio)
-    return Compared(more, expected=expected, added=added)
+    return intervals.Compared(more, expected=expected, added=added)
 
 
 def _variances(counts: EffectiveCounts, positive: Mask, chance: Reals, weights: Reals) -> tuple[Reals, Reals]:

@@ -10,7 +10,6 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import check_weights, in_range, read_weights
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption, WithinOption, read_columns, read_within
 from fairmaxent.data.table import Codes, Mask, Reals, row_keys
@@ -39,9 +38,8 @@ class MeasuredRows:
     def one_favourable(self, level: object) -> int:
         """Code of the one outcome that the probabilities refer to."""
         if level is None or len(codes := favourable_codes(self.levels[1], level)) != 1:
-            raise InputError(
-                Option("favourable"), f" is {level!r}; name the one outcome that the probabilities refer to"
-            )
+            what = f" is {level!r}; name the one outcome that the probabilities refer to"
+            raise InputError(Option("favourable"), what)
         return codes[0]
 
     def probabilities(self, values: Any, *, what: str = "predictions") -> Reals:
@@ -127,8 +125,9 @@ class Comparison:
         if _distribution_of(data) is not None:
             raise InputError("a fitted distribution has no rows to predict; name its outcome column, or pass a frame")
         frame, weight = frames.open_frame(data), self.weight
-        weights = read_weights(frame, weight) if isinstance(weight, str | None) else check_weights(weight, len(frame))
-        weights = np.ones(len(frame)) if weights is None else in_range(weights)
+        named = isinstance(weight, str | None)
+        weights = frames.read_weights(frame, weight) if named else frames.check_weights(weight, len(frame))
+        weights = np.ones(len(frame)) if weights is None else frames.in_range(weights)
         return self._with_levels(frame, weights, outcome_is, exact=False)
 
     def _open_marginal(self, distribution: Any, columns: tuple[str, ...]) -> MeasuredRows:
@@ -175,10 +174,9 @@ class Comparison:
         name = outcome_column(rows.frame, self.outcome).name
         predicted, levels = levels_of(outcome_column(rows.frame, predictions).alias(name), self.domain)
         if all(code_of(outcomes, value) is None for value in levels):
-            raise LevelError(
-                f"no prediction is an outcome of the rows: predictions are e.g. {levels[:3]}, outcomes {outcomes[:3]}. "
-                "Spell predictions like the outcomes, or pass as_probability=True."
-            )
+            examples = f"predictions are e.g. {levels[:3]}, outcomes {outcomes[:3]}"
+            advice = "Spell predictions like the outcomes, or pass as_probability=True."
+            raise LevelError(f"no prediction is an outcome of the rows: {examples}. {advice}")
         # An outcome that nobody is predicted to have has no code among the predictions.
         codes = {code: code_of(levels, outcomes[code]) for code in favourable_codes(outcomes, self.favourable)}
         return {code: predicted == (-1 if among is None else among) for code, among in codes.items()}
@@ -197,9 +195,8 @@ class Comparison:
 
         chosen = [code for code, label in enumerate(labels) if all(map(is_meant, label, named.values()))]
         if not chosen:
-            raise LevelError(
-                Option("within"), f" is {self.within!r}, but no row is in such a stratum; name another level"
-            )
+            what = f" is {self.within!r}, but no row is in such a stratum; name another level"
+            raise LevelError(Option("within"), what)
         order = np.argsort(stratum, kind="stable")
         starts = np.searchsorted(stratum[order], np.arange(len(labels) + 1))
         parts = [(labels[code], order[starts[code] : starts[code + 1]]) for code in chosen]

@@ -22,6 +22,8 @@ from fairmaxent.metrics.effective_counts import EffectiveCounts
 
 Interval = tuple[float, float]
 Working = tuple[Reals, Reals]  # rates and sizes of unweighted rows that tell the same about rates near a hypothesis
+Likeliest = Callable[[Working, Working], tuple[Reals, Reals]]  # the rates that a hypothesis allows
+Real = Reals | float
 Score = Callable[[Reals], Reals]  # of every pair (last axis), at a hypothesised λ
 
 # Chosen by enumeration of all samples: the smallest that covers in every cell of benchmarks/coverage.py.
@@ -67,10 +69,8 @@ class Compared:
 
     def farthest(self, confidence: float) -> Reals:
         """Largest difference that exact intervals of all rates allow, all of which hold together."""
-        low, high = (
-            end - (0.0 if self.expected is None else self.expected)
-            for end in exact_interval(self.counts, confidence ** (1 / self.groups))
-        )
+        expected = 0.0 if self.expected is None else self.expected
+        low, high = (end - expected for end in exact_interval(self.counts, confidence ** (1 / self.groups)))
         first, second = _pairs(np.arange(self.groups))
         added = _normal_quantile((1 + confidence) / 2) * np.sqrt(self._added(first, second))
         apart = np.maximum(high[..., first] - low[..., second], high[..., second] - low[..., first])
@@ -139,9 +139,8 @@ def _distance_ends(comparisons: Sequence[Compared], largest: float, confidence: 
     within = _normal_quantile((1 + confidence) / 2)
 
     def passed(distance: Reals) -> Mask:
-        below, above = (
-            np.concatenate([one(sign * distance[..., np.newaxis]) for one in scores], -1) for sign in (-1, 1)
-        )
+        at = distance[..., np.newaxis]
+        below, above = (np.concatenate([one(sign * at) for one in scores], -1) for sign in (-1, 1))
         # Of the pair that lies least within ±γ: how far within it lies, and how wide ±γ is.
         inside = np.minimum(below, -above)
         with np.errstate(invalid="ignore"):
@@ -230,12 +229,10 @@ def ratio_score(first: EffectiveCounts, second: EffectiveCounts, ratio: Reals) -
         rate = np.clip(2 * positives / (linear + root), 0.0, np.minimum(1.0, 1 / ratio))
         return ratio * rate, rate
 
-    return _two_rates(first, second, likeliest, (ratio, 0.0), 0.0)
+    return _two_rates(first, second, likeliest, ratio, 0.0, 0.0)
 
 
-def difference_score(
-    first: EffectiveCounts, second: EffectiveCounts, difference: Reals, added: Reals | float = 0.0
-) -> Reals:
+def difference_score(first: EffectiveCounts, second: EffectiveCounts, difference: Reals, added: Real = 0.0) -> Reals:
     """Standard errors by which p₁ − p₂ lies above a difference δ; `added` is variance beyond that of the two rates."""
     delta = np.clip(difference, -1.0, 1.0)
 
@@ -244,7 +241,7 @@ def difference_score(
         rate = np.clip(_likeliest_of_difference(one, other, delta), *bounds)
         return rate, np.clip(rate - delta, 0.0, 1.0)
 
-    return _two_rates(first, second, likeliest, (1.0, difference), added)
+    return _two_rates(first, second, likeliest, 1.0, difference, added)
 
 
 def _likeliest_of_difference(one: Working, other: Working, delta: Reals) -> Reals:
@@ -261,18 +258,13 @@ def _likeliest_of_difference(one: Working, other: Working, delta: Reals) -> Real
 
 
 def _two_rates(
-    first: EffectiveCounts,
-    second: EffectiveCounts,
-    likeliest: Callable[[Working, Working], tuple[Reals, Reals]],
-    hypothesis: tuple[Reals | float, Reals | float],
-    added: Reals | float,
+    first: EffectiveCounts, second: EffectiveCounts, likeliest: Likeliest, factor: Real, delta: Real, added: Real
 ) -> Reals:
-    """Score of p₁ − factor · p₂ − δ, the hypothesis being (factor, δ), given how to find the likeliest two rates."""
+    """Score of p₁ − factor · p₂ − δ, which is 0 under the hypothesis, given how to find the likeliest two rates."""
     one, other = likeliest((first.rates, first.sizes), (second.rates, second.sizes))
     if (first.weight_ratio != 1).any() or (second.weight_ratio != 1).any():
         for _ in range(_STEPS):
             one, other = likeliest(first.seen_from(one), second.seen_from(other))
-    factor, delta = hypothesis
     (rate, size), (other_rate, other_size) = first.seen_from(one), second.seen_from(other)
     variance = one * (1 - one) / size + factor**2 * other * (1 - other) / other_size
     deviance = first.deviance(one) + second.deviance(other)
@@ -280,7 +272,7 @@ def _two_rates(
     return _cautious(distance, variance, deviance, first.sparsity + second.sparsity, added)
 
 
-def _cautious(distance: Reals, variance: Reals, deviance: Reals, sparsity: Reals, added: Reals | float = 0.0) -> Reals:
+def _cautious(distance: Reals, variance: Reals, deviance: Reals, sparsity: Reals, added: Real = 0.0) -> Reals:
     """The smaller of the score and the root of the likelihood ratio, reduced if counts are small."""
     with np.errstate(divide="ignore", invalid="ignore"):
         squared_error = np.fmax(variance, distance**2 / deviance) + added

@@ -129,24 +129,18 @@ def _people(X: Any, protected: Any, sensitive_features: Any) -> Any:
     if sensitive_features is not None:
         return _as_table(sensitive_features, X)
     if protected is None:
-        raise InputError(
-            "no protected column; name columns of X, e.g. fair_scorer('sex', …), or pass sensitive_features by "
-            "metadata routing: sklearn.set_config(enable_metadata_routing=True)"
-        )
+        advice = "name columns of X, e.g. fair_scorer('sex', …), or pass sensitive_features by metadata routing"
+        raise InputError(f"no protected column; {advice}: sklearn.set_config(enable_metadata_routing=True)")
     if hasattr(protected, "loc"):
         index = getattr(X, "index", None)
         if index is None or not protected.index.is_unique or not index.isin(protected.index).all():
-            raise InputError(
-                Option("protected"),
-                " must have every index of X once; take it from the same pandas table as X, before splitting",
-            )
+            what = " must have every index of X once; take it from the same pandas table as X, before splitting"
+            raise InputError(Option("protected"), what)
         return _as_table(protected.loc[index], X)
     names: Any = [protected] if isinstance(protected, str | int | np.integer) else protected
     if not isinstance(names, Sequence):
-        raise ColumnError(
-            Option("protected"),
-            f" is a {type(protected).__name__}; pass names or positions of columns of X, or a pandas series or table",
-        )
+        advice = "pass names or positions of columns of X, or a pandas series or table"
+        raise ColumnError(Option("protected"), f" is a {type(protected).__name__}; {advice}")
     table = nw.dependencies.is_into_dataframe(X)
     frame = frames.open_frame(X if table else frames.load_library("pandas").DataFrame(np.asarray(X)).add_prefix("x"))
     count = len(frame.columns)

@@ -187,11 +187,9 @@ def predict_outcomes(chances: Reals, favourable: Sequence[int], threshold: float
         (wanted,) = favourable
         return np.where(chances[:, wanted] > threshold, wanted, 1 - wanted)
     if threshold != 0.5:
-        raise InputError(
-            Option("threshold"),
-            f" decides between two outcomes, one of them favourable, but there are {chances.shape[1]} outcomes here, "
-            f"{len(favourable)} of them favourable; leave it at 0.5",
-        )
+        here = f"{chances.shape[1]} outcomes here, {len(favourable)} of them favourable"
+        what = f" decides between two outcomes, one of them favourable, but there are {here}; leave it at 0.5"
+        raise InputError(Option("threshold"), what)
     return np.asarray(chances.argmax(axis=1))
 
 
@@ -219,10 +217,8 @@ def _placements(positive: Mask, score: Reals, weights: Reals) -> tuple[Reals, Re
     positives, negatives = (np.bincount(rank, weights * rows) for rows in (positive, ~positive))
     below = np.cumsum(negatives) - negatives / 2
     above = positives.sum() - np.cumsum(positives) + positives / 2
-    return (
-        np.where(positive, below[rank] / max(negatives.sum(), 1e-300), 0.0),
-        np.where(positive, 0.0, above[rank] / max(positives.sum(), 1e-300)),
-    )
+    won, lost = below[rank] / max(negatives.sum(), 1e-300), above[rank] / max(positives.sum(), 1e-300)
+    return np.where(positive, won, 0.0), np.where(positive, 0.0, lost)
 
 
 def _over(sums: Reals, mass: Reals) -> Reals:
