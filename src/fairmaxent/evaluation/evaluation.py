@@ -8,7 +8,7 @@ import numpy as np
 from fairmaxent.data.frames import checked_progress
 from fairmaxent.errors import ColumnError, InputError, Option
 from fairmaxent.evaluation import attacks as risk
-from fairmaxent.evaluation.pooled import NAMES, TableName, nearest, pool
+from fairmaxent.evaluation.pooled import TableName, nearest, pool
 from fairmaxent.evaluation.quality import fidelity, utility
 from fairmaxent.evaluation.result import Evaluation, Risks
 from fairmaxent.evaluation.singling_out import singling_out
@@ -117,6 +117,5 @@ def evaluate(
         membership=risk.membership(*distances, confidence=confidence) if len(distances) > 1 else None,
         closest_record=closest,
     )
-    real_rows, new_rows, control_rows = map(pooled.rows, NAMES)
-    sizes = (real_rows, new_rows, control_rows)
+    sizes = pooled.rows("real"), pooled.rows("new"), pooled.rows("control")
     return Evaluation(*sizes, pooled.names, left_out, confidence, compared, learned, risks)

@@ -142,15 +142,12 @@ def _common_columns(names: Mapping[TableName, Sequence[str]]) -> tuple[list[str]
     common = [name for name in names["new"] if name in names["real"]]
     if not common:
         listed = ", ".join(map(repr, names["new"][:5]))
-        raise ColumnError(
-            f"the new rows have no column of the real table ({cut(listed, 200)}); pass rows with the same columns"
-        )
+        advice = "pass rows with the same columns"
+        raise ColumnError(f"the new rows have no column of the real table ({cut(listed, 200)}); {advice}")
     if extra:
-        raise ColumnError(
-            f"the new rows have a column {extra[0]!r}, which the real table does not have; "
-            f"{did_you_mean(extra[0], names['real'])}; leave it out with ",
-            Option("drop"),
-        )
+        hint = did_you_mean(extra[0], names["real"])
+        what = f"the new rows have a column {extra[0]!r}, which the real table does not have; {hint}"
+        raise ColumnError(f"{what}; leave it out with ", Option("drop"))
     lacking = [name for name in common if name not in names.get("control", common)]
     if lacking:
         raise ColumnError(f"the control rows have no column {lacking[0]!r}; they must have those of the real table")
@@ -165,11 +162,9 @@ def _pooled(columns: Mapping[TableName, frames.Column]) -> PooledColumn:
             kinds.setdefault(_KINDS[ColumnOptions([name]).kind_of(series, values)], table)
     if len(kinds) > 1:
         (kind, first), (another, second), *_ = kinds.items()
-        raise InputError(
-            f"column {name!r} holds {kind} in {NAMES[first]}, but {another} in {NAMES[second]}; read all tables in the "
-            "same way, or leave the column out with ",
-            Option("drop"),
-        )
+        clash = f"column {name!r} holds {kind} in {NAMES[first]}, but {another} in {NAMES[second]}"
+        advice = "read all tables in the same way, or leave the column out with "
+        raise InputError(f"{clash}; {advice}", Option("drop"))
     if kinds and kinds.keys() <= {"numbers", "dates"}:
         numbers = np.concatenate([_numbers(series) for series in columns.values()])
         if np.abs(numbers[~np.isnan(numbers)]).max(initial=0.0) < _EXACT:

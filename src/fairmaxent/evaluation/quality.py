@@ -136,10 +136,8 @@ class _Side:
 
 def quality(pooled: Pooled) -> Quality:
     """Score the new rows."""
-    sides = {
-        column.name: tuple(_Side.of(column, pooled.parts[name]) for name in ("real", "new"))
-        for column in pooled.columns
-    }
+    parts = pooled.parts["real"], pooled.parts["new"]
+    sides = {column.name: tuple(_Side.of(column, part) for part in parts) for column in pooled.columns}
     by_column = {name: _shape(*pair) for name, pair in sides.items()}
     scored = ((first, second, _trend(sides[first], sides[second])) for first, second in combinations(sides, 2))
     by_pair = tuple(PairTrend(first, second, score) for first, second, score in scored if score is not None)
@@ -258,11 +256,8 @@ def utility(
         real = np.setdiff1d(real, judged)
     for rows, what in ((real, "real rows"), (new, "new rows"), (judged, f"{judged_on} rows to judge models on")):
         if len(rows) < FEWEST:
-            raise InputError(
-                f"there are {len(rows)} {what}, too few to train and judge models (at least {FEWEST}); pass more, or "
-                "leave out ",
-                Option("outcome"),
-            )
+            few = f"there are {len(rows)} {what}, too few to train and judge models (at least {FEWEST})"
+            raise InputError(f"{few}; pass more, or leave out ", Option("outcome"))
     (first, auc), (second, real_auc) = (school.learning(rows, judged) for rows in (new, real))
     lost = _estimated(real_auc[0] - auc[0], real_auc[1] - auc[1], confidence)
     return Utility(outcome, name_of(school.model), judged_on, len(judged), first, second, lost)
@@ -288,11 +283,8 @@ class _School:
         pooled.positions([outcome, *names])
         roles = Roles.of(domain, outcome, names) if names else Roles(domain, domain.index(outcome), ())
         if roles.attributes[0].size < 2:
-            raise InputError(
-                f"outcome column {outcome!r} has the same value in all rows, so there is nothing to learn; name "
-                "another one, or leave out ",
-                Option("outcome"),
-            )
+            same = f"outcome column {outcome!r} has the same value in all rows, so there is nothing to learn"
+            raise InputError(f"{same}; name another one, or leave out ", Option("outcome"))
         table = Table.compress(roles.blocks.pool(encoded.codes), roles.blocks.levels)
         people = People.of(roles, table, table.counts, positions=encoded.positions, design=None)
         levels = roles.favourable_levels(favourable)

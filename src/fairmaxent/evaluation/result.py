@@ -99,15 +99,12 @@ ATTACKS = {
 def verdict(measured: Evaluation) -> Iterator[str]:
     """Whether to share the rows, why, and how sure that is."""
     judged = measured.risks.judgements()
-    unsure, open_ones = (
-        [name for name, judgement in judged.items() if judgement == wanted] for wanted in ("uncertain", "needs control")
-    )
+    unsure = [name for name, judgement in judged.items() if judgement == "uncertain"]
+    open_ones = [name for name, judgement in judged.items() if judgement == "needs control"]
     overlap = measured.risks.copies.control_overlap
     if overlap is not None and overlap.judged() == "high":
-        yield (
-            f"{_percent(overlap.rate)} of the control rows are rows of the real table, so risks are larger than they "
-            "look: pass rows of other people."
-        )
+        shared = f"{_percent(overlap.rate)} of the control rows are rows of the real table"
+        yield f"{shared}, so risks are larger than they look: pass rows of other people."
     if measured.flagged:
         above = "" if measured.flagged == ("copies",) else f", with risks above the limit of {100 * attacks.LIMIT:g} %"
         yield f"Do not treat these rows as anonymous: they give away people of the real table{above}."
@@ -127,10 +124,8 @@ def verdict(measured: Evaluation) -> Iterator[str]:
     if unsure:
         yield f"It is too close to call for {_named(unsure)}; more rows, or more attacks, make the intervals narrower."
     if open_ones:
-        yield (
-            f"Without control rows, little is known about {_named(open_ones)}. Pass rows "
-            "of other people, which were not used to make the new ones."
-        )
+        yield f"Without control rows, little is known about {_named(open_ones)}."
+        yield "Pass rows of other people, which were not used to make the new ones."
     yield "This is no guarantee: other attacks may succeed. Only a differentially private fit guarantees anything."
 
 
@@ -143,11 +138,10 @@ def _copied(measured: Evaluation) -> str:
     """Who was copied, in people, and what the limit says of it."""
     copies = measured.risks.copies
     compared = {"high": "is above", "low": "is within"}.get(copies.judged(), "may be above")
-    return (
-        f"{copies.people:,} of the {measured.real_rows:,} people of the real table are in the new rows with all their "
-        f"values; chance explains about {copies.by_chance:,.0f}. That {compared} the limit of "
-        f"{copies.limit:,.3g} beyond chance."
-    )
+    who = f"{copies.people:,} of the {measured.real_rows:,} people of the real table"
+    chance = f"chance explains about {copies.by_chance:,.0f}"
+    limit = f"That {compared} the limit of {copies.limit:,.3g} beyond chance."
+    return f"{who} are in the new rows with all their values; {chance}. {limit}"
 
 
 def _reason(attack: str, measured: Evaluation) -> str:
@@ -191,10 +185,8 @@ def evaluation_text(measured: Evaluation, notes: Sequence[str] = ()) -> str:
     distance = f"Median distance of a new row to the closest real row: {record.new:.3f}{others}. {record.why_not}"
     meaning = "This is how often each attack succeeds; without control rows, the risk is at most that."
     if measured.control_rows:
-        meaning = (
-            "A risk of 0 means that an attack succeeds as often on other people (the control rows), 1 that it always "
-            "succeeds."
-        )
+        meaning = "A risk of 0 means that an attack succeeds as often on other people (the control rows), 1 that it"
+        meaning += " always succeeds."
     limits = f"{100 * attacks.LIMIT:g} % (copies: above {100 * attacks.MOST_COPIES:g} %)"
     sections: list[Sequence[Block]] = [
         [Paragraph(measured.verdict)],
@@ -246,10 +238,8 @@ def _utility_sections(measured: Evaluation) -> Iterator[Sequence[Block]]:
     utility = measured.utility
     if utility is None:
         return
-    text = (
-        f"How well {utility.model} predicts {cell_text(utility.outcome)!r} of {utility.people:,} {utility.judged_on} "
-        "rows that it has not seen."
-    )
+    judged = f"{utility.people:,} {utility.judged_on} rows that it has not seen"
+    text = f"How well {utility.model} predicts {cell_text(utility.outcome)!r} of {judged}."
     if utility.auc_lost is not None:
         text += f" The new rows cost {utility.auc_lost.value:.3f} of AUC ({_cells(utility.auc_lost)[1]})."
     if utility.judged_on == "real":
@@ -270,22 +260,19 @@ def _group_blocks(measured: Evaluation, utility: Utility) -> Iterator[Block]:
     if len(groups) > _GROUPS:
         yield Paragraph(f"and {len(groups) - _GROUPS:,} more groups")
     for name in utility.real.rates:
-        new_rate, real_rate = (
-            "not defined" if score is None else f"{score.value:.2f} ({score.low:.2f} … {score.high:.2f})"
-            for score in (utility.new.rates[name], utility.real.rates[name])
-        )
-        yield Paragraph(
-            f"Statistical rate of the decisions for {cell_text(name)!r}: {new_rate} trained on the new rows, "
-            f"{real_rate} on the real ones."
-        )
+        scores = (utility.new.rates[name], utility.real.rates[name])
+        ranges = [
+            "" if score is None else f"{score.value:.2f} ({score.low:.2f} … {score.high:.2f})" for score in scores
+        ]
+        one, other = (text or "not defined" for text in ranges)
+        what = f"Statistical rate of the decisions for {cell_text(name)!r}"
+        yield Paragraph(f"{what}: {one} trained on the new rows, {other} on the real ones.")
 
 
 def fidelity_table(measured: Evaluation) -> Table:
     """How much the new rows differ from the real ones."""
-    rows = [
-        (_SETS[apart.columns], f"{apart.sets:,}", f"{apart.value:.4f}", f"{apart.by_chance:.4f}")
-        for apart in measured.fidelity.total_variation
-    ]
+    sets = measured.fidelity.total_variation
+    rows = [(_SETS[one.columns], f"{one.sets:,}", f"{one.value:.4f}", f"{one.by_chance:.4f}") for one in sets]
     return Table("Differences from the real rows", ("differences in", "number", "mean", "by chance"), tuple(rows))
 
 
@@ -293,10 +280,8 @@ def _fidelity_blocks(measured: Evaluation) -> Iterator[Block]:
     yield fidelity_table(measured)
     worst = sorted(measured.fidelity.by_column.items(), key=lambda item: -item[1])[:_NAMED]
     farthest = ", ".join(f"{_shown(name, 24)} {apart:.3f}" for name, apart in worst)
-    yield Paragraph(
-        "Share of rows that would have to change (total variation); by chance: the same for rows drawn at random "
-        f"from the real table. Farthest apart: {farthest}."
-    )
+    what = "Share of rows that would have to change (total variation); by chance: the same for rows drawn at random"
+    yield Paragraph(f"{what} from the real table. Farthest apart: {farthest}.")
     quality = measured.fidelity.quality
     if quality.score is not None:
         trends = "" if quality.trends is None else f", pair trends {quality.trends:.3f}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import count_text
-from fairmaxent.data.levels import cell_text, value_text
+from fairmaxent.data.levels import cell_text
 from fairmaxent.data.roles import Roles
 from fairmaxent.data.table import Codes
 from fairmaxent.document import Block, Note, Paragraph, Section, Table
@@ -17,7 +17,7 @@ from fairmaxent.errors import Option, cut, spelled
 from fairmaxent.inspection.hints import NOTABLE, Hint, Proxy
 from fairmaxent.inspection.proposals import Proposal, Role
 from fairmaxent.inspection.verdict import Verdict
-from fairmaxent.metrics.group_rates import Rate
+from fairmaxent.metrics.group_rates import Rate, group_text
 from fairmaxent.plain_text import plain_json
 
 # Rough cost of a fit on one core: a cell of the table in seconds and bytes, a pair of features in both.
@@ -64,18 +64,11 @@ class Cost:
 
 def cost(roles: Roles, codes: Codes) -> Cost:
     """Estimate what fitting these rows takes."""
-    distinct = len(roles.compress(codes).codes)
-    blocks = roles.blocks
-    features = sum(blocks.levels)
-    cells, pairs = codes.shape[0] * codes.shape[1], features**2
-    return Cost(
-        distinct_rows=distinct,
-        features=features,
-        cells=blocks.levels[0],
-        domain_size=roles.domain.size,
-        seconds=cells * _CELL_SECONDS + pairs * _PAIR_SECONDS,
-        megabytes=(cells * _CELL_BYTES + pairs * _PAIR_BYTES) / 1e6,
-    )
+    distinct, levels = len(roles.compress(codes).codes), roles.blocks.levels
+    cells, pairs = codes.shape[0] * codes.shape[1], sum(levels) ** 2
+    seconds = cells * _CELL_SECONDS + pairs * _PAIR_SECONDS
+    megabytes = (cells * _CELL_BYTES + pairs * _PAIR_BYTES) / 1e6
+    return Cost(distinct, sum(levels), levels[0], roles.domain.size, seconds, megabytes)
 
 
 _FEW_TIMES = 5  # equal group sizes are proposed if nobody is set apart, and if rows then count at most that many times
@@ -217,20 +210,15 @@ def inspection_sections(inspection: Inspection, spell: Spelling, room: int | Non
 
 def _columns(inspection: Inspection, room: int | None) -> Table:
     heads = ("column", "kind", "values", "levels", "missing", "role")
-    rows = [
-        (
-            cut(cell_text(column.name), 30),
-            column.kind,
-            *map(cell_text, (column.values, column.levels, column.missing)),
-            inspection.role_of(column.name),
-        )
-        for column in inspection.columns
-    ]
+    rows = []
+    for column in inspection.columns:
+        sizes = map(cell_text, (column.values, column.levels, column.missing))
+        rows.append((cut(cell_text(column.name), 30), column.kind, *sizes, inspection.role_of(column.name)))
     room = room or max(_WIDTH - 2 - max(map(len, table_lines([*heads[:-1], "protected"], rows))), _LEVELS)
-    levels = (
-        "an identifier?" if one.identifier else cell_text(", ".join(one.shown[:100])) for one in inspection.columns
-    )
-    table = [(*row, cut(text, room)) for row, text in zip(rows, levels, strict=True)]
+    table = []
+    for row, column in zip(rows, inspection.columns, strict=True):
+        levels = "an identifier?" if column.identifier else cell_text(", ".join(column.shown[:100]))
+        table.append((*row, cut(levels, room)))
     return Table("Columns", (*heads, "such as"), tuple(table))
 
 
@@ -254,25 +242,19 @@ def _questions(inspection: Inspection, spell: Spelling) -> Iterator[str]:
     elif not inspection.favourable:
         levels = next(column.shown for column in inspection.columns if column.name == inspection.outcome)
         listed = ", ".join(cut(cell_text(level)) for level in levels[:4]) + (", …" if len(levels) > 4 else "")
-        yield (
-            f"Which outcome is the good one ({listed})? Choose it with {spell(Option('favourable'))}; until then, "
-            "every outcome is compared."
-        )
+        choose = f"Choose it with {spell(Option('favourable'))}; until then, every outcome is compared."
+        yield f"Which outcome is the good one ({listed})? {choose}"
     if not inspection.protected:
         yield f"Which groups are compared? No column stands out: choose one with {spell(Option('protected'))}."
 
 
 def _rates(grouping: GroupingRates) -> Block:
     shares = {group.group: group for group in grouping.representation.groups}
-    rows = [
-        (
-            " × ".join(map(value_text, group.group)),
-            *(cell_text(shares[group.group].count), percent(shares[group.group].rate)),
-            *(cell_text(group.outcome), percent(group.rate)),
-            "" if group.interval is None else " – ".join(map(percent, group.interval)),
-        )
-        for group in grouping.statistical.groups
-    ]
+    rows = []
+    for group in grouping.statistical.groups:
+        share, ends = shares[group.group], map(percent, group.interval or ())
+        cells = cell_text(share.count), percent(share.rate), cell_text(group.outcome), percent(group.rate)
+        rows.append((group_text(group.group), *cells, " – ".join(ends)))
     return Table("Rates", (grouping.name, "rows", "share", "outcome", "rate", "95% range"), tuple(rows))
 
 
@@ -285,9 +267,8 @@ def _proxies(inspection: Inspection) -> Iterator[Block]:
         yield Paragraph("No column predicts a protected column.")
         return
     yield Table("Proxies", ("protected", "predicted by", "how well"), tuple(rows))
-    yield Paragraph(
-        "0% is no better than chance, 100% is always right: a model can learn the groups from such columns."
-    )
+    meaning = "0% is no better than chance, 100% is always right"
+    yield Paragraph(f"{meaning}: a model can learn the groups from such columns.")
 
 
 def cautions(inspection: Inspection, spell: Spelling) -> tuple[str, ...]:

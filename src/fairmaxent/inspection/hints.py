@@ -129,18 +129,14 @@ def role_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hin
 
 def leak_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hint]:
     """Columns that all but say the outcome: a model that may use them looks better than it is."""
-    leaks = [
-        roles.domain.names[other]
-        for other, strength in predictors(roles, roles.outcome, codes, design)
-        if strength >= _LEAKS and roles.domain.names[other] not in roles.domain.identifiers
-    ]
+    names, found = roles.domain.names, predictors(roles, roles.outcome, codes, design)
+    strong = (names[other] for other, strength in found if strength >= _LEAKS)
+    leaks = [name for name in strong if name not in roles.domain.identifiers]
     if leaks:
         verb, them = ("predicts", "it") if len(leaks) == 1 else ("predict", "them")
-        what = (
-            f"{listed(map(shown, leaks), 'column')} {verb} the outcome nearly perfectly; if that is only known "
-            f"afterwards, or is the outcome in other words, leave {them} out with "
-        )
-        yield _hint("leak", leaks, what, Option("drop", leaks))
+        what = f"{listed(map(shown, leaks), 'column')} {verb} the outcome nearly perfectly"
+        condition = f"if that is only known afterwards, or is the outcome in other words, leave {them} out with "
+        yield _hint("leak", leaks, f"{what}; {condition}", Option("drop", leaks))
 
 
 def _gaps(attribute: Attribute, rows: int, *, has_role: bool) -> Iterator[Hint]:
@@ -150,10 +146,10 @@ def _gaps(attribute: Attribute, rows: int, *, has_role: bool) -> Iterator[Hint]:
     share = float(attribute.level_counts()[attribute.missing] / attribute.counts.sum())
     if has_role:
         what = (
-            f"{attribute.name!r} is missing for {share:.1%} of the rows, which are not compared, and keep their share "
-            "unless you choose another one; to compare them as a group, use "
+            f"{attribute.name!r} is missing for {share:.1%} of the rows, which are not compared, and keep their share"
         )
-        yield _hint("missing", attribute.name, what, Option("missing", "compare"))
+        advice = "unless you choose another one; to compare them as a group, use "
+        yield _hint("missing", attribute.name, f"{what} {advice}", Option("missing", "compare"))
     elif share > 0.5:
         yield _hint("missing", attribute.name, f"{attribute.name!r} is missing for {share:.0%} of the rows")
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.frames import in_range, read_weights
 from fairmaxent.data.roles import GroupsOption, Roles, check_roles, read_columns
 from fairmaxent.data.table import Codes, tally
 from fairmaxent.engines.rows import read_domain
@@ -49,8 +48,8 @@ def inspect(
     given = [] if protected is None else read_columns("protected", protected)
     check_roles(outcome if outcome is not None else "", given, weight)
     opened = frames.open_frame(frame)
-    raw = read_weights(opened, weight)
-    design = None if raw is None else in_range(raw)
+    raw = frames.read_weights(opened, weight)
+    design = None if raw is None else frames.in_range(raw)
     domain, encoded, _ = read_domain(opened, domain, weight=weight, weights=design)
     codes = encoded.codes
     outcomes = () if outcome is not None else propose_outcome(domain, given)
@@ -70,28 +69,22 @@ def inspect(
         how: Any = {"groups": "joint", "weight": weight, "domain": domain, "confidence": confidence}
         shares = representation_rate(frame, columns, **how)
         rates = statistical_rate(frame, outcome, columns, favourable=good, **how)
-        (rows,) = Comparison(columns, "joint", weight, "ignore", domain, outcome=outcome, favourable=good).grouped(
-            frame
-        )
+        compared = Comparison(columns, "joint", weight, "ignore", domain, outcome=outcome, favourable=good)
+        (rows,) = compared.grouped(frame)
         verdict = judge(GroupedTable.of_outcomes(rows, good), shares, str(outcome), confidence)
         groupings.append(GroupingRates(" × ".join(columns), shares, rates, verdict))
+    summaries = []
+    for attribute, column in zip(domain.attributes, codes.T, strict=True):
+        missing = 0 if attribute.missing is None else int(np.count_nonzero(column == attribute.missing))
+        sizes = attribute.size, len(attribute.counts) - (attribute.missing is not None), missing
+        shown = () if attribute.name in identifiers else attribute.labels
+        summaries.append(ColumnSummary(attribute.name, attribute.kind, *sizes, shown, attribute.name in identifiers))
     return Inspection(
         rows=len(opened),
         outcome=outcome,
         favourable=() if good is None else tuple(good) if isinstance(good, list | tuple | set | frozenset) else (good,),
         protected=tuple(names),
-        columns=tuple(
-            ColumnSummary(
-                name=attribute.name,
-                kind=attribute.kind,
-                levels=attribute.size,
-                values=len(attribute.counts) - (attribute.missing is not None),
-                missing=0 if attribute.missing is None else int(np.count_nonzero(column == attribute.missing)),
-                shown=() if attribute.name in identifiers else attribute.labels,
-                identifier=attribute.name in identifiers,
-            )
-            for attribute, column in zip(domain.attributes, codes.T, strict=True)
-        ),
+        columns=tuple(summaries),
         notes=domain.without(identifiers).notes,
         proposals=proposals,
         hints=tuple(hints),
