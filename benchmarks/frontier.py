@@ -1,14 +1,17 @@
 """Fairness against utility: models trained on what each method gives, judged on real people it never saw.
 
-Writes frontier.json, frontier.md and frontier.svg beside this file, or into the folder given. What is there already is
-kept: a run measures only what is missing, and what ``--again`` names anew.
+Two parts: ``models`` that are made to decide equally, beside what people use for that, and ``tables`` that any model
+may learn from. Writes frontier.json, frontier.md and frontier.svg beside this file, or into the folder given. What is
+there already is kept: a run measures only what is missing, and what ``--again`` names anew.
 """
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +19,17 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from benchmarks import results
+from benchmarks.fair_models import METHODS, WISHES, answers, judge_methods
 from benchmarks.frontier_page import write_page
 from benchmarks.judging import judge_splits
-from benchmarks.people import PROTECTED
+from benchmarks.learners import LEARNERS
+from benchmarks.people import ACS, PROTECTED, survey_path
 from benchmarks.process import JobFailedError, fresh
 from benchmarks.treatments import TREATMENTS
 
 FILE = "frontier.json"
+_KEY = "data", "learner", "wish", "split", "method"  # of a cell of models
+_NAMED = "learner", "data", "method"
 
 Cell = dict[str, Any]  # one treatment of one split: data, method, split, code, and what was measured or why not
 
@@ -37,31 +44,70 @@ class Sizes:
     seconds: float  # on the clock, that one method may take for all splits of one table
 
 
+@dataclass(frozen=True)
+class ModelSizes:
+    """How much is measured of fair models."""
+
+    learn: int  # people of each table to learn from, at most
+    splits: int
+
+
 FULL = Sizes(rows=None, splits=5, iterations=20, seconds=3600)
 QUICK = Sizes(rows=1000, splits=2, iterations=3, seconds=300)
 
 
-def load(folder: Path, sizes: Sizes) -> list[Cell]:
-    """Return the cells measured so far, which must be of these sizes."""
+def load(folder: Path, sizes: Sizes, models: ModelSizes) -> tuple[list[Cell], list[Cell], dict[str, Any]]:
+    """Return the cells of tables and of models measured so far, which must be of these sizes, and all that is kept."""
     path = folder / FILE
-    if not path.exists():
-        return []
-    record = json.loads(path.read_text(encoding="utf-8"))
-    if record["sizes"] != asdict(sizes):
-        raise SystemExit(f"{path} holds results of other sizes, {record['sizes']}; name another folder with --out")
-    return list(record["cells"])
+    record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    known = record.get("models", {})
+    if record and (record["sizes"], known.get("sizes", {}).get("learn", models.learn)) != (asdict(sizes), models.learn):
+        raise SystemExit(f"{path} holds results of other sizes; name another folder with --out")
+    return list(record.get("cells", ())), list(known.get("cells", ())), record
 
 
-def keep(folder: Path, cells: Sequence[Cell], sizes: Sizes) -> dict[str, Any]:
-    """Write all cells of known methods, one a line, by table, method and split; return the whole record."""
+def keep(folder: Path, cells: Sequence[Cell], old: dict[str, Any], sizes: Sizes) -> dict[str, Any]:
+    """Write all cells of known methods, one a line, by table, method and split; return the whole record.
+
+    ``old`` is the record so far; the setting is that of the part that was measured last.
+    """
     tables, methods = list(PROTECTED), list(TREATMENTS)
     known = [cell for cell in cells if cell["data"] in tables and cell["method"] in methods]
     known.sort(key=lambda cell: (tables.index(cell["data"]), methods.index(cell["method"]), cell["split"]))
-    record = {"setting": results.setting(quick=sizes == QUICK), "sizes": asdict(sizes), "cells": known}
-    lines = ",\n".join(json.dumps(cell, ensure_ascii=False, allow_nan=False) for cell in known)
-    head = json.dumps(record | {"cells": []}, indent=1, ensure_ascii=False).removesuffix("[]\n}")
-    (folder / FILE).write_text(f"{head}[\n{lines}\n]}}\n", encoding="utf-8")
+    setting = results.setting(quick=sizes == QUICK)
+    record = {"setting": old.get("setting", setting), "sizes": asdict(sizes), "models": old["models"], "cells": known}
+    heads = json.dumps(record | {"models": record["models"] | {"cells": []}, "cells": []}, indent=1, ensure_ascii=False)
+    between = iter((record["models"]["cells"], known))
+    text = re.sub(r'"cells": \[\]', lambda _: f'"cells": [\n{_lines(next(between))}\n]', heads)
+    (folder / FILE).write_text(text + "\n", encoding="utf-8")
     return record
+
+
+def _lines(cells: Sequence[Cell]) -> str:
+    return ",\n".join(json.dumps(cell, ensure_ascii=False, allow_nan=False) for cell in cells)
+
+
+def measure_models(
+    tables: Sequence[str], done: Sequence[Cell], sizes: ModelSizes, learners: Sequence[str], methods: Sequence[str]
+) -> Iterator[list[Cell]]:
+    """Measure what is not done, split by split, each table, classifier and wish in a process of its own."""
+    there = {tuple(cell[name] for name in _KEY) for cell in done}
+    for learner, split, table, wish in product(learners, range(sizes.splits), tables, WISHES):
+        mark = {"data": table, "learner": learner, "wish": wish, "split": split}
+        wanted = [
+            method
+            for method in METHODS
+            if method in methods and answers(method, WISHES[wish]) and (*mark.values(), method) not in there
+        ]
+        if table == ACS and wanted and not survey_path().exists():
+            print("acs is left out: acs_mobility.parquet is not in the folder that FAIRMAXENT_DATA names")
+            wanted = []
+        if wanted:
+            print(*mark.values(), wanted, flush=True)
+            try:
+                yield [mark | cell for cell in fresh(judge_methods, table, learner, wish, split, sizes.learn, wanted)]
+            except JobFailedError as problem:
+                yield [mark | {"method": method, "failed": str(problem)} for method in wanted]
 
 
 def measure(tables: Sequence[str], methods: Sequence[str], done: Sequence[Cell], sizes: Sizes) -> Iterator[list[Cell]]:
@@ -86,22 +132,41 @@ def measure(tables: Sequence[str], methods: Sequence[str], done: Sequence[Cell],
 def main() -> None:
     """Measure, keep and show."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=PROTECTED, action="append", help="this table; may be repeated")
-    parser.add_argument("--methods", choices=TREATMENTS, nargs="+", default=list(TREATMENTS), metavar="METHOD")
+    parser.add_argument("--part", choices=("models", "tables"), action="append", help="only this part")
+    parser.add_argument("--only", choices=(*PROTECTED, ACS), action="append", help="this table; may be repeated")
+    parser.add_argument("--methods", nargs="+", default=[*METHODS, *TREATMENTS], metavar="METHOD")
+    parser.add_argument("--learners", choices=LEARNERS, nargs="+", default=list(LEARNERS), metavar="CLASSIFIER")
     parser.add_argument("--again", action="store_true", help="also what is there already")
     parser.add_argument("--quick", action="store_true", help="fewer rows and splits")
+    parser.add_argument("--learn", type=int, default=2800, help="people to learn from, of models")
+    parser.add_argument("--splits", type=int, default=5, help="splits of models")
     parser.add_argument("--out", type=Path, default=HERE, help="folder of the results")
     asked = parser.parse_args()
-    sizes, tables = QUICK if asked.quick else FULL, asked.only or list(PROTECTED)
-    cells = load(asked.out, sizes)
-    if asked.again:
-        cells = [cell for cell in cells if not (cell["data"] in tables and cell["method"] in asked.methods)]
+    parts, sizes = asked.part or ["models", "tables"], QUICK if asked.quick else FULL
+    model_sizes = ModelSizes(1000 if asked.quick else asked.learn, 2 if asked.quick else asked.splits)
+    tables = asked.only or [*PROTECTED, ACS]
+    cells, models, old = load(asked.out, sizes, model_sizes)
     # What failed may have been for want of a library or of time.
-    cells = [cell for cell in cells if "failed" not in cell]
-    for found in measure(tables, asked.methods, cells, sizes):
-        cells += found
-        keep(asked.out, cells, sizes)
-    write_page(asked.out, keep(asked.out, cells, sizes))
+    cells, models = ([cell for cell in part if "failed" not in cell] for part in (cells, models))
+    if asked.again and "tables" in parts:
+        cells = [cell for cell in cells if not (cell["data"] in tables and cell["method"] in asked.methods)]
+    if asked.again and "models" in parts:
+        named = asked.learners, tables, asked.methods
+        models = [cell for cell in models if any(cell[key] not in own for key, own in zip(_NAMED, named, strict=True))]
+    old.setdefault("models", {"setting": results.setting(quick=asked.quick), "sizes": asdict(model_sizes)})
+    old["models"]["cells"] = models
+    if "models" in parts:
+        old["models"] |= {"setting": results.setting(quick=asked.quick), "sizes": asdict(model_sizes)}
+        for found in measure_models(tables, models, model_sizes, asked.learners, asked.methods):
+            models += found
+            keep(asked.out, cells, old, sizes)
+    if "tables" in parts:
+        methods = [name for name in TREATMENTS if name in asked.methods]
+        for found in measure([name for name in tables if name != ACS], methods, cells, sizes):
+            cells += found
+            old["setting"] = results.setting(quick=asked.quick)
+            keep(asked.out, cells, old, sizes)
+    write_page(asked.out, keep(asked.out, cells, old, sizes))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The page frontier.md: what was promised, a table per data set and classifier, and the picture of the frontier."""
+"""The page frontier.md: what was promised, fair models, a table per data set and classifier, and the picture."""
 
 from collections.abc import Mapping, Sequence
 from math import inf, sqrt
@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
 
+from benchmarks.fair_models_page import models_outcome, places
 from benchmarks.frontier_picture import draw
 from benchmarks.learners import LEARNERS
 from benchmarks.outcome import Bar, Cell, Outcome, Table
@@ -16,57 +17,44 @@ from benchmarks.treatments import BASES, GRADIENT, REFERENCE, RESAMPLED, ROWS, T
 PAGE, PICTURE = "frontier.md", "frontier.svg"
 
 # Points of the frontier that are known from elsewhere, full-width Adult by sex: accuracy and rate by predictions.
-LOOPED = relabelled("predictions", "weights")
 ANCHORS = (
     ("decision tree", "raw", 0.85, 0.29, "raw"),
     ("decision tree", "Kamiran–Calders weights", 0.844, 0.64, REFERENCE),
     ("decision tree", "massaging", 0.833, 0.97, "massaging"),
     ("decision tree", "fairlearn's ExponentiatedGradient", 0.835, 0.91, GRADIENT),
     ("decision tree", "a neural generator with a fairness option, 163 s", 0.82, 0.24, None),
-    ("logistic regression", "prototype of ours, weights", 0.832, 0.98, LOOPED),
-    ("decision tree", "prototype of ours, weights", 0.842, 0.98, LOOPED),
-    ("gradient boosting", "prototype of ours, weights", 0.849, 0.99, LOOPED),
 )
-# The mean rate that a remedy for predictions, or for probabilities, should reach.
-WANTED = {
-    "predictions": {"adult": 0.96, "german": 0.93, "compas": 0.95, "census": 0.95, "lending": 0.95},
-    "probabilities": {"adult": 0.98, "german": 0.96, "compas": 0.98, "census": 0.95, "lending": 0.95},
-}
+# The mean rate by probabilities that relabelling should reach.
+WANTED = {"adult": 0.98, "german": 0.96, "compas": 0.98, "census": 0.95, "lending": 0.95}
 # AUC that drawn rows may lose against the weights of Kamiran and Calders: by default, and where no real row is drawn.
 _LOSS, _LOSS_WITHOUT_ROWS = 0.01, 0.03
-_PRICE = 0.005  # accuracy and AUC that an alternative with the same rate may have more
+_BY = "probabilities"
 _RATE_LOSS = 0.02  # that relabelled rows may lose against relabelled weights
 _WITHOUT_ROWS = with_base("tree", 1.0)
-# Models that tell people apart no better than a coin would stretch the picture's axes over empty space.
-_LEAST_DRAWN = 0.55
 
 Cells = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]  # of each data set and method: one per split
 
 
 def write_page(folder: Path, record: Mapping[str, Any]) -> None:
-    """Write the page and the picture."""
-    cells = _grouped(record["cells"])
-    outcome, setting = _outcome(cells, record), record["setting"]
-    lines = ["# Fairness against utility", "", "Written by `python benchmarks/frontier.py`.", "", "## Bars", ""]
-    lines += bar_lines({"frontier": outcome.bars}, {"frontier": {"setting": setting}})
-    lines += [
-        f"![Fairness against utility]({PICTURE})",
-        "",
-        f"Drawn: methods with an AUC of {_LEAST_DRAWN} or more.",
-        "",
-    ]
-    lines += section_lines(outcome, setting)
+    """Write the page and the picture: fair models first, then tables that any model may learn from."""
+    cells, models = _grouped(record["cells"]), record["models"]
+    fair, tables = models_outcome(models), _outcome(cells, record)
+    settings = {"models": {"setting": models["setting"]}, "tables": {"setting": record["setting"]}}
+    lines = ["# Fairness against utility", "", "Written by `python benchmarks/frontier.py`.", ""]
+    lines += [f"![Fairness against utility]({PICTURE})", "", "## Bars", ""]
+    lines += bar_lines({"models": fair.bars, "tables": tables.bars}, settings)
+    lines += section_lines(fair, models["setting"]) + section_lines(tables, record["setting"])
     (folder / PAGE).write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
-    draw(points(cells, least_auc=_LEAST_DRAWN), folder / PICTURE)
+    draw(places(models["cells"]), folder / PICTURE)
 
 
-def points(cells: Cells, *, least_auc: float = 0.0) -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
+def points(cells: Cells) -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
     """Of each data set and classifier: the mean rate by predictions and the mean accuracy of every method."""
     found: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
     for (data, method), own in cells.items():
         for learner in LEARNERS:
-            rate, accuracy, auc = (_mean(own, learner, name) for name in ("predictions", "accuracy", "auc"))
-            if rate is not None and accuracy is not None and auc is not None and auc >= least_auc:
+            rate, accuracy = (_mean(own, learner, name) for name in ("predictions", "accuracy"))
+            if rate is not None and accuracy is not None:
                 found.setdefault((data, learner), {})[method] = (rate, accuracy)
     return found
 
@@ -94,11 +82,16 @@ def _grouped(cells: Sequence[Mapping[str, Any]]) -> Cells:
 def _outcome(cells: Cells, record: Mapping[str, Any]) -> Outcome:
     places = points(cells)
     tables = [_certainty(cells), _anchors(cells)]
-    tables += [*(_reaching(cells, rate, wanted) for rate, wanted in WANTED.items()), _losses(cells)]
+    tables += [_reaching(cells), _losses(cells)]
     for data in _tables_of(cells):
         tables += [_models(data, learner, cells, places.get((data, learner), {})) for learner in LEARNERS]
         tables.append(_tables(data, cells))
-    return Outcome("Measured", _words(record), tuple(table for table in tables if table.rows), tuple(_bars(cells)))
+    return Outcome(
+        "Tables that any model may learn from",
+        _words(record),
+        tuple(table for table in tables if table.rows),
+        tuple(_bars(cells)),
+    )
 
 
 def _words(record: Mapping[str, Any]) -> str:
@@ -153,18 +146,14 @@ def _certainty(cells: Cells) -> Table:
     The mean is that of few splits of few people: a bar above the last column asks for luck.
     """
     rows: list[tuple[Cell, ...]] = []
-    for parity, wanted in WANTED.items():
-        for data in _tables_of(cells):
-            for learner in LEARNERS:
-                own = [cell["models"][learner] for cell in cells.get((data, relabelled(parity, "weights")), ())
-                       if "failed" not in cell]  # fmt: skip
-                rates = [model[parity] for model in own if model[parity] is not None]
-                fair = [model[f"{parity}, shuffled"] for model in own if model.get(f"{parity}, shuffled") is not None]
-                if len(rates) > 1 and fair:
-                    error = stdev(rates) / sqrt(len(rates))
-                    shown = (f"{fmean(rates):.3f} ± {error:.3f}", wanted[data], f"{fmean(fair):.3f}")
-                    rows.append((data, learner, parity, *shown))
-    columns = ("table", "classifier", "rate by", "measured ± standard error", "bar", "an exactly fair model")
+    for data in _tables_of(cells):
+        for learner in LEARNERS:
+            known = [cell for cell in cells.get((data, relabelled("weights")), ()) if "failed" not in cell]
+            rates, fair = ([cell["models"][learner][name] for cell in known] for name in (_BY, f"{_BY}, shuffled"))
+            if len(rates) > 1 and None not in (*rates, *fair):
+                error = stdev(rates) / sqrt(len(rates))
+                rows.append((data, learner, f"{fmean(rates):.3f} ± {error:.3f}", WANTED[data], f"{fmean(fair):.3f}"))
+    columns = ("table", "classifier", "measured ± standard error", "bar", "an exactly fair model")
     return Table("How near to 1 a rate can come among these people (groups shuffled)", columns, tuple(rows))
 
 
@@ -178,21 +167,21 @@ def _anchors(cells: Cells) -> Table:
     return Table("Known points of full-width Adult by sex, and the same methods here", columns, tuple(rows))
 
 
-def _reaching(cells: Cells, rate: str, wanted: Mapping[str, float]) -> Table:
+def _reaching(cells: Cells) -> Table:
     """The best AUC of ours and of the others among the methods that reach a rate; one that does not is no rival."""
     rows: list[tuple[Cell, ...]] = []
     for data in _tables_of(cells):
         for learner in LEARNERS:
             best: dict[bool, tuple[float, str]] = {}
             for method in _methods(data, cells):
-                reached, auc = (_mean(cells[data, method], learner, name) for name in (rate, "auc"))
-                if reached is not None and auc is not None and reached >= wanted[data]:
+                reached, auc = (_mean(cells[data, method], learner, name) for name in (_BY, "auc"))
+                if reached is not None and auc is not None and reached >= WANTED[data]:
                     ours = TREATMENTS[method].ours
                     best[ours] = max(best.get(ours, (0.0, "")), (auc, method))
             (theirs, their_name), (own, own_name) = (best.get(ours, (None, "none")) for ours in (False, True))
-            rows.append((data, learner, wanted[data], their_name, theirs, own_name, own))
+            rows.append((data, learner, WANTED[data], their_name, theirs, own_name, own))
     columns = ("table", "classifier", "rate wanted", "best of the others", "AUC", "best of ours", "AUC of ours")
-    return Table(f"Methods that reach a rate by {rate}", columns, tuple(rows))
+    return Table(f"Methods that reach a rate by {_BY}", columns, tuple(rows))
 
 
 def _losses(cells: Cells) -> Table:
@@ -207,44 +196,22 @@ def _losses(cells: Cells) -> Table:
 
 
 def _bars(cells: Cells) -> list[Bar]:
-    return [*_rate_bars(cells), *_price_bars(cells), *_loss_bars(cells)]
-
-
-def _price_bars(cells: Cells) -> list[Bar]:
-    """How much more accuracy, or AUC, the best alternative has that reaches the same rate by predictions."""
-    bars = []
-    for data in _tables_of(cells):
-        for learner in LEARNERS:
-            ours = cells.get((data, LOOPED), ())
-            rate = _mean(ours, learner, "predictions")
-            others = [
-                cells[data, method]
-                for method, treatment in TREATMENTS.items()
-                if not treatment.ours and (data, method) in cells
-            ]
-            reached = [other for other in others if (_mean(other, learner, "predictions") or 0) >= (rate or inf)]
-            for name in ("accuracy", "auc") if reached else ():
-                best = max(_mean(other, learner, name) or 0 for other in reached)
-                bars.append(Bar(f"{data}, {learner}: {name} below", best - (_mean(ours, learner, name) or 0), _PRICE))
-    return bars
+    return [*_rate_bars(cells), *_loss_bars(cells)]
 
 
 def _rate_bars(cells: Cells) -> list[Bar]:
     """Rates that relabelled weights reach on average; rows may stay a little behind the weights."""
     bars = []
-    for parity, wanted in WANTED.items():
-        for data in _tables_of(cells):
-            for learner in LEARNERS:
-                weights, rows = (
-                    _mean(cells.get((data, relabelled(parity, output)), ()), learner, parity)
-                    for output in ("weights", "rows")
-                )
-                if weights is not None:
-                    bars.append(
-                        Bar(f"{data}, {learner}: rate by {parity}, weights", weights, wanted[data], at_least=True)
-                    )
-                if weights is not None and rows is not None:
-                    bars.append(Bar(f"{data}, {learner}: rate by {parity}, lost by rows", weights - rows, _RATE_LOSS))
+    for data in _tables_of(cells):
+        for learner in LEARNERS:
+            weights, rows = (
+                _mean(cells.get((data, relabelled(output)), ()), learner, _BY) for output in ("weights", "rows")
+            )
+            what = f"{data}, {learner}: rate by probabilities"
+            if weights is not None:
+                bars.append(Bar(f"{what}, weights", weights, WANTED[data], at_least=True))
+            if weights is not None and rows is not None:
+                bars.append(Bar(f"{what}, lost by rows", weights - rows, _RATE_LOSS))
     return bars
 
 

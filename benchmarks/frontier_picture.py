@@ -1,10 +1,10 @@
 """The frontier as a picture: fairness to the right, accuracy upwards, one panel per data set and classifier."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.treatments import TREATMENTS
+from benchmarks.fair_models import OURS
 
 Places = Mapping[tuple[str, str], Mapping[str, tuple[float, float]]]  # data set, classifier → method → x, y
 
@@ -21,7 +21,8 @@ def draw(places: Places, path: Path) -> None:
     tables, learners = (list(dict.fromkeys(names)) for names in zip(*places, strict=True)) if places else ([], [])
     if not tables:
         return
-    styles = _styles(matplotlib.colormaps["tab10"].colors)
+    ordered = list(dict.fromkeys(method for methods in places.values() for method in methods))
+    styles = _styles(ordered, matplotlib.colormaps["tab10"].colors)
     with matplotlib.rc_context({"svg.hashsalt": "fairmaxent", "svg.fonttype": "none", "font.size": 9}):
         size = (4.2 * len(learners), 3.4 * len(tables) + 1.2)
         figure, axes = pyplot.subplots(len(tables), len(learners), figsize=size, squeeze=False, layout="constrained")
@@ -35,7 +36,6 @@ def draw(places: Places, path: Path) -> None:
         for axis in axes.flat:
             handles, labels = axis.get_legend_handles_labels()
             shown |= dict(zip(labels, handles, strict=True))
-        ordered = [method for method in TREATMENTS if method in shown]
         figure.legend(
             [shown[method] for method in ordered], ordered, loc="outside lower center", ncols=5, frameon=False
         )
@@ -43,17 +43,11 @@ def draw(places: Places, path: Path) -> None:
         pyplot.close(figure)
 
 
-def _styles(colours: Any) -> dict[str, dict[str, Any]]:
+def _styles(methods: Sequence[str], colours: Any) -> dict[str, dict[str, Any]]:
     """A marker of its own for each method."""
-    styles, ours, others = {}, 0, 0
-    for method, treatment in TREATMENTS.items():
-        place = ours if treatment.ours else others
-        marker = _MARKERS[place % len(_MARKERS)]
-        if treatment.ours:
-            styles[method] = {"marker": marker, "markersize": 6, "color": colours[place % len(colours)]}
-            ours += 1
-        else:
-            hollow = {"markerfacecolor": "white", "markeredgecolor": "0.35"}
-            styles[method] = {"marker": marker, "markersize": 6, **hollow}
-            others += 1
+    styles = {}
+    for number, method in enumerate(methods):
+        hollow = {"markerfacecolor": "white", "markeredgecolor": "0.35"}
+        colour = {"color": colours[number % len(colours)]} if method.startswith(OURS) else hollow
+        styles[method] = {"marker": _MARKERS[number % len(_MARKERS)], "markersize": 6, **colour}
     return styles

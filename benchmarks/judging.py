@@ -26,19 +26,18 @@ def judge_splits(name: str, treatment: str, splits: list[int], rows: int | None,
 
 def judge(fold: Fold, treatment: str, iterations: int) -> dict[str, Any]:
     """Measure one treatment on one fold; ``iterations`` bounds a treatment that trains many models."""
-    treat, looped = TREATMENTS[treatment].treat, TREATMENTS[treatment].looped
+    treat = TREATMENTS[treatment].treat
     began = _cpu_seconds()
-    training = Training(fold.train) if treat is None or looped else treat(fold)
+    training = Training(fold.train) if treat is None else treat(fold)
     seconds = _cpu_seconds() - began
     encoder = Encoder.of(fold.features(fold.train))
     models = {}
     for name, learner in LEARNERS.items():
-        lesson = treat(fold, model=learner.pipeline(encoder)) if treat is not None and looped else training
         began = time.process_time()
         if treat is None:
             chances, predicted = _in_processing(fold, learner, encoder, iterations)
         else:
-            chances = _chances(fold, lesson, learner, encoder)
+            chances = _chances(fold, training, learner, encoder)
             predicted = chances > THRESHOLD
         models[name] = judge_people(fold, chances, predicted) | {"seconds": time.process_time() - began}
     return _rounded({"split": fold.seed, "seconds": seconds, "table": judge_table(fold, training), "models": models})

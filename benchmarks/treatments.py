@@ -30,14 +30,10 @@ class Training:
 
 @dataclass(frozen=True)
 class Treatment:
-    """A method; ``treat`` is None where it takes hold of the training itself instead of the table.
-
-    ``looped``: it is told which classifier will be trained, as the keyword ``model``.
-    """
+    """A method; ``treat`` is None where it takes hold of the training itself instead of the table."""
 
     treat: Callable[..., Training] | None
     ours: bool = False
-    looped: bool = False
 
 
 def _raw(fold: Fold) -> Training:
@@ -136,9 +132,9 @@ def with_base(base: str, share: float) -> str:
     return "rows, no base" if share == 0 else f"rows, {base} {share:g}"
 
 
-def relabelled(parity: str, output: str) -> str:
-    """Name the treatment that makes this equal, by relabelling or for the classifier, and gives this output."""
-    return f"model, {output}" if parity == "predictions" else f"relabel {parity}, {output}"
+def relabelled(output: str) -> str:
+    """Name the treatment that makes probabilities equal, and gives this output."""
+    return f"relabel probabilities, {output}"
 
 
 TREATMENTS: Mapping[str, Treatment] = {
@@ -157,13 +153,7 @@ TREATMENTS: Mapping[str, Treatment] = {
         for base, share in BASES
     },
     **{
-        relabelled("probabilities", output): Treatment(
-            partial(_given, output=output, relabel="probabilities"), ours=True
-        )
-        for output in ("weights", "rows")
-    },
-    **{
-        relabelled("predictions", output): Treatment(partial(_given, output=output), ours=True, looped=True)
+        relabelled(output): Treatment(partial(_given, output=output, relabel="probabilities"), ours=True)
         for output in ("weights", "rows")
     },
     "rows, detail in bins": Treatment(partial(_rows, detail="bins"), ours=True),

@@ -1,0 +1,137 @@
+"""Fair models on the page: what was missed first, then what was promised, then every cell."""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median
+from typing import Any
+
+from benchmarks.fair_models import GRADIENT, ITERATIONS, OURS, WISHES
+from benchmarks.learners import LEARNERS
+from benchmarks.outcome import Bar, Cell, Outcome, Table
+from benchmarks.people import MOST_JUDGED
+
+WANTED, MOST_CELLS = 0.95, 0.9  # the rate, and the share of the cells that should reach it
+MOST_TRAININGS, MOST_COST = 25, 1.5  # of a fit in the median; CPU against ExponentiatedGradient's
+_MORE_ACCURATE, _FAIRER = 0.005, 0.01  # by which another method beats ours, if by both
+
+Means = Mapping[str, float]
+Places = dict[tuple[str, str, str], dict[str, Means]]  # wish, table, classifier → method → means over the splits
+
+
+def grouped(cells: Sequence[Mapping[str, Any]]) -> Places:
+    """Means over the splits that all methods of a cell have in common, and their number."""
+    found: dict[tuple[str, str, str], dict[str, dict[int, Mapping[str, Any]]]] = {}
+    for cell in cells:
+        if "failed" not in cell and cell["rate"] is not None:
+            place = found.setdefault((cell["wish"], cell["data"], cell["learner"]), {})
+            place.setdefault(cell["method"], {})[cell["split"]] = cell
+    means: Places = {}
+    for key, methods in found.items():
+        splits = set.intersection(*(set(own) for own in methods.values()))
+        names = ("accuracy", "auc", "rate", "fair", "error", "decided", "trainings", "seconds")
+        if splits and OURS in methods:
+            means[key] = {
+                method: {name: fmean(own[split][name] for split in splits) for name in names} | {"splits": len(splits)}
+                for method, own in methods.items()
+            }
+    tables = list(dict.fromkeys(cell["data"] for cell in cells))
+    order = list(WISHES), tables, list(LEARNERS)
+    return dict(
+        sorted(means.items(), key=lambda item: [all_.index(own) for all_, own in zip(order, item[0], strict=True)])
+    )
+
+
+def reaches(ours: Means) -> bool:
+    """Whether the rate is reached, but for one standard error of an exactly fair model among the people judged on."""
+    return ours["rate"] + ours["error"] >= WANTED
+
+
+def dominating(methods: Mapping[str, Means]) -> list[str]:
+    """The methods that beat ours in accuracy and in the rate, both by more than chance."""
+    ours = methods[OURS]
+    return [
+        name
+        for name, own in methods.items()
+        if own["accuracy"] - ours["accuracy"] > _MORE_ACCURATE and own["rate"] - ours["rate"] > _FAIRER
+    ]
+
+
+def models_outcome(record: Mapping[str, Any]) -> Outcome:
+    """All that was measured of fair models."""
+    means = grouped(record["cells"])
+    tables = [_missed(means), *(_cells(wish, means) for wish in WISHES)]
+    lost = [cell for cell in record["cells"] if "failed" in cell]
+    failed = sorted({f"{cell['data']}, {cell['method']}: {cell['failed']}" for cell in lost})
+    words = _words(record, means) + (f" Not measured: {'; '.join(failed)}." if failed else "")
+    shown = tuple(table for table in tables if table.rows)
+    return Outcome("Models that decide equally", words, shown, tuple(_bars(means)))
+
+
+def places(cells: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
+    """Of each table and classifier: rate and accuracy of every method, if the group is seen and if it is not."""
+    drawn: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
+    for (wish, table, learner), methods in grouped(cells).items():
+        if WISHES[wish].parity == "decisions":
+            mark = "" if WISHES[wish].sees_group else ", group hidden"
+            own = {f"{method}{mark}": (mean["rate"], mean["accuracy"]) for method, mean in methods.items()}
+            drawn.setdefault((table, learner), {}).update(own)
+    return drawn
+
+
+def _words(record: Mapping[str, Any], means: Places) -> str:
+    splits = {
+        learner: min((int(own[OURS]["splits"]) for key, own in means.items() if key[2] == learner), default=0)
+        for learner in LEARNERS
+    }
+    shown = ", ".join(f"{number} of {learner}" for learner, number in splits.items())
+    return (
+        f"At most {record['sizes']['learn']:,} people of each table to learn from, and up to {MOST_JUDGED:,} of the "
+        f"others to judge on; means over splits ({shown}). Every method gets the same classifier, as a pipeline that "
+        "takes the columns of the table, at its defaults. Rate: the smallest over the largest group's share of good "
+        "decisions (equal opportunity: among those whose outcome is good). Fair: what an exactly fair model would "
+        "measure among these people (groups shuffled), and its standard error, which a rate may be below "
+        f"{WANTED}. {OURS} is `fairmaxent.Model`; {GRADIENT} and ThresholdOptimizer are fairlearn's, the first with at "
+        f"most {ITERATIONS} iterations; both decide at random among several rules, and the second must know the group. "
+        "CPU s: from the table to decisions, one thread."
+    )
+
+
+def _bars(means: Places) -> list[Bar]:
+    bars = []
+    for wish in WISHES:
+        own = [methods for key, methods in means.items() if key[0] == wish]
+        if not own:
+            continue
+        costs = [methods[OURS]["seconds"] / methods[GRADIENT]["seconds"] for methods in own if GRADIENT in methods]
+        ours, better = [one[OURS] for one in own], [one for one in own if dominating(one)]
+        bars += [
+            Bar(f"{wish}: cells at a rate of {WANTED}", fmean(map(reaches, ours)), MOST_CELLS, at_least=True),
+            Bar(f"{wish}: cells in which another method is better in both", len(better), 0),
+            Bar(f"{wish}: trainings, median", median(one["trainings"] for one in ours), MOST_TRAININGS),
+            Bar(f"{wish}: CPU against {GRADIENT}, median", median(costs), MOST_COST),
+        ]
+    return bars
+
+
+def _missed(means: Places) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for (wish, table, learner), methods in means.items():
+        ours, better = methods[OURS], dominating(methods)
+        if better or not reaches(ours):
+            rows.append((wish, table, learner, *_shown(ours), ", ".join(better)))
+    columns = ("asked", "table", "classifier", "accuracy", "rate", "fair", "better in both")
+    return Table("Missed: a rate not reached, or another method that is more accurate and fairer", columns, tuple(rows))
+
+
+def _cells(wish: str, means: Places) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for (asked, table, learner), methods in means.items():
+        for method, own in methods.items() if asked == wish else ():
+            cost = f"{own['decided']:.3f}", round(own["trainings"], 1), round(own["seconds"], 2)
+            accuracy, rate, fair = _shown(own)
+            rows.append((table, learner, method, accuracy, f"{own['auc']:.3f}", rate, fair, *cost))
+    columns = ("table", "classifier", "method", "accuracy", "AUC", "rate", "fair", "decided for", "trainings", "CPU s")
+    return Table(wish, columns, tuple(rows))
+
+
+def _shown(own: Means) -> tuple[str, str, str]:
+    return f"{own['accuracy']:.3f}", f"{own['rate']:.3f}", f"{own['fair']:.3f} ± {own['error']:.3f}"
