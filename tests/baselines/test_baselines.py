@@ -8,6 +8,7 @@ from scipy.stats import chisquare
 
 import fairmaxent
 from fairmaxent import baselines, paper
+from fairmaxent.baselines.models import massaged
 from fairmaxent.data.table import tally
 from fairmaxent.fairness.weights import algorithm_1
 from mixed import cells as column_values
@@ -37,6 +38,29 @@ def joint_rates(result, columns):
     joint = {"groups": "joint"}
     statistical = fairmaxent.metrics.statistical_rate(result, "y", columns, **joint)
     return float(fairmaxent.metrics.representation_rate(result, columns, **joint)), float(statistical)
+
+
+# ---------------------------------------------------------------- outcomes that change
+@pytest.mark.parametrize("groups", [(2,), (2, 3)])
+def test_massaging_changes_the_people_nearest_to_the_border(groups):
+    frame, columns = biased(groups)
+    changed = baselines.massaging(frame, "y", columns).data.frame.to_native()
+    assert changed.drop(columns="y").equals(frame.drop(columns="y"))
+    shares = changed.groupby(columns)["y"].value_counts(normalize=True).unstack()
+    assert np.ptp(shares.to_numpy(), axis=0).max() < 1 / frame.groupby(columns).size().min()
+    good, scores, code = frame["y"] == max(frame["y"]), np.arange(len(frame)) % 97, frame.groupby(columns).ngroup()
+    result = massaged(good.to_numpy(), scores, code.to_numpy())
+    for group in code.unique():
+        own = (code == group).to_numpy()
+        moved = own & (result != good)
+        up = good[own].mean() < good.mean()
+        stayed = own & ~moved & (good != up)
+        assert (result[moved] == up).all()  # promoted or demoted, not both
+        best, worst = (stayed, moved) if up else (moved, stayed)
+        assert scores[best].max(initial=-1) <= scores[worst].min(initial=99)
+    if groups == (2,):  # M = (P(+ | a) − P(+ | b))·|a|·|b| / N
+        (a, b), sizes = good.groupby(code).mean(), code.value_counts()
+        assert (result != good).sum() == 2 * round(abs(a - b) * sizes[0] * sizes[1] / len(frame))
 
 
 # ---------------------------------------------------------------- weights

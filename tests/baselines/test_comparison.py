@@ -1,5 +1,7 @@
 """fairmaxent.compare, and the verdict: against the rule applied to every method by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,7 +10,7 @@ import pytest
 
 import fairmaxent
 from clifiles import biased_table
-from fairmaxent.baselines import cross_validation
+from fairmaxent.baselines import cross_validation, models
 from fairmaxent.baselines.comparison import verdict
 from fairmaxent.baselines.cross_validation import Compared, Scores, methods
 from fairmaxent.fit.request import Request
@@ -198,3 +200,80 @@ def test_identifiers_are_left_out_for_all_methods(monkeypatch):
         if one.scores is not None:
             assert one.scores.accuracy == other.scores.accuracy
             assert one.scores.statistical_rate == other.scores.statistical_rate
+
+
+# ---------------------------------------------------------------- methods that train the classifier, and the truth
+def only(monkeypatch, *names):
+    monkeypatch.setattr(cross_validation, "methods", lambda _: {name: methods()[name] for name in names})
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of fairlearn's calls of pandas
+def test_methods_of_fairlearn_are_fairlearns(monkeypatch):
+    """By hand: the same trees, each about the fold that it did not learn from."""
+    from fairlearn.postprocessing import ThresholdOptimizer
+    from fairlearn.preprocessing import CorrelationRemover
+    from fairlearn.reductions import DemographicParity, ExponentiatedGradient
+    from sklearn.preprocessing import OneHotEncoder
+    from sklearn.tree import DecisionTreeClassifier
+
+    only(monkeypatch, *models.FAIRLEARN)
+    frame = biased_table().drop("age", "weight")
+    found = fairmaxent.compare(frame, "income", "sex", favourable=">50K", folds=2).results
+    domain = fairmaxent.Domain.infer(frame)
+    codes = domain.encode(frame)
+    seen, good = np.delete(codes, domain.index("income"), axis=1), codes[:, domain.index("income")] == 1
+    sex, fold = codes[:, domain.index("sex")], np.random.default_rng(0).permutation(len(frame)) % 2
+    decided = np.empty((3, len(frame)), dtype=bool)
+    for left_out in (0, 1):
+        train, test = fold != left_out, fold == left_out
+        tree = DecisionTreeClassifier(min_samples_leaf=20, random_state=0)
+        how, known = {"random_state": left_out}, {"sensitive_features": sex[train]}
+        constrained = ExponentiatedGradient(tree, DemographicParity()).fit(seen[train], good[train], **known)
+        decided[0, test] = constrained.predict(seen[test], **how)
+        cut = ThresholdOptimizer(estimator=tree, predict_method="predict_proba").fit(seen[train], good[train], **known)
+        decided[1, test] = cut.predict(seen[test], sensitive_features=sex[test], **how)
+        others = OneHotEncoder(sparse_output=False).fit_transform(seen[:, 1:])
+        both = np.column_stack([np.eye(2)[sex], others])
+        remover = CorrelationRemover(sensitive_feature_ids=[0, 1]).fit(both[train])
+        learned = tree.fit(remover.transform(both[train]), good[train])
+        decided[2, test] = learned.predict(remover.transform(both[test]))
+    assert (domain.names[0], domain.names[-1]) == ("sex", "income")
+    for result, own in zip(found, decided, strict=True):
+        assert result.scores.accuracy == pytest.approx((own == good).mean()), result.method
+        shares = sorted(own[sex == group].mean() for group in (0, 1))
+        assert result.scores.predicted_rate == pytest.approx(shares[0] / shares[1])
+
+
+def test_what_a_method_cannot_learn_from_or_where_it_is_not_installed_is_said(monkeypatch):
+    only(monkeypatch, *models.FAIRLEARN, "massaging")
+    frame = biased_table().drop("age", "weight")
+    three = frame.with_columns(income=pl.Series(np.resize(["a", "b", "c"], len(frame))))
+    *_, remover, massaging = fairmaxent.compare(three, "income", "sex", folds=2).results
+    assert remover.scores is not None  # which does not ask for two outcomes
+    assert "two levels, and here there are 3" in str(massaging.refused)
+    monkeypatch.setattr(models.frames, "has_library", lambda name: False)
+    for result in fairmaxent.compare(frame, "income", "sex", folds=2).results:
+        assert "pip install" in str(result.refused)
+
+
+def test_the_truth_is_measured_against_and_never_seen(monkeypatch):
+    only(monkeypatch, "fairmaxent, weights", "raw")
+    frame, options = biased_table().drop("age", "weight"), {"favourable": ">50K", "folds": 2}
+    without = fairmaxent.compare(frame, "income", "sex", **options)
+    told = frame["income"].to_list()  # a model that sees it would always be right
+    known = frame.with_columns(truth=pl.Series([None] * 100 + told[100:]))
+    found = fairmaxent.compare(known, "income", "sex", truth="truth", **options)
+    for one, other in zip(found.results, without.results, strict=True):
+        assert replace(one.scores, true_accuracy=None, seconds=0) == replace(other.scores, seconds=0)
+    turned = frame.with_columns(truth=pl.Series([">50K" if value == "<=50K" else "<=50K" for value in told]))
+    found = fairmaxent.compare(turned, "income", "sex", truth="truth", **options)
+    for result in found.results:
+        assert result.scores.true_accuracy == pytest.approx(1 - result.scores.accuracy)
+    assert found.verdict.by_truth
+    for truth, message in (
+        ("sex", "has another role already"),
+        ("job", "no level"),
+        ("nothing", "no column 'nothing'"),
+    ):
+        with pytest.raises(fairmaxent.FairMaxEntError, match=message):
+            fairmaxent.compare(frame, "income", "sex", truth=truth, **options)

@@ -34,7 +34,7 @@ def run(*args):
 def test_every_method_is_scored_or_says_why_not(folder):
     args = [*FAVOURED, "--representation-rate", "1", "--json"]
     found = {own["method"]: own for own in json.loads(run("data.csv", *args))}
-    assert len(found) == 8
+    assert len(found) == 12
     scored = {name: own for name, own in found.items() if own["refused"] is None}
     assert {"fairmaxent, rows", "fairmaxent, weights", "raw", "Kamiran-Calders", "King-Zeng"} <= set(scored)
     for ours in ("fairmaxent, weights", "relabel, probabilities", "model"):
@@ -96,6 +96,17 @@ def test_the_verdict_comes_first_and_all_fits_80_columns(folder, monkeypatch):
     assert following.startswith("Next: ")
 
 
+def test_the_truth_is_named_on_the_command_line(folder, monkeypatch):
+    monkeypatch.setattr(cross_validation, "methods", lambda _: {"raw": methods()["raw"]})
+    table = biased_table().drop("age", "weight")
+    table.with_columns(happened=pl.when(pl.int_range(pl.len()) < 300).then("income")).write_csv("data.csv")
+    shown = run("data.csv", *FAVOURED, "--truth", "happened")
+    assert shown.split("\n\n")[1].splitlines()[0].endswith("truth")
+    assert all(len(line) <= 80 for line in shown.splitlines()[:-1])
+    (found,) = json.loads(run("data.csv", *FAVOURED, "--truth", "happened", "--json"))
+    assert 0.5 < found["true_accuracy"] < 1
+
+
 def test_the_next_step_asks_for_the_chosen_method(folder, monkeypatch):
     best = Scores(1.0, 1.0, 0.9, 1.0, None, 0.1)
     found = [
@@ -108,3 +119,5 @@ def test_the_next_step_asks_for_the_chosen_method(folder, monkeypatch):
     assert "'fairmaxent debias --relabel probabilities --mode weights', with the same options" in shown
     found[0] = Compared("Kamiran-Calders", best, None)
     assert "Next: use it in Python: fairmaxent.baselines.kamiran_calders(frame" in run("data.csv", *FAVOURED)
+    found[0] = Compared("ThresholdOptimizer", best, None)
+    assert "Next: use it in Python: fairlearn's ThresholdOptimizer" in run("data.csv", *FAVOURED)

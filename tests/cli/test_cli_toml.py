@@ -28,7 +28,8 @@ def roles(key):
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("key", KEYS)
 def test_each_is_understood_or_refused(folder, key, every):
-    command = group.get_command(click.Context(group), "compare" if key in ("folds", "classifier") else "debias")
+    name = "compare" if key in ("folds", "classifier", "truth") else "debias"
+    command = group.get_command(click.Context(group), name)
     for value in VALUES[KEYS.index(key) % every :: every]:
         (folder / "c.toml").write_text(f"{key} = {value}\n")
         arguments = ["data.csv", *roles(key), "--config", "c.toml"]

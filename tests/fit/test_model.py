@@ -317,7 +317,8 @@ def test_refusals(options, message):
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        ({"parity": "odds"}, "parity is 'odds'"),
+        ({"parity": "error"}, "parity is 'error'"),
+        ({"parity": "equalized odds"}, "cannot be reached: they ask for two rates, .* one threshold .* 'opportunity'"),
         ({"threshold": 1.0}, "threshold is 1.0; .* a probability between 0 and 1"),
         ({"sees_protected": 1}, "sees_protected is 1; it must be True or False"),
         ({"decided": "all"}, "decided is 'all'"),

@@ -6,5 +6,7 @@ Every result has ``sample(n)``, ``marginal(columns)`` (exact) and ``weights()``,
 
 from fairmaxent.baselines.calmon import MappedRows, calmon
 from fairmaxent.baselines.data import NewRows, WeightedRows, kamiran_calders, king_zeng, prior, raw
+from fairmaxent.baselines.models import massaging
 
-__all__ = ["MappedRows", "NewRows", "WeightedRows", "calmon", "kamiran_calders", "king_zeng", "prior", "raw"]
+__all__ = ["MappedRows", "NewRows", "WeightedRows", "calmon", "kamiran_calders", "king_zeng"]
+__all__ += ["massaging", "prior", "raw"]

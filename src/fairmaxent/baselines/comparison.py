@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.baselines.cross_validation import RAW, ClassifierName, Compared, CrossValidation
+from fairmaxent.baselines.models import FAIRLEARN
 from fairmaxent.data import frames
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain, bound
 from fairmaxent.data.levels import cell_text, value_text
 from fairmaxent.data.roles import without_identifiers
+from fairmaxent.data.table import Codes
 from fairmaxent.document.text import table_lines
 from fairmaxent.document.words import percent
 from fairmaxent.errors import InputError, Option, check_choice
@@ -41,6 +44,8 @@ class Verdict:
     raw_accuracy: float | None
     of_decisions: bool
     """Whether rates are those of the decisions of trained models; otherwise of the data."""
+    by_truth: bool = False
+    """Whether accuracies are against what really happened; otherwise against the recorded outcome."""
 
     @property
     def is_reached(self) -> bool:
@@ -70,8 +75,10 @@ class Verdict:
             if self.accuracy is not None and self.raw_accuracy is not None:
                 lost = 100 * (self.raw_accuracy - self.accuracy)
                 numbers = f"({self.accuracy:.3f} instead of {self.raw_accuracy:.3f})"
-                cost = f"{abs(lost):.1f} points of accuracy {numbers}"
-                yield "It costs no accuracy." if abs(lost) < 0.05 else f"It {'costs' if lost > 0 else 'gains'} {cost}."
+                by = " by the truth" if self.by_truth else ""
+                cost = f"{abs(lost):.1f} points of accuracy{by} {numbers}"
+                what = f"no accuracy{by}" if abs(lost) < 0.05 else cost
+                yield f"It {'gains' if lost <= -0.05 else 'costs'} {what}."
 
 
 def verdict(results: Sequence[Compared], request: Request) -> Verdict:
@@ -79,6 +86,7 @@ def verdict(results: Sequence[Compared], request: Request) -> Verdict:
 
     With a classifier, the statistical rate of its decisions counts; without, that of the data. A method whose groups
     are not as equal in size as was asked for is not chosen, and neither is one that is no fairer than the raw data.
+    Where the truth is known, it is what accuracy is measured against.
     """
     rate_option, size_option = request.statistical_rate, request.representation_rate
     by_column = rate_option.values() if isinstance(rate_option, Mapping) else [rate_option]
@@ -86,21 +94,25 @@ def verdict(results: Sequence[Compared], request: Request) -> Verdict:
     sizes = 0.0 if size_option is None or isinstance(size_option, Mapping) else size_option
     scored = {result.method: result.scores for result in results if result.scores is not None}
     of_decisions = any(scores.accuracy is not None for scores in scored.values())
+    by_truth = any(scores.true_accuracy is not None for scores in scored.values())
+    if by_truth:
+        scored = {name: replace(scores, accuracy=scores.true_accuracy) for name, scores in scored.items()}
     raw = scored.pop(RAW, None)
+    how = of_decisions, by_truth
     counts = "predicted_rate" if of_decisions else "statistical_rate"  # None if a model gives nobody the outcome
     raw_rate, raw_accuracy = getattr(raw, counts, None), getattr(raw, "accuracy", None)
     have_sizes = {name: scores for name, scores in scored.items() if scores.representation_rate >= sizes - _SAME}
     rates = {name: rate for name, scores in have_sizes.items() if (rate := getattr(scores, counts)) is not None}
     if wanted is None or not rates:
-        return Verdict(None, wanted, None, raw_rate, None, raw_accuracy, of_decisions)
+        return Verdict(None, wanted, None, raw_rate, None, raw_accuracy, *how)
     line = min(wanted, max(rates.values())) - _SAME
     close = {name: scored[name].accuracy or 0.0 for name, rate in rates.items() if rate >= line}
     # Of equals the first, which is fairmaxent's: the command line can use it on the whole table.
     name = next(name for name, accuracy in close.items() if accuracy >= max(close.values()) - _SAME_ACCURACY)
     raw_has_sizes = raw is not None and raw.representation_rate >= sizes - _SAME
     if raw_has_sizes and raw_rate is not None and (raw_rate >= wanted - _SAME or rates[name] <= raw_rate + _SAME / 2):
-        return Verdict(None, wanted, max(rates.values()), raw_rate, None, raw_accuracy, of_decisions)
-    return Verdict(name, wanted, rates[name], raw_rate, scored[name].accuracy, raw_accuracy, of_decisions)
+        return Verdict(None, wanted, max(rates.values()), raw_rate, None, raw_accuracy, *how)
+    return Verdict(name, wanted, rates[name], raw_rate, scored[name].accuracy, raw_accuracy, *how)
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,7 +134,8 @@ class Comparison:
     def to_frame(self) -> Any:
         """One row for each method, as a frame of the same library as the table."""
         table: dict[str, list[Any]] = {"method": [result.method for result in self.results]}
-        for name in ("representation_rate", "statistical_rate", "accuracy", "predicted_rate", "seconds"):
+        rates = "representation_rate", "statistical_rate", "predicted_rate"
+        for name in (*rates, "accuracy", "true_accuracy", "seconds"):
             table[name] = [getattr(result.scores, name, None) for result in self.results]
         ranges = [getattr(result.scores, "predicted_interval", None) or (None, None) for result in self.results]
         table["predicted_rate_low"], table["predicted_rate_high"] = map(list, zip(*ranges, strict=True))
@@ -141,6 +154,7 @@ def compare(
     *,
     folds: int = 3,
     classifier: ClassifierName = "tree",
+    truth: str | None = None,
     random_state: int = 0,
     progress: Progress | None = None,
     **options: Any,
@@ -154,14 +168,20 @@ def compare(
     each method.
 
     Relabelling is tried, and so is a table that is made for the classifier (``model=``), which needs ``favourable``.
+    fairlearn's methods are tried where it is installed.
+
+    ``truth`` names a column with what really happened, in the values of the outcome and missing where nobody knows. No
+    model sees it; accuracy is then measured against it too, and the verdict is about that.
     """
     check_choice("classifier", classifier, ClassifierName)
     refuse_unknown("compare", options, [field.name for field in fields(Request)])
     request = Request(outcome, protected, random_state=random_state, **{"estimate": None, **options})
-    return compared(frame, request, folds, classifier, progress or silent)
+    return compared(frame, request, folds, classifier, progress or silent, truth)
 
 
-def compared(frame: Any, request: Request, folds: int, classifier: ClassifierName, progress: Progress) -> Comparison:
+def compared(
+    frame: Any, request: Request, folds: int, classifier: ClassifierName, progress: Progress, truth: str | None = None
+) -> Comparison:
     """Try one method after the other; what is wrong with the question is refused at once."""
     opened = frames.open_frame(frame)
     if request.weight is not None:
@@ -178,11 +198,23 @@ def compared(frame: Any, request: Request, folds: int, classifier: ClassifierNam
     # All methods do without identifiers, as fairmaxent does.
     whole = bound(request.domain or Domain.infer(opened.to_native()), opened)
     domain, left_out = without_identifiers(whole, request.named_columns)
-    narrowed = CrossValidation(opened.drop(left_out), replace(request, domain=domain), folds, classifier)
+    true = None if truth is None else _true_levels(opened, truth, whole.attribute(request.outcome), request)
+    if truth is not None:
+        domain, left_out = domain.without([truth]), (*left_out, *({truth} - {*left_out}))
+    narrowed = CrossValidation(opened.drop(left_out), replace(request, domain=domain), folds, classifier, true)
     levels = whole.encode(opened.to_native())[:, whole.index(request.outcome)]
     most_frequent = float(np.bincount(levels).max() / len(opened))
     library = str(opened.implementation.value)
     return Comparison(request, classifier, tuple(narrowed.run(progress)), library, most_frequent)
+
+
+def _true_levels(opened: Any, truth: str, outcome: Attribute, request: Request) -> Codes:
+    """The level of the outcome that was true of each row; -1 where nobody knows."""
+    if truth in request.named_columns:
+        raise InputError(Option("truth", truth), " has another role already; name a column with what really happened")
+    column = frames.column(opened, truth)
+    known = {value: outcome.exact_level(value) for value in column.drop_nulls().unique().to_list()}
+    return np.array([-1 if frames.is_missing(value) else known[value] for value in column.to_list()], dtype=np.intp)
 
 
 def comparison_text(comparison: Comparison, refusals: Sequence[tuple[str, str]]) -> str:
@@ -197,19 +229,17 @@ def comparison_text(comparison: Comparison, refusals: Sequence[tuple[str, str]])
 
 
 def methods_table(results: Sequence[Compared]) -> str:
-    """One line for each method that gave a result."""
-    rows = [
-        [
-            result.method,
-            *map(cell_text, (scores.representation_rate, scores.statistical_rate)),
-            *map(cell_text, (scores.accuracy, scores.predicted_rate)),
-            "–" if scores.predicted_interval is None else "{:.2f}–{:.2f}".format(*scores.predicted_interval),
-            f"{scores.seconds:,.2f}",
-        ]
-        for result in results
-        if (scores := result.scores) is not None
-    ]
-    return "\n".join(table_lines(_HEAD, rows)) if rows else ""
+    """One line for each method that gave a result; with the truth, accuracy against it instead of seconds."""
+    rows, last = [], _HEAD[-1]
+    for result in results:
+        if (scores := result.scores) is None:
+            continue
+        interval = "–" if scores.predicted_interval is None else "{:.2f}–{:.2f}".format(*scores.predicted_interval)
+        rates = scores.representation_rate, scores.statistical_rate, scores.accuracy, scores.predicted_rate
+        last = _HEAD[-1] if scores.true_accuracy is None else "truth"
+        rows.append([result.method, *map(cell_text, rates), interval])
+        rows[-1].append(f"{scores.seconds:,.2f}" if scores.true_accuracy is None else cell_text(scores.true_accuracy))
+    return "\n".join(table_lines((*_HEAD[:-1], last), rows)) if rows else ""
 
 
 def _reading_aid(comparison: Comparison) -> Iterator[str]:
@@ -225,6 +255,10 @@ def _reading_aid(comparison: Comparison) -> Iterator[str]:
         yield f"A {model} learned from each result and decided about other people: accuracy is how often it was right,"
         yield "decisions the lowest over the highest rate that it gave, and where that lies among all such people."
         yield f"Deciding the same for everybody would be right in {percent(comparison.most_frequent)} of cases."
+        if any(result.scores is not None and result.scores.true_accuracy is not None for result in comparison.results):
+            yield "Truth: how often it was right by what really happened, where that is known."
+        if any(result.method in FAIRLEARN for result in comparison.results if result.scores is not None):
+            yield "ExponentiatedGradient and ThresholdOptimizer decide partly at random."
         if any(result.scores is not None and result.scores.predicted_rate is None for result in comparison.results):
             yield "– means that it gave the outcome to nobody."
 

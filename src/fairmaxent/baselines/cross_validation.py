@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent import baselines
+from fairmaxent.baselines.models import FAIRLEARN, Lesson
 from fairmaxent.data.domain import Domain, bound
+from fairmaxent.data.table import Codes
 from fairmaxent.errors import FairMaxEntError, LevelError
 from fairmaxent.fit.option_values import Model, ParityOption
 from fairmaxent.fit.pipeline import fit_frame
@@ -34,6 +36,7 @@ _BASELINES: Mapping[str, Callable[..., Any]] = {
     RAW: baselines.raw,
     "Kamiran-Calders": baselines.kamiran_calders,
     "King-Zeng": baselines.king_zeng,
+    "massaging": baselines.massaging,
     "Calmon et al.": baselines.calmon,
 }
 
@@ -52,11 +55,13 @@ class Scores:
     predicted_interval: Interval | None
     """Where the rate of the decisions lies among all such people, with 95 % confidence."""
     seconds: float
+    true_accuracy: float | None = None
+    """Against what really happened, where that is known."""
 
 
 # Of a fold: what a method made without its rows (both rates, and the seconds), and the positions of these rows with
 # what a classifier then decided about them, which is None without scikit-learn.
-_Fold = tuple[tuple[float, float, float], NDArray[np.intp], NDArray[np.intp] | None]
+_Fold = tuple[tuple[float, float, float], NDArray[np.intp], Codes | None]
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,7 @@ class CrossValidation:
     request: Request  # what fairmaxent is asked for, with the domain that all methods share
     folds: int
     classifier: ClassifierName
+    truth: Codes | None = None  # the level of the outcome that was true of each row; -1: not known
 
     @property
     def seed(self) -> int:
@@ -111,40 +117,51 @@ class CrossValidation:
         classifier.steps.insert(0, ("levels", FunctionTransformer(Domain(seen, ()).encode)))
         return Model(classifier)
 
-    def _fold(self, method: Method, fold: int) -> _Fold:
+    def _fold(self, method: Method | str, fold: int) -> _Fold:
         fold_of_row = np.random.default_rng(self.seed).permutation(len(self.frame)) % self.folds
         tested = np.flatnonzero(fold_of_row == fold)
         train, test = (self.frame[rows].to_native() for rows in (np.flatnonzero(fold_of_row != fold), tested))
         began = time.process_time()
+        if isinstance(method, str):
+            decided = FAIRLEARN[method](self._lesson(train, test, fold))
+            return (*self._rates(train, None), time.process_time() - began), tested, decided
         rows, weights = method(train, self.request, self.seed + fold)
-        seconds = time.process_time() - began
-        predicted = None
+        seconds, predicted = time.process_time() - began, None
         if importlib.util.find_spec("sklearn"):
-            classifier, outcome = _classifier(self.classifier), self.domain.index(self.request.outcome)
-            train_codes, test_codes = self.domain.encode(rows), self.domain.encode(test)
-            last = f"{classifier.steps[-1][0]}__sample_weight"
-            classifier.fit(np.delete(train_codes, outcome, axis=1), train_codes[:, outcome], **{last: weights})
-            predicted = np.asarray(classifier.predict(np.delete(test_codes, outcome, axis=1)), dtype=np.intp)
+            own = self._lesson(rows, test, fold)
+            last = f"{own.classifier.steps[-1][0]}__sample_weight"
+            own.classifier.fit(own.columns, own.outcomes, **{last: weights})
+            predicted = np.asarray(own.classifier.predict(own.others), dtype=np.intp)
         return (*self._rates(rows, weights), seconds), tested, predicted
+
+    def _lesson(self, train: Any, test: Any, fold: int) -> Lesson:
+        outcome = self.domain.index(self.request.outcome)
+        names, sizes = (tuple(np.delete(own, outcome)) for own in (self.domain.names, self.domain.sizes))
+        protected = tuple(names.index(name) for name in self.request.protected_names)
+        codes, others = (self.domain.encode(part) for part in (train, test))
+        seen = np.delete(codes, outcome, axis=1), codes[:, outcome], np.delete(others, outcome, axis=1)
+        return Lesson(_classifier(self.classifier), *seen, protected, sizes, self.seed + fold)
 
     def _scores(self, folds: Sequence[_Fold]) -> Scores:
         """Join the folds; decisions are counted over all of them, so that one without any is no gap."""
         representation, statistical, seconds = (
             float(np.mean(values)) for values in zip(*(f[0] for f in folds), strict=True)
         )
-        accuracy, rate = None, None
+        accuracy, rate, true = None, None, None
         decided = np.empty(len(self.frame), dtype=np.intp)
         for _, tested, predicted in folds:
             decided[tested] = -1 if predicted is None else predicted
         if (decided >= 0).all():
             outcome, table = self.request.outcome, self.frame.to_native()
             accuracy = float((decided == self.domain.encode(table)[:, self.domain.index(outcome)]).mean())
+            if self.truth is not None:
+                true = float((decided == self.truth)[self.truth >= 0].mean())
             # A name of its own, or the domain's levels of the outcome would be looked up once more.
             column = self.domain.attribute(outcome).column_of(decided).alias("\0predicted").to_native()
             with contextlib.suppress(LevelError):  # nobody is given the favourable outcome: there is no ratio to take
                 rate = self._statistical_rate(table, column, None)
         value, interval = (None, None) if rate is None else (float(rate), rate.interval)
-        return Scores(representation, statistical, accuracy, value, interval, seconds)
+        return Scores(representation, statistical, accuracy, value, interval, seconds, true)
 
     def _rates(self, rows: Any, weights: Any) -> tuple[float, float]:
         """Both rates of what a method made."""
@@ -159,19 +176,22 @@ class CrossValidation:
 
 
 def python_name(method: str) -> str:
-    """The function behind another method, by its name in `fairmaxent.baselines`."""
-    return str(getattr(_BASELINES[method], "__name__", method))
+    """Where Python has another method."""
+    if method in FAIRLEARN:
+        return f"fairlearn's {method}"
+    return f"fairmaxent.baselines.{getattr(_BASELINES[method], '__name__', method)}(frame, outcome, protected)"
 
 
-def methods(model: Model | None = None) -> dict[str, Method]:
-    """Every method, fairmaxent's first; ``model`` is the one that the table is made for."""
-    ours: dict[str, Method] = {
+def methods(model: Model | None = None) -> dict[str, Method | str]:
+    """Every method, fairmaxent's first, and fairlearn's by their names; the table of one is made for ``model``."""
+    ours: dict[str, Any] = {
         "fairmaxent, rows": _rows,
         "fairmaxent, weights": _weights,
         "relabel, probabilities": partial(_weights, relabel="probabilities"),
         "model": partial(_weights, model=model),
     }
-    return ours | {name: _baseline(call) for name, call in _BASELINES.items()}
+    ours |= {name: _baseline(call) for name, call in _BASELINES.items()}
+    return ours | {name: name for name in FAIRLEARN}
 
 
 def _rows(train: Any, request: Request, seed: int) -> Training:
@@ -194,7 +214,7 @@ def _baseline(call: Callable[..., Any]) -> Method:
     def training(train: Any, request: Request, seed: int) -> Training:
         result = call(train, request.outcome, request.protected_names, domain=request.domain)
         if isinstance(result, baselines.WeightedRows):
-            return train, result.weights()
+            return result.data.frame.to_native(), result.weights()
         return result.sample(len(train), random_state=seed), None
 
     return training

@@ -128,6 +128,11 @@ class CompareOptions:
     classifier: Literal["tree", "logistic"] = option(
         "tree", choices=("tree", "logistic"), help="Classifier trained on each method's rows and tested on your rows."
     )
+    truth: str | None = option(
+        None,
+        help="Column with what really happened, in the outcome's values, empty if unknown. No model sees it, and "
+        "accuracy is measured against it too.",
+    )
     as_json: bool = option(False, **JSON)
 
 
@@ -147,7 +152,8 @@ def compare_command(
     fold left out. Methods that give weights are tried with weights on the original rows; 'relabel' is fairmaxent with
     --relabel, and 'model' with the table made for the classifier (--train). What you ask for applies to fairmaxent
     only; the other methods have goals of their own, and always compare the intersections of the protected columns.
-    Without --seed, the seed is 0. Most of the time goes into those that train many models.
+    fairlearn's are tried where it is installed. Without --seed, the seed is 0. Most of the time goes into those that
+    train many models.
 
     \b
     fairmaxent compare census.csv --outcome income --protected sex --favourable '>50K'
@@ -163,7 +169,7 @@ def compare_command(
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
     request = asked.request(roles, domain)
     with bar("comparing") as progress:
-        comparison = compared(table.frame, request, wanted.folds, wanted.classifier, progress)
+        comparison = compared(table.frame, request, wanted.folds, wanted.classifier, progress, wanted.truth)
     refused = {run.method: run.refused.spelled(as_typed) for run in comparison.results if run.refused is not None}
     if wanted.as_json:
         own = [{"method": run.method, "refused": refused.get(run.method)} for run in comparison.results]
@@ -181,7 +187,7 @@ def compare_command(
         command = f"'fairmaxent debias{_CHOOSING[method]}'"
         following = f"use it on the whole table: {command}, with the same options and -o FILE"
     elif method is not None:
-        following = f"use it in Python: fairmaxent.baselines.{python_name(method)}(frame, outcome, protected)"
+        following = f"use it in Python: {python_name(method)}"
     parts = [comparison_text(comparison, list(refused.items())), "\n".join(notes), next_step(following)]
     echo("\n\n".join(filter(None, parts)))
 

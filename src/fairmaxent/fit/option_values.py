@@ -127,6 +127,11 @@ class Model:
 
     def __post_init__(self) -> None:
         check_model("model", self.estimator, STUDENTS)
+        if "odds" in str(self.parity):
+            why = (
+                "they ask for two rates, and a model has one threshold in each group; ask for 'opportunity', the first"
+            )
+            raise InputError(f"parity is {shown(self.parity)}; equalised odds cannot be reached: {why} of them")
         errors.check_choice("parity", self.parity, ModelParity)
         errors.check_flag("sees_protected", self.sees_protected)
         wanted = "be a probability between 0 and 1, such as 0.5"

@@ -200,18 +200,19 @@ class ScikitLabeller:
         return inputs.matrix(blind=self.blind, with_categories=self.model is None)
 
 
-def _fit(model: Any, inputs: Reals, outcome: NDArray[np.intp], weights: Reals) -> None:
+def _fit(model: Any, seen: Any, outcome: Any, weights: Reals | None) -> None:
     from threadpoolctl import threadpool_limits
 
     steps = getattr(model, "steps", None)
     name = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
     try:
         with threadpool_limits(1):  # on a busy machine threads wait for each other far longer than they save
-            model.fit(inputs, outcome, **{name: weights})
+            model.fit(seen, outcome, **({} if weights is None else {name: weights}))
     except (TypeError, ValueError) as problem:
         raise InputError(
-            f"{type(model).__name__} could not be fitted with sample weights ({problem}); pass a classifier whose fit "
-            "takes sample_weight"
+            f"{type(steps[-1][1] if steps else model).__name__} could not be trained on the columns of the table with "
+            f"sample weights ({first_line(problem)}); pass a classifier whose fit takes sample_weight, or a Pipeline "
+            "that prepares the columns for one"
         ) from problem
 
 
@@ -269,20 +270,9 @@ class Classroom:
 
     def _fitted(self, rows: Rows, labels: Any, weights: Reals | None) -> Any:
         from sklearn.base import clone
-        from threadpoolctl import threadpool_limits
 
         model = clone(self.model, safe=False)
-        steps = getattr(model, "steps", None)
-        name = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
-        try:
-            with threadpool_limits(1):  # on a busy machine threads wait for each other far longer than they save
-                model.fit(self.take(rows), labels, **({} if weights is None else {name: weights}))
-        except (TypeError, ValueError) as problem:
-            raise InputError(
-                f"{self.name} could not be trained on the columns of the table with sample weights "
-                f"({first_line(problem)}); pass a classifier whose fit takes sample_weight, or a Pipeline that "
-                "prepares the columns for one"
-            ) from problem
+        _fit(model, self.take(rows), labels, weights)
         return model
 
 
