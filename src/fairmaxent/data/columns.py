@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmaxent.data import frames
-from fairmaxent.data.frames import Column, column_errors
 from fairmaxent.data.limits import check_stream
-from fairmaxent.errors import InputError, StorageError
+from fairmaxent.errors import InputError, StorageError, cut
 
 _PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _FIRST_DAY, _LAST_DAY = (day.toordinal() - 719_163 for day in (datetime.date.min, datetime.date.max))  # from 1970
@@ -30,7 +29,7 @@ _FIRST_DAY, _LAST_DAY = (day.toordinal() - 719_163 for day in (datetime.date.min
 class DistinctValues:
     """The distinct values of a column, and which of them each row has."""
 
-    values: Column  # in canonical order
+    values: frames.Column  # in canonical order
     codes: NDArray[np.intp]  # position of each row's value among them; -1: missing
     counts: NDArray[np.intp]  # how many rows have each of them
     rows: NDArray[np.intp]  # the first row that has each of them
@@ -41,9 +40,9 @@ class DistinctValues:
         return len(self.codes) - int(self.counts.sum())
 
 
-def distinct_values(series: Column) -> DistinctValues:
+def distinct_values(series: frames.Column) -> DistinctValues:
     """Find the distinct values of a column in one pass."""
-    with column_errors(series):
+    with frames.column_errors(series):
         codes, counts = _close_gaps(LIBRARIES[frames.library_of(series)](series.to_native(), series.name))
         rows = np.full(len(counts) + 1, -1, dtype=np.intp)  # one more, at -1, for missing
         for size in (4096, len(codes)):  # the first few thousand rows nearly always show every value
@@ -54,7 +53,7 @@ def distinct_values(series: Column) -> DistinctValues:
         return DistinctValues(frames.take(series, rows[:-1]), codes, counts, rows[:-1])
 
 
-def factorize(series: Column) -> tuple[NDArray[np.intp], Column]:
+def factorize(series: frames.Column) -> tuple[NDArray[np.intp], frames.Column]:
     """Return each row's position among the distinct values (-1: missing) and those values, in canonical order."""
     distinct = distinct_values(series)
     return distinct.codes, distinct.values
@@ -107,9 +106,8 @@ def _rank_values(indices: NDArray[np.integer], values: Sequence[Any]) -> NDArray
 
 
 def _cannot_factorize(name: str, kind: object) -> InputError:
-    shown = str(kind) if len(str(kind)) <= 60 else f"{str(kind)[:60]}…"
     rule = "each cell must be a single number, text, truth value or date: unpack the column"
-    return InputError(f"column {name!r} holds {shown}; {rule}", column=name)
+    return InputError(f"column {name!r} holds {cut(str(kind))}; {rule}", column=name)
 
 
 def _pandas_ranks(native: Any, name: str) -> NDArray[np.integer]:
@@ -236,14 +234,14 @@ _READERS: dict[str, Callable[[str], object]] = {
 _ENDS = ("left", "right")  # of an interval
 
 
-def to_storage(series: Column) -> tuple[Record, Arrays]:
+def to_storage(series: frames.Column) -> tuple[Record, Arrays]:
     """Return the column as a JSON-able record and arrays, from which `from_storage` restores it with its dtype."""
     library, native = frames.library_of(series), series.to_native()
     record, arrays = _pandas_record(native, series.name) if library == "pandas" else ({}, _stream(native, library))
     return {"library": library, **record}, arrays
 
 
-def from_storage(name: str, record: Record, arrays: Mapping[str, NDArray[Any]]) -> Column:
+def from_storage(name: str, record: Record, arrays: Mapping[str, NDArray[Any]]) -> frames.Column:
     """Restore what `to_storage` wrote, under this column name."""
     library = record["library"]
     if library not in LIBRARIES:
@@ -266,7 +264,7 @@ def _stream(native: Any, library: str) -> Arrays:
     return {"stream": np.frombuffer(sink.getvalue(), dtype=np.uint8)}
 
 
-def _from_stream(arrays: Mapping[str, NDArray[Any]], library: str) -> Column:
+def _from_stream(arrays: Mapping[str, NDArray[Any]], library: str) -> frames.Column:
     """Read what `_stream` wrote, after a look at what it declares; other columns beside it would be read by nothing."""
     content, namespace = arrays["stream"].tobytes(), frames.load_library(library)
     check_stream(content)

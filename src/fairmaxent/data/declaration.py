@@ -315,9 +315,8 @@ def _column(name: str, values: list[Any], library: str) -> frames.Column:
         return nw.new_series(name, values, dtype, backend=backend)
     except Exception as problem:
         advice = "declare values of one type: numbers, text, truth values or dates"
-        raise LevelError(
-            f"the values declared for column {name!r} do not fit into one column of {library}; {advice}"
-        ) from problem
+        what = f"the values declared for column {name!r} do not fit into one column of {library}"
+        raise LevelError(f"{what}; {advice}") from problem
 
 
 def _plain(value: Any) -> Any:
@@ -381,10 +380,8 @@ def _date_edges(values: list[Any], numbers: Reals, limits: Reals) -> list[Any]:
     step = 12 if last.year - values[0].year >= _MANY_YEARS else 1
     moments = [*(values[begin] for begin in begins), last]
     months = {(moment.year * 12 + moment.month - 1) // step * step for moment in moments}
-    days = [
-        datetime.date(min(month // 12, datetime.MAXYEAR), month % 12 + 1, 1)
-        for month in sorted({*months, max(months) + step})
-    ]
+    ascending = sorted({*months, max(months) + step})
+    days = [datetime.date(min(month // 12, datetime.MAXYEAR), month % 12 + 1, 1) for month in ascending]
     if not (isinstance(last, datetime.datetime) and (numbers % _DAY).any()):
         return days
     return [datetime.datetime(day.year, day.month, 1, tzinfo=last.tzinfo) for day in days]

@@ -16,7 +16,6 @@ from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute, Encoded, EncodedColumn, encode_column, learn_column
 from fairmaxent.data.columns import DistinctValues, distinct_values
 from fairmaxent.data.declaration import DateOrder, DecimalMark, Declaration, drafted
-from fairmaxent.data.frames import check_weights, in_range
 from fairmaxent.data.identifiers import looks_like_identifier
 from fairmaxent.data.levels import DEFAULT_BINS, MAX_LEVELS, Bins, ColumnOptions, FeatureKind, Kind
 from fairmaxent.data.limits import check_columns
@@ -67,7 +66,7 @@ class Domain:
         """
         table = frames.open_frame(frame)
         options = ColumnOptions(table.columns, kinds or {}, bins, order or {}, features, max_levels)
-        weights = None if weight is None else in_range(check_weights(weight, len(table)))
+        weights = None if weight is None else frames.in_range(frames.check_weights(weight, len(table)))
         return cls.learn_rows(table, options, weights=weights)[0]
 
     @staticmethod

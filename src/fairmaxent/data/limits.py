@@ -28,6 +28,7 @@ FREELY_INFLATED = 1 << 27  # bytes that a compressed file of any size may become
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _UNITS |= {f"{unit}I": 1 << 10 * power for power, unit in enumerate("KMGT", 1)}
 
+_INFINITE = float("inf")
 _given: ContextVar[float | None] = ContextVar("max_memory", default=None)
 
 
@@ -49,9 +50,7 @@ def read_memory(limit: float | str) -> float:
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", limit.upper()) if isinstance(limit, str) else None
     amount = float(match[1]) * _UNITS[match[2]] if match and match[2] in _UNITS else limit
-    return checked_number(
-        "max_memory", amount, "be an amount such as 4GB or 512MB", lambda number: 0 < number < float("inf")
-    )
+    return checked_number("max_memory", amount, "be an amount such as 4GB or 512MB", lambda size: 0 < size < _INFINITE)
 
 
 def memory_limit() -> float:
@@ -92,7 +91,7 @@ def memory_text(amount: float) -> str:
 @cache
 def _of_this_machine() -> float:
     """The memory of the machine, of the container, or of the process if that is limited: the least of them."""
-    found = [float("inf")]
+    found = [_INFINITE]
     with contextlib.suppress(AttributeError, OSError, ValueError):  # not on Windows
         found.append(float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
@@ -102,7 +101,7 @@ def _of_this_machine() -> float:
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        found.append(float("inf") if limit == resource.RLIM_INFINITY else float(limit))
+        found.append(_INFINITE if limit == resource.RLIM_INFINITY else float(limit))
     return min(found)
 
 

@@ -17,6 +17,7 @@ from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check
 GroupsOption = Literal["each", "joint"]
 DetailOption = Literal["rows", "bins"]
 WithinOption = str | Sequence[str] | Mapping[str, object] | None
+Names = Sequence[str]
 
 # The complete table of outcome, protected columns and strata is held in memory; more cells than this are refused.
 LARGEST_ROOT = 4096
@@ -33,14 +34,7 @@ class Roles:
     others: tuple[int, ...] = ()  # further outcomes
 
     @classmethod
-    def of(
-        cls,
-        domain: Domain,
-        outcome: str,
-        protected: Sequence[str],
-        within: Sequence[str] = (),
-        also: Sequence[str] = (),
-    ) -> "Roles":
+    def of(cls, domain: Domain, outcome: str, protected: Names, within: Names = (), also: Names = ()) -> "Roles":
         """Look the columns up, and refuse roles that make no sense."""
         outcomes = (outcome, *also)
         if not protected:
@@ -69,12 +63,12 @@ class Roles:
         sizes = {attribute.name: attribute.size for attribute in roles.attributes}
         if (cells := math.prod(sizes.values())) > LARGEST_ROOT:
             shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
-            raise LevelError(
-                f"outcome and protected columns{' and strata' if within else ''} together have {cells:,} "
-                f"combinations of levels ({shown}), more than {LARGEST_ROOT:,}. Merge levels, use fewer bins (",
-                Option("bins"),
-                f"), or {'compare within' if within else 'protect'} fewer columns.",
+            what = (
+                f"outcome and protected columns{' and strata' if within else ''} together have {cells:,} combinations"
             )
+            advice = f"more than {LARGEST_ROOT:,}. Merge levels, use fewer bins ("
+            last = f"), or {'compare within' if within else 'protect'} fewer columns."
+            raise LevelError(f"{what} of levels ({shown}), {advice}", Option("bins"), last)
         return roles
 
     @cached_property

@@ -105,11 +105,8 @@ def _almost_numbers(present: Any, typed: Typed) -> Iterator[Remark]:
             continue
         others = column.filter(~column.str.contains(_DIGITS)).unique(maintain_order=True)
         rest = column.set(column.is_in(others.to_list()), None)
-        if (
-            not 1 <= len(others) <= _FEW
-            or any(map(is_total, others))
-            or not (_infer(rest, _BOTH)[0].dtype.is_numeric() or _amounts(rest, _BOTH) is not None)
-        ):
+        are_few = 1 <= len(others) <= _FEW and not any(map(is_total, others))
+        if not are_few or not (_infer(rest, _BOTH)[0].dtype.is_numeric() or _amounts(rest, _BOTH) is not None):
             continue
         if not Domain.infer(present.select(name)).identifiers:  # which are left out, and may name a person
             shown = ", ".join(repr(cut(text)) for text in others)
@@ -280,14 +277,10 @@ def _amounts(column: Any, decimals: Sequence[str]) -> _Amounts | None:
     for sign in filter(None, (group, decimal)):  # that shows best how all are written
         narrowed = example.filter(example.str.contains(sign, literal=True))
         example = narrowed if len(narrowed) else example
-    return _Amounts(
-        numbers,
-        decimal,
-        (decimal, group, first["prefix"], first["suffix"]),
-        bool(bare.head(_LOOKED_AT).drop_nulls().str.contains(rf"{re.escape(decimal)}\d+$").all()),
-        str(example[0]),
-        is_decisive=len({mark for mark, _ in fitting}) == 1 and len(decimals) > 1,
-    )
+    form = decimal, group, first["prefix"], first["suffix"]
+    has_decimals = bool(bare.head(_LOOKED_AT).drop_nulls().str.contains(rf"{re.escape(decimal)}\d+$").all())
+    is_decisive = len({mark for mark, _ in fitting}) == 1 and len(decimals) > 1
+    return _Amounts(numbers, decimal, form, has_decimals, str(example[0]), is_decisive)
 
 
 def _fits(bare: Any, decimal: str, group: str, part: str) -> bool:

@@ -198,10 +198,9 @@ def _records(text: str, separator: str, path: str, above: int) -> Iterator[tuple
                 yield reader.line_num, record
     except csv.Error as problem:
         kind = LimitError if "field limit" in str(problem) else StorageError
-        raise kind(
-            f"{path}, line {above + reader.line_num}: the quotes do not match, or a cell has more than the limit of "
-            f"{LONGEST_CELL:,} characters ({problem}); close the quotes, or double a quote inside a cell"
-        ) from problem
+        what = f"the quotes do not match, or a cell has more than the limit of {LONGEST_CELL:,} characters ({problem})"
+        advice = "close the quotes, or double a quote inside a cell"
+        raise kind(f"{path}, line {above + reader.line_num}: {what}; {advice}") from problem
 
 
 def _fast(text: str, names: Sequence[str], separator: str, skipped: int) -> Any:
@@ -259,13 +258,9 @@ def _slow(text: str, names: Sequence[str], separator: str, skipped: int, path: s
 
 def _misfit(where: str, record: Sequence[str], names: Sequence[str], *, is_first: bool) -> StorageError:
     cells, columns = counted(len(record), "cell"), f"{counted(len(names), 'column')} ({cut(', '.join(names))})"
-    return StorageError(
-        f"{where}: {cells if record else 'quotes that do not match'}, but {columns}; repair the line, or set ",
-        Option("delimiter"),
-        ", or ",
-        Option("skip_lines" if is_first else "skip_last"),
-        " if it is no row of the table",
-    )
+    what = f"{where}: {cells if record else 'quotes that do not match'}, but {columns}; repair the line, or set "
+    skip = Option("skip_lines" if is_first else "skip_last")
+    return StorageError(what, Option("delimiter"), ", or ", skip, " if it is no row of the table")
 
 
 def _joined_lines(text: str, separator: str, width: int, records: int, path: str, above: int) -> list[Remark]:

@@ -21,15 +21,7 @@ from fairmaxent.data.limits import need_memory
 from fairmaxent.document.words import counted
 from fairmaxent.errors import InputError, Option, StorageError, cut, did_you_mean
 from fairmaxent.files.cells import Typed, missing_remarks, typed_table
-from fairmaxent.files.reading import (
-    Reading,
-    Remark,
-    TableForm,
-    check_inflated,
-    column_names,
-    remarks_around,
-    title_count,
-)
+from fairmaxent.files.reading import Reading, Remark, TableForm, check_growth, column_names, remarks_around, title_count
 
 _LOOKED_AT, _SHOWN = 50, 5  # rows, and names of sheets
 _XML_MEMORY, _CELL_MEMORY = 8, 100  # bytes of memory for each byte of XML, and for each cell
@@ -103,7 +95,7 @@ def _open(content: bytes, path: str) -> Any:
     sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
     if "[Content_Types].xml" not in sizes or "xl/workbook.xml" not in sizes:  # OpenDocument, .xlsb, or files in it
         raise StorageError(f"{path} is a zip archive, but not an Excel workbook; save it as .xlsx or CSV, or unpack it")
-    check_inflated(sum(sizes.values()), content, path, "save the sheet as CSV")
+    check_growth(sum(sizes.values()), content, path, "save the sheet as CSV")
     need_memory(_XML_MEMORY * max(sizes.values()), f"reading {path}", "save the sheet as CSV, take a part of the rows")
     for name in sizes:  # calamine makes room for all cells up to the last, also if most are empty
         if name.startswith("xl/worksheets/") and (found := _DIMENSION.search(archive.open(name).read(4000))):

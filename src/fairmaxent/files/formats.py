@@ -89,9 +89,8 @@ def _read_declared(content: bytes, path: str, reading: Reading, declaration: Dec
     if format == "jsonl":
         what = f"{path} has no header: each of its lines says which columns there are, and of which type"
         raise InputError(f"{what}, which a declared domain does not allow; write the table as CSV or Parquet")
-    declared = replace(
-        declaration, decimal=reading.decimal or declaration.decimal, dates=reading.date_order or declaration.dates
-    )
+    decimal, dates = reading.decimal or declaration.decimal, reading.date_order or declaration.dates
+    declared = replace(declaration, decimal=decimal, dates=dates)
     if FORMATS[format].read_each:
         read = _function(FORMATS[format].read_each)
         frame, misfit, form = read(content, path, reading, declared.names, format)
@@ -180,10 +179,8 @@ def write_to_file(
     called = "stdout" if target == STANDARD else target
     for column, kind in lazy.collect_schema().items():
         if type(kind).__name__ in FORMATS[name].cannot_hold:
-            raise StorageError(
-                f"cannot write {called}: {name} files cannot hold column {shown(column)} ({kind}); write a .parquet or "
-                ".arrow file, or convert the column to text"
-            )
+            what = f"cannot write {called}: {name} files cannot hold column {shown(column)} ({kind})"
+            raise StorageError(f"{what}; write a .parquet or .arrow file, or convert the column to text")
     remedy = "free some space, or choose another location or format"
     with library_errors(f"cannot write {called} as {name}", remedy, OSError):
         kept: tuple[str, ...] = _function(FORMATS[name].write)(lazy, file, compression, form, schema, name)

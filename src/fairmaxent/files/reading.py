@@ -42,9 +42,7 @@ _MARKERS = ", ".join(mark or "empty" for mark in MISSING)
 class Reading:
     """How a file becomes a table; what is not given is detected."""
 
-    input_format: str | None = option(
-        None, doc="By default taken from the first bytes, then from the suffix, else CSV."
-    )
+    input_format: str | None = option(None, doc="By default from the first bytes, then from the suffix, else CSV.")
     sheet: str | int | None = option(
         None,
         text="sheet",
@@ -158,7 +156,7 @@ def read_content(path: Name) -> bytes:
     remedy = "if you trust the file, decompress it first"
     try:
         with gzip.open(io.BytesIO(content)) as file:
-            return _read_all(file, lambda size: check_inflated(size, content, path, remedy))
+            return _read_all(file, lambda size: check_growth(size, content, path, remedy))
     except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
         raise StorageError(f"{path} is a damaged gzip file ({problem}); download or write it again") from problem
 
@@ -203,17 +201,15 @@ def need_room(needed: float, path: object) -> None:
     limits.need_memory(needed, f"reading {path}", "leave out columns, take a part of the rows")
 
 
-def check_inflated(size: int, content: bytes, path: object, remedy: str) -> None:
+def check_growth(size: int, content: bytes, path: object, remedy: str) -> None:
     """Refuse a compressed file that would become too large: a few bytes can stand for many."""
     by_size = max(limits.FREELY_INFLATED, limits.MOST_INFLATION * len(content))
     most = min(by_size, limits.memory_limit() / _LEAST_MEMORY)
     if size > most:
         by_memory = ("take a part of the rows, or raise the limit with ", Option("max_memory"))
         here, there = limits.memory_text(len(content)), limits.memory_text(most)
-        raise LimitError(
-            f"{path} has {here}, and would have more than {there} once decompressed, which is beyond the limit; ",
-            *(by_memory if most < by_size else (remedy,)),
-        )
+        what = f"{path} has {here}, and would have more than {there} once decompressed, which is beyond the limit; "
+        raise LimitError(what, *(by_memory if most < by_size else (remedy,)))
 
 
 _MOST_TITLES = 20  # records above a header that are looked at
@@ -271,9 +267,8 @@ def column_names(header: Cells, reading: Reading, path: str, remarks: list[Remar
     """
     given = header if reading.columns is None else reading.columns
     if len(given) != len(header):
-        raise errors.ColumnError(
-            f"{path} has {len(header)} columns and {len(given)} names were given; name every column"
-        )
+        sizes = f"{len(header)} columns and {len(given)} names were given"
+        raise errors.ColumnError(f"{path} has {sizes}; name every column")
     limits.check_file_columns(len(given), path)
     names = [name.strip() or f"column_{number}" for number, name in enumerate(given, 1)]
     unnamed = [name for name, original in zip(names, given, strict=True) if not original.strip()]
@@ -284,13 +279,10 @@ def column_names(header: Cells, reading: Reading, path: str, remarks: list[Remar
     first: dict[str, int] = {}
     for number, name in enumerate(names, 1):
         if first.setdefault(name, number) != number:
-            raise errors.ColumnError(
-                f"{path}: columns {first[name]} and {number} are both called {name!r}; rename one. "
-                "If the first line holds data instead of names, name the columns with ",
-                Option("columns"),
-                "; if the names stand further down, set ",
-                Option("skip_lines", 1),
-            )
+            twice = f"{path}: columns {first[name]} and {number} are both called {name!r}; rename one. "
+            name_them = ("If the first line holds data instead of names, name the columns with ", Option("columns"))
+            skip = ("; if the names stand further down, set ", Option("skip_lines", 1))
+            raise errors.ColumnError(twice, *name_them, *skip)
     if below_titles:
         some = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
         what = f"the header of {path} ({some}) is in {below_titles}, and what stands above it is taken for a title; if "

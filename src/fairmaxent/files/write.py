@@ -20,6 +20,7 @@ from fairmaxent.errors import InputError, LimitError, Option, StorageError
 from fairmaxent.files.formats import output_format, write_on_stdout, write_to_file
 from fairmaxent.files.reading import STANDARD, Name, TableForm, reason_of
 
+Names = Sequence[Name]
 _BEGINNING = ".fairmaxent-"  # of the names of temporary files
 # What a file system answers that has no hard links, or no permissions.
 _UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
@@ -204,14 +205,7 @@ class Staging:
     results, except those named in ``readable``.
     """
 
-    def __init__(
-        self,
-        targets: Sequence[Name],
-        *,
-        folders: Sequence[Name] = (),
-        force: bool = False,
-        readable: Sequence[Name] = (),
-    ) -> None:
+    def __init__(self, targets: Names, *, folders: Names = (), force: bool = False, readable: Names = ()) -> None:
         named = [target for target in targets if target != STANDARD]
         # Links are followed once: somebody may put another one there before the end.
         paths = [*(_checked_file(name, force=force) for name in named), *map(_checked_folder, folders)]
