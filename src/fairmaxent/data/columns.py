@@ -129,10 +129,8 @@ def _pandas_ranks(native: Any, name: str) -> NDArray[np.integer]:
         indices, values = native.array.factorize()
         if isinstance(dtype, np.dtypes.ObjectDType) and not all(type(value) is str for value in values):
             keys: dict[tuple[bool, Any], int] = {}  # True and 1 stay apart
-            places = (
-                -1 if frames.is_missing(cell) else keys.setdefault((isinstance(cell, bool | np.bool_), cell), len(keys))
-                for cell in native.array
-            )
+            marked = ((isinstance(cell, bool | np.bool_), cell) for cell in native.array)
+            places = (-1 if frames.is_missing(key[1]) else keys.setdefault(key, len(keys)) for key in marked)
             indices, values = np.fromiter(places, np.intp, len(native)), [cell for _, cell in keys]
     except TypeError as error:
         raise _cannot_factorize(name, f"cells that cannot be compared ({error})") from error
@@ -220,17 +218,9 @@ LIBRARIES = {"pandas": _pandas_ranks, "polars": _polars_ranks, "pyarrow": _pyarr
 Arrays = dict[str, NDArray[Any]]
 Record = dict[str, Any]
 
-_READERS: dict[str, Callable[[str], object]] = {
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": "True".__eq__,
-    "Decimal": Decimal,
-    "date": datetime.date.fromisoformat,
-    "datetime": datetime.datetime.fromisoformat,
-    "time": datetime.time.fromisoformat,
-    "NoneType": lambda _: None,
-}
+_READERS: dict[str, Callable[[str], object]] = {kind.__name__: kind for kind in (str, int, float, Decimal)}
+_READERS |= {"bool": "True".__eq__, "NoneType": lambda _: None, "time": datetime.time.fromisoformat}
+_READERS |= {"date": datetime.date.fromisoformat, "datetime": datetime.datetime.fromisoformat}
 _ENDS = ("left", "right")  # of an interval
 
 

@@ -124,11 +124,10 @@ class Domain:
 
     def without(self, names: Collection[str]) -> "Domain":
         """Return the domain without some columns, and without the notes on them."""
-        return Domain(
-            tuple(attribute for attribute in self.attributes if attribute.name not in names),
-            tuple(note for note in self.notes if not any(note.startswith(f"column {name!r}") for name in names)),
-            tuple(name for name in self.identifiers if name not in names),
-        )
+        attributes = tuple(attribute for attribute in self.attributes if attribute.name not in names)
+        about = tuple(f"column {name!r}" for name in names)
+        notes = tuple(note for note in self.notes if not note.startswith(about))
+        return Domain(attributes, notes, tuple(name for name in self.identifiers if name not in names))
 
     @property
     def names(self) -> tuple[str, ...]:

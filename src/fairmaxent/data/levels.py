@@ -297,10 +297,8 @@ def short_texts(values: Sequence[Any]) -> list[str]:
     if not all(isinstance(value, float | np.floating) for value in values):
         return whole
     for digits in range(4, 17):
-        rounded = [
-            text if value == int(value) else value_text(float(f"{value:.{digits}g}"))
-            for value, text in zip(values, whole, strict=True)
-        ]
+        pairs = zip(values, whole, strict=True)
+        rounded = [text if value == int(value) else value_text(float(f"{value:.{digits}g}")) for value, text in pairs]
         if len(set(rounded)) == len(rounded):
             return rounded
     return whole

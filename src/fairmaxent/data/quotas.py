@@ -171,14 +171,10 @@ def whole_table(cost: Reals, low: Reals, high: Reals, sums: Any, least: Reals, m
     free, fixed = high > low, sums @ low
     if not free.any():
         return low if ((fixed >= least) & (fixed <= most)).all() else None
+    bounds, held = Bounds(0, (high - low)[free]), LinearConstraint(sums[:, free], least - fixed, most - fixed)
     # Limited in nodes, not in seconds, so that a seed gives the same rows on a slow machine.
-    found = milp(
-        cost[free],
-        integrality=np.ones(int(free.sum())),
-        bounds=Bounds(0, (high - low)[free]),
-        constraints=LinearConstraint(sums[:, free], least - fixed, most - fixed),
-        options={"mip_rel_gap": 0.5, "node_limit": _NODES},
-    )
+    options = {"mip_rel_gap": 0.5, "node_limit": _NODES}
+    found = milp(cost[free], integrality=np.ones(int(free.sum())), bounds=bounds, constraints=held, options=options)
     return None if found.x is None else low + np.bincount(np.flatnonzero(free), np.rint(found.x), len(low))
 
 

@@ -63,12 +63,10 @@ class Roles:
         sizes = {attribute.name: attribute.size for attribute in roles.attributes}
         if (cells := math.prod(sizes.values())) > LARGEST_ROOT:
             shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
-            what = (
-                f"outcome and protected columns{' and strata' if within else ''} together have {cells:,} combinations"
-            )
+            what = f"outcome and protected columns{' and strata' if within else ''} together have {cells:,}"
             advice = f"more than {LARGEST_ROOT:,}. Merge levels, use fewer bins ("
             last = f"), or {'compare within' if within else 'protect'} fewer columns."
-            raise LevelError(f"{what} of levels ({shown}), {advice}", Option("bins"), last)
+            raise LevelError(f"{what} combinations of levels ({shown}), {advice}", Option("bins"), last)
         return roles
 
     @cached_property

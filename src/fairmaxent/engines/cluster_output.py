@@ -70,13 +70,10 @@ def write_on_workers(
     tilted = spread(client, _tilted, table.parts, beside=[rows], **shared)
     masses = np.array(gathered(client, _masses, tilted, blocks=delivery.blocks))
     tasks = _files(_divided(cells, masses, rng), delivery.size)
-    arguments = (
-        [cells for _, cells in tasks],
-        [int(seed) for seed in rng.integers(2**63, size=len(tasks))],
-        [str(delivery.folder / part_name(number)) for number in range(len(tasks))],
-    )
-    sources = [tilted[part] for part, _ in tasks]
-    written = spread(client, _write, sources, beside=arguments, delivery=delivery)
+    seeds = [int(seed) for seed in rng.integers(2**63, size=len(tasks))]
+    paths = [str(delivery.folder / part_name(number)) for number in range(len(tasks))]
+    beside = [cells for _, cells in tasks], seeds, paths
+    written = spread(client, _write, [tilted[part] for part, _ in tasks], beside=beside, delivery=delivery)
     for done, _ in enumerate(as_completed(written), start=1):
         progress("rows", done / len(written))
     results(client, written)

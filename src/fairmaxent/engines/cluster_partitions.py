@@ -121,13 +121,11 @@ def _joined(tables: Sequence[Table], blocks: Blocks) -> Table:
     """Join tables, with their rows in lexicographic order."""
     codes = np.concatenate([table.codes for table in tables])
     order = np.argsort(row_keys(codes, blocks.levels)[0], kind="stable")
-    counts, rows, squares = (
-        np.concatenate([getattr(table, name) for table in tables])[order] for name in ("counts", "rows", "squares")
-    )
-    peaks = [table.peaks for table in tables if table.peaks is not None]
-    return Table(
-        np.asfortranarray(codes[order]), counts, rows, squares, peaks=np.concatenate(peaks)[order] if peaks else None
-    )
+    summed = ("counts", "rows", "squares")
+    counts, rows, squares = (np.concatenate([vars(table)[name] for table in tables])[order] for name in summed)
+    largest = [table.peaks for table in tables if table.peaks is not None]
+    peaks = np.concatenate(largest)[order] if largest else None
+    return Table(np.asfortranarray(codes[order]), counts, rows, squares, peaks=peaks)
 
 
 def _steps(table: Table, rows: int) -> Table:
@@ -191,9 +189,8 @@ class PartitionedRows:
 
     def tilted(self, potentials: Reals, take: Callable[[TiltedRows], Reals]) -> Weighed:
         """Apply ``take`` to each tilted partition, and mix the results by the partitions' shares on the workers."""
-        return cast(
-            Weighed, merged(self.weighted.client, _tilted, _mixed, self.parts, potentials=potentials, take=take)
-        )
+        shared = {"potentials": potentials, "take": take}
+        return cast(Weighed, merged(self.weighted.client, _tilted, _mixed, self.parts, **shared))
 
     def log_probability(self, codes: Codes) -> Reals:
         """log w(α), −∞ off the rows; no row is in two partitions."""

@@ -75,17 +75,12 @@ def _read_in_memory(frame: frames.Frame, request: ReadingRequest) -> Reading:
     roles = request.roles(domain)
     redrawn = redrawn_values(detail, domain, encoded.unknown or None)
     request.progress("count", 0.0)
-    return Reading(
-        columns=tuple(name for name in frame.columns if name not in left_out),
-        roles=roles,
-        table=per_average(Table.compress(roles.blocks.pool(encoded.codes), roles.blocks.levels, raw), roles, scale),
-        design=None if raw is None else raw / scale,
-        weight_column=None if weight is None else frames.one_like(frames.column(frame, weight)),
-        positions=None if detail == "bins" else encoded.positions,
-        redrawn=redrawn,
-        weight_scale=scale,
-        left_out=left_out,
-    )
+    columns = tuple(name for name in frame.columns if name not in left_out)
+    table = per_average(roles.compress(encoded.codes, raw), roles, scale)
+    design = None if raw is None else raw / scale
+    one = None if weight is None else frames.one_like(frames.column(frame, weight))
+    positions = None if detail == "bins" else encoded.positions
+    return Reading(columns, roles, table, design, one, positions, redrawn, scale, left_out)
 
 
 def read_domain(
@@ -124,18 +119,11 @@ def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
         lazy = declared_lazily(lazy, domain, to_missing=request.domain.undeclared == "missing")
     roles = request.roles(domain)
     request.progress("count", 0.0)
-    return Reading(
-        columns=tuple(name for name in lazy_frame.names_of(lazy) if name not in left_out),
-        roles=roles,
-        table=per_average(_count_lazily(lazy, roles, request), roles, scale),
-        design=None,
-        weight_column=None
-        if weight is None
-        else frames.one_like(lazy_frame.collect(lazy.select(weight).head(1))[weight]),
-        redrawn=redrawn_values(request.detail, domain, "the rows are not kept in memory"),
-        weight_scale=scale,
-        left_out=left_out,
-    )
+    columns = tuple(name for name in lazy_frame.names_of(lazy) if name not in left_out)
+    table = per_average(_count_lazily(lazy, roles, request), roles, scale)
+    one = None if weight is None else frames.one_like(lazy_frame.collect(lazy.select(weight).head(1))[weight])
+    redrawn = redrawn_values(request.detail, domain, "the rows are not kept in memory")
+    return Reading(columns, roles, table, None, one, None, redrawn, scale, left_out)
 
 
 def _lazy_domain(lazy: lazy_frame.Lazy, request: ReadingRequest) -> tuple[Domain, tuple[str, ...]]:

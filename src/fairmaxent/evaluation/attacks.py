@@ -223,11 +223,9 @@ def inference(pooled: Pooled, secrets: Sequence[int], attacked: Sequence[Nearest
             right.setdefault(column.name, []).append(hits)
     together = 1 - (1 - confidence) / len(right)
     rates = [_average(np.column_stack(hits), confidence) for hits in zip(*right.values(), strict=True)]
-    return Inference(
-        average=Risk.beyond(rates[0], rates[1] if len(rates) > 1 else None, len(attacked[0].people)),
-        by_column={name: Risk.of_hits(hits, confidence) for name, hits in right.items()},
-        surely={name: Risk.of_hits(hits, together).low for name, hits in right.items()},
-    )
+    average = Risk.beyond(rates[0], rates[1] if len(rates) > 1 else None, len(attacked[0].people))
+    by_column = {name: Risk.of_hits(hits, confidence) for name, hits in right.items()}
+    return Inference(average, by_column, {name: Risk.of_hits(hits, together).low for name, hits in right.items()})
 
 
 def _average(right: Mask, confidence: float) -> SuccessRate:

@@ -109,13 +109,9 @@ def evaluate(
         attacked.append(nearest(pooled, people, candidates, parts=halves, others=guessed, done=done))
     report("attacks", 1.0)
     distances = [near.distance for near in attacked]
-    risks = Risks(
-        copies=copies,
-        singling_out=singled,
-        linkability=risk.linkability(attacked, confidence=confidence) if halves else None,
-        inference=risk.inference(pooled, guessed, attacked, confidence=confidence) if guessed else None,
-        membership=risk.membership(*distances, confidence=confidence) if len(distances) > 1 else None,
-        closest_record=closest,
-    )
+    linkability = risk.linkability(attacked, confidence=confidence) if halves else None
+    inference = risk.inference(pooled, guessed, attacked, confidence=confidence) if guessed else None
+    membership = risk.membership(*distances, confidence=confidence) if len(distances) > 1 else None
+    risks = Risks(copies, singled, linkability, inference, membership, closest)
     sizes = pooled.rows("real"), pooled.rows("new"), pooled.rows("control")
     return Evaluation(*sizes, pooled.names, left_out, confidence, compared, learned, risks)

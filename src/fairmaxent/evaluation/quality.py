@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fairmaxent.data.roles import Roles, read_columns
-from fairmaxent.data.table import Codes, Indices, Mask, Reals, Table
+from fairmaxent.data.table import Codes, Indices, Mask, Reals
 from fairmaxent.errors import InputError, Option
 from fairmaxent.evaluation.pooled import Pooled, PooledColumn, Rows, cell_numbers, column_sets
 from fairmaxent.metrics.effective_counts import EffectiveCounts
@@ -64,7 +64,8 @@ def fidelity(pooled: Pooled, *, rng: np.random.Generator) -> Fidelity:
     codes = encoded.codes.astype(np.int64)
     real, new = (codes[pooled.parts[name]] for name in ("real", "new"))
     times = rng.multinomial(len(new), np.full(len(real), 1 / len(real))).astype(np.float64)
-    distances = {}
+    means: list[TotalVariation] = []
+    by_column: dict[str, float] = {}
     for size in range(1, min(3, len(domain.sizes)) + 1):
         apart = []
         for columns in column_sets(len(domain.sizes), size, MOST_SETS if size == 3 else math.inf, rng):
@@ -72,12 +73,9 @@ def fidelity(pooled: Pooled, *, rng: np.random.Generator) -> Fidelity:
             cells, span = cell_numbers(rows, [domain.sizes[index] for index in columns])
             shares, drawn = (_shares(cells[: len(real)], span, weights) for weights in (None, times))
             apart.append((_variation(shares, _shares(cells[len(real) :], span)), _variation(shares, drawn)))
-        distances[size] = np.array(apart)
-    means = (
-        TotalVariation(size, float(apart[:, 0].mean()), float(apart[:, 1].mean()), len(apart))
-        for size, apart in distances.items()
-    )
-    by_column = dict(zip(pooled.names, distances[1][:, 0].tolist(), strict=True))
+        distances, by_chance = np.array(apart).T
+        means.append(TotalVariation(size, float(distances.mean()), float(by_chance.mean()), len(apart)))
+        by_column = by_column or dict(zip(pooled.names, distances.tolist(), strict=True))
     return Fidelity(tuple(means), by_column, quality(pooled))
 
 
@@ -170,10 +168,8 @@ def _trend(first: tuple[_Side, ...], second: tuple[_Side, ...]) -> float | None:
         again = _correlation(new.numbers, other_new.numbers)
         return None if again is None else 1 - abs(correlation - again) / 2
     height, width = (int(max(side.binned.max() for side in sides)) + 1 for sides in (first, second))
-    table, another = (
-        _shares(side.binned * width + other.binned, height * width).reshape(height, width)
-        for side, other in zip(first, second, strict=True)
-    )
+    cells = (side.binned * width + other.binned for side, other in zip(first, second, strict=True))
+    table, another = (_shares(part, height * width).reshape(height, width) for part in cells)
     apart = 1 - _variation(table, another)
     table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
     expected = np.outer(table.sum(axis=1), table.sum(axis=0))
@@ -285,7 +281,7 @@ class _School:
         if roles.attributes[0].size < 2:
             same = f"outcome column {outcome!r} has the same value in all rows, so there is nothing to learn"
             raise InputError(f"{same}; name another one, or leave out ", Option("outcome"))
-        table = Table.compress(roles.blocks.pool(encoded.codes), roles.blocks.levels)
+        table = roles.compress(encoded.codes)
         people = People.of(roles, table, table.counts, positions=encoded.positions, design=None)
         levels = roles.favourable_levels(favourable)
         return cls(roles, people, levels, favourable is not None, choose_labeller(roles), confidence)

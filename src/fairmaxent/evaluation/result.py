@@ -261,9 +261,7 @@ def _group_blocks(measured: Evaluation, utility: Utility) -> Iterator[Block]:
         yield Paragraph(f"and {len(groups) - _GROUPS:,} more groups")
     for name in utility.real.rates:
         scores = (utility.new.rates[name], utility.real.rates[name])
-        ranges = [
-            "" if score is None else f"{score.value:.2f} ({score.low:.2f} … {score.high:.2f})" for score in scores
-        ]
+        ranges = ("" if one is None else f"{one.value:.2f} ({one.low:.2f} … {one.high:.2f})" for one in scores)
         one, other = (text or "not defined" for text in ranges)
         what = f"Statistical rate of the decisions for {cell_text(name)!r}"
         yield Paragraph(f"{what}: {one} trained on the new rows, {other} on the real ones.")

@@ -136,11 +136,8 @@ def _sheet(table: Any, kinds: Sequence[str]) -> Iterator[str]:
 def _rows(held: Sequence[tuple[str, str, Sequence[str | None]]], letters: Sequence[str], first: int) -> Iterator[str]:
     around = [(letter, start, end) for letter, (start, end, _) in zip(letters, held, strict=True)]
     for number, row in enumerate(zip(*(values for _, _, values in held), strict=True), first):
-        cells = [
-            f"{letter}{number}{start}{value}{end}"
-            for (letter, start, end), value in zip(around, row, strict=True)
-            if value is not None
-        ]
+        both = zip(around, row, strict=True)
+        cells = [f"{letter}{number}{start}{value}{end}" for (letter, start, end), value in both if value is not None]
         yield f'<row r="{number}">{"".join(cells)}</row>'
 
 

@@ -209,28 +209,17 @@ def as_polars(frame: Any) -> Any:
 # ---------------------------------------------------------------- the formats
 
 _TYPED = ("parquet.read_typed", "parquet.write_typed")
-_TEXT: dict[str, Any] = {
-    "read": "csv.read_csv",
-    "write": "csv.write_csv",
-    "read_each": "csv.cells_by_line",
-    "is_text": True,
-    "options": _OF_CELLS | {"delimiter", "encoding"},
-    "cannot_hold": ("Binary", "Duration"),
-}
+_CSV = ("csv.read_csv", "csv.write_csv", "csv.cells_by_line")
+_EXCEL = ("excel.read_xlsx", "excel_writer.write_xlsx", "excel.cells_by_row")
+_OF_CSV = _OF_CELLS | {"delimiter", "encoding"}
+_TEXT: dict[str, Any] = {"is_text": True, "options": _OF_CSV, "cannot_hold": ("Binary", "Duration")}
+_SHEETS: dict[str, Any] = {"options": _OF_CELLS | {"sheet"}, "cannot_hold": ("Duration",)}
 FORMATS = {
-    "csv": Format((".csv", ".data", ".txt"), **_TEXT),
-    "tsv": Format((".tab", ".tsv"), **_TEXT),
+    "csv": Format((".csv", ".data", ".txt"), *_CSV, **_TEXT),
+    "tsv": Format((".tab", ".tsv"), *_CSV, **_TEXT),
     "parquet": Format((".parquet", ".pq"), *_TYPED, magic=(b"PAR1",)),
     "arrow": Format((".arrow", ".feather", ".ipc"), *_TYPED, magic=(b"ARROW1", STREAM)),
     "jsonl": Format((".jsonl", ".ndjson"), *_TYPED, is_text=True, cannot_hold=("Binary",)),
-    "xlsx": Format(
-        (".xlsx",),
-        "excel.read_xlsx",
-        "excel_writer.write_xlsx",
-        "excel.cells_by_row",
-        magic=(b"PK\x03\x04",),
-        options=_OF_CELLS | {"sheet"},
-        cannot_hold=("Duration",),
-    ),
+    "xlsx": Format((".xlsx",), *_EXCEL, magic=(b"PK\x03\x04",), **_SHEETS),
 }
 SUFFIXES = {suffix: name for name, format in FORMATS.items() for suffix in format.suffixes}

@@ -145,10 +145,8 @@ def _gaps(attribute: Attribute, rows: int, *, has_role: bool) -> Iterator[Hint]:
         return
     share = float(attribute.level_counts()[attribute.missing] / attribute.counts.sum())
     if has_role:
-        what = (
-            f"{attribute.name!r} is missing for {share:.1%} of the rows, which are not compared, and keep their share"
-        )
-        advice = "unless you choose another one; to compare them as a group, use "
+        what = f"{attribute.name!r} is missing for {share:.1%} of the rows, which are not compared, and keep their"
+        advice = "share unless you choose another one; to compare them as a group, use "
         yield _hint("missing", attribute.name, f"{what} {advice}", Option("missing", "compare"))
     elif share > 0.5:
         yield _hint("missing", attribute.name, f"{attribute.name!r} is missing for {share:.0%} of the rows")

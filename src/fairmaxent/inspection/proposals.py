@@ -73,22 +73,16 @@ def _scored(attribute: Attribute, *, is_last: bool) -> tuple[float, Proposal] | 
         reason = f"its name ({named!r})" if named else "the last column"
         reason += ", but numbers have to be cut in two"
         return _CANDIDATE, Proposal("outcome", attribute.name, reason, "candidate", edges)
-    points, reasons = 0.0, []
-    if named:
-        points, reasons = 3.0, [f"its name ({named!r})"]
-    if len(levels) == 2:
-        points += 2.0
-        reasons.append("two values")
-    elif len(levels) <= _FEW_LEVELS:
-        points += 0.5
-        reasons.append(f"only {len(levels)} values")
-    if any(meaning_of(level) in ("good", "bad") for level in levels):
-        points += 1.0
-        reasons.append("values such as good or bad")
-    if is_last:
-        points += 1.5
-        reasons.append("the last column")
-    return points, Proposal("outcome", attribute.name, ", ".join(reasons), "candidate")
+    signs = [
+        (named, 3.0, f"its name ({named!r})"),
+        (len(levels) == 2, 2.0, "two values"),
+        (2 < len(levels) <= _FEW_LEVELS, 0.5, f"only {len(levels)} values"),
+        (any(meaning_of(level) in ("good", "bad") for level in levels), 1.0, "values such as good or bad"),
+        (is_last, 1.5, "the last column"),
+    ]
+    found = [(points, reason) for is_there, points, reason in signs if is_there]
+    reasons = ", ".join(reason for _, reason in found)
+    return sum(points for points, _ in found), Proposal("outcome", attribute.name, reasons, "candidate")
 
 
 def known_levels(attribute: Attribute) -> list[str]:

@@ -68,10 +68,8 @@ class EffectiveCounts:
         """Twice the log-likelihood that is lost if the rates were these."""
         chances, total = self._chances(rates), self.positives + self.negatives
         with np.errstate(divide="ignore", invalid="ignore"):
-            first, second = (
-                np.where(count > 0, count * np.log(count / (total * chance)), 0.0)
-                for count, chance in ((self.positives, chances), (self.negatives, 1 - chances))
-            )
+            sides = ((self.positives, chances), (self.negatives, 1 - chances))
+            first, second = (np.where(n > 0, n * np.log(n / (total * chance)), 0.0) for n, chance in sides)
         return np.asarray(2 * np.maximum(first + second, 0.0))
 
     def _chances(self, rates: Reals) -> Reals:

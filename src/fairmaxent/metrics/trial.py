@@ -98,9 +98,8 @@ class Trial:
         """All scores as functions of sums over people, for each element of the first axis."""
         mass, correct, decided, chance, actual, hits, above, below = np.moveaxis(sums, 1, 0)
         everybody = mass[:, 0].sum(axis=-1)
-        area = (
-            _over(total.sum(axis=-1), among.sum(axis=-1)) for total, among in ((above, actual), (below, mass - actual))
-        )
+        sides = ((above, actual), (below, mass - actual))
+        area = (_over(total.sum(axis=-1), among.sum(axis=-1)) for total, among in sides)
         _, _, _, _, positives, _, placed, _ = self.sums()[0]
         areas = sum(area) - _over(placed.sum(axis=-1), positives.sum(axis=-1))  # less the AUC of all
         result: Scores = {
