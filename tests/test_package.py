@@ -61,11 +61,14 @@ def test_no_module_hides_a_public_name():
     assert not modules & set(fairmaxent._HOMES)
 
 
-FRONT_PAGE = {"debias", "rake", "inspect", "evaluate", "compare", "verify", "load", "FairMaxEnt", "Domain", "Privacy"}
+FRONT_PAGE = {
+    *("debias", "rake", "inspect", "check", "evaluate", "compare", "verify", "load"),
+    *("FairMaxEnt", "Domain", "Privacy"),
+}
 BESIDE_IT = {"Model", "Relabel", "Estimate", "FairMaxEntError", "InputError", "InfeasibleError"}
 
 
-def test_ten_names_are_on_the_front_page():
+def test_eleven_names_are_on_the_front_page():
     modules = {name for name in fairmaxent.__all__ if type(getattr(fairmaxent, name)).__name__ == "module"}
     assert set(fairmaxent.__all__) - modules == FRONT_PAGE | BESIDE_IT
     assert modules == {"aif360", "baselines", "datasets", "errors", "metrics", "paper", "report"}

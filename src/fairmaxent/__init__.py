@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fairmaxent.fit.option_values import Estimate, Model, Relabel
     from fairmaxent.fit.pipeline import debias
     from fairmaxent.fit.storage import verify
+    from fairmaxent.gate import check
     from fairmaxent.inspection import inspect
     from fairmaxent.privacy.budget import Privacy
     from fairmaxent.raking.raking import rake
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = ["Domain", "Estimate", "FairMaxEnt", "FairMaxEntError", "InfeasibleError", "InputError", "Model", "Privacy"]
-__all__ += ["Relabel", "aif360", "baselines", "compare", "datasets", "debias", "errors", "evaluate", "inspect", "load"]
-__all__ += ["metrics", "paper", "rake", "report", "verify"]
+__all__ += ["Relabel", "aif360", "baselines", "check", "compare", "datasets", "debias", "errors", "evaluate"]
+__all__ += ["inspect", "load", "metrics", "paper", "rake", "report", "verify"]
 
 # Loaded when first asked for, so that importing the package, or asking the command line for help, costs nothing.
 _MODULES = ("aif360", "baselines", "datasets", "errors", "metrics", "paper", "report")
@@ -38,6 +39,7 @@ _NAMES = {
     "fit.option_values": ("Estimate", "Model", "Relabel"),
     "fit.pipeline": ("debias",),
     "fit.storage": ("verify",),
+    "gate": ("check",),
     "inspection": ("inspect",),
     "privacy.budget": ("Privacy",),
     "raking.raking": ("rake",),

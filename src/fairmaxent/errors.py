@@ -141,6 +141,10 @@ class StorageError(FairMaxEntError, OSError):
     """A model or data file is missing, damaged or of another kind, or cannot be written."""
 
 
+class UnfairError(FairMaxEntError, AssertionError):
+    """A table or a model's decisions failed a check, or nobody can tell; a test that raises it fails."""
+
+
 class DependencyError(FairMaxEntError, ImportError):
     """An optional library is needed; the message names what to install."""
 

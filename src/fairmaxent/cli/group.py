@@ -18,6 +18,7 @@ from fairmaxent.plain_text import visible
 COMMANDS = {
     "inspect": "Start here: look at a table, and see what to type next. Changes nothing.",
     "app": "The same in your browser: move a slider, and see at once who gains.",
+    "check": "Fail a build if a table, or a model's decisions, are unfair.",
     "debias": "Turn a biased table into a fair one: new rows, weights, or rows to add.",
     "rake": "Weigh a table so that it has known margins, e.g. those of a census.",
     "evaluate": "Judge new rows before you share them: fidelity, utility, risk.",
@@ -30,7 +31,8 @@ COMMANDS = {
 }
 _MODULES = {  # of commands that share one
     **dict.fromkeys(("sample", "verify", "report"), "models"),
-    **{"app": "group", "demo": "debias", **dict.fromkeys(("evaluate", "compare", "reproduce"), "judging")},
+    **{"app": "group", "check": "gate", "demo": "debias"},
+    **dict.fromkeys(("evaluate", "compare", "reproduce"), "judging"),
 }
 
 UNEXPECTED, USAGE, UNUSABLE, UNREACHABLE, UNREADABLE = 1, 2, 3, 4, 5

@@ -86,9 +86,14 @@ class WeightSums:
     rows: Reals
 
     @classmethod
-    def of(cls, outcome: Codes, group: Codes, weights: Reals, shape: tuple[int, int]) -> "WeightSums":
-        """Add up the rows of each outcome and group."""
+    def of(
+        cls, outcome: Codes, group: Codes, weights: Reals, shape: tuple[int, int], counted: "WeightSums | None" = None
+    ) -> "WeightSums":
+        """Add up the rows of each outcome and group; if they are ``counted``, each stands for the rows behind it."""
         cells, size = outcome * shape[1] + group, shape[0] * shape[1]
+        if counted is not None:
+            sums = (tally(cells, np.where(weights > 0, part, 0.0), size) for part in vars(counted).values())
+            return cls(*(part.reshape(shape) for part in sums))
         rows = tally(cells, (weights > 0).astype(float), size).reshape(shape)
         if (weights == 1).all():
             return cls(rows, rows, rows)

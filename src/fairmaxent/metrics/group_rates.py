@@ -141,7 +141,8 @@ class GroupedTable:
     @classmethod
     def of_shares(cls, rows: GroupedRows) -> "GroupedTable":
         """Add up the weights of each group."""
-        sums = WeightSums.of(np.zeros_like(rows.group), rows.group, rows.weights, (1, len(rows.labels)))
+        one = np.zeros_like(rows.group)
+        sums = WeightSums.of(one, rows.group, rows.weights, (1, len(rows.labels)), rows.counted)
         shares = sums.weight / np.maximum(sums.weight.sum(), _TINY)
         rates = np.where(shares > 0, shares, np.nan)
         return cls(rows, [None], rates, sums.against_others(axis=-1), are_shares=True)
@@ -150,7 +151,7 @@ class GroupedTable:
     def of_outcomes(cls, rows: GroupedRows, favourable: object) -> "GroupedTable":
         """Add up the weights of each outcome in each group."""
         codes, outcomes = rows.levels
-        sums = WeightSums.of(codes, rows.group, rows.weights, (len(outcomes), len(rows.labels)))
+        sums = WeightSums.of(codes, rows.group, rows.weights, (len(outcomes), len(rows.labels)), rows.counted)
         chosen = favourable_codes(outcomes, favourable)
         if favourable is None:  # an outcome that nobody compared has is left out, such as missing
             chosen = [code for code in chosen if sums.weight[code].any()] or chosen
@@ -197,7 +198,8 @@ class GroupedTable:
     def group_rates(self, confidence: float | None) -> Iterator[GroupRate]:
         """The groups with a rate, each with its interval unless the table is exact; with no confidence, the others."""
         exact = self.rows.exact
-        counts = np.bincount(self.rows.group, minlength=len(self.rows.labels))
+        counted = None if self.rows.counted is None else self.rows.counted.rows
+        counts = np.bincount(self.rows.group, counted, minlength=len(self.rows.labels))
         ends = None if exact or confidence is None else intervals.share_interval(self.effective, confidence)
         for row, column in np.argwhere(np.isnan(self.rates) == (confidence is None)).tolist():
             named = self.rows.columns, self.rows.labels[column], self.outcomes[row]

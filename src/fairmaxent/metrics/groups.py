@@ -1,7 +1,7 @@
 """What every metric compares: rows with weights, their groups and strata, and the levels of their outcome."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
@@ -15,6 +15,7 @@ from fairmaxent.data.roles import GroupsOption, WithinOption, read_columns, read
 from fairmaxent.data.table import Codes, Mask, Reals, row_keys
 from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean_level
 from fairmaxent.fairness.rates import MissingOption
+from fairmaxent.metrics.effective_counts import WeightSums
 
 # The label of missing values. A cell may hold the same text, so this is an object of its own, compared with `is`; it is
 # joined when the module is loaded, because Python keeps a single object for equal texts in the code.
@@ -34,6 +35,7 @@ class MeasuredRows:
     weights: Reals  # 0: not compared
     levels: Levels  # of the outcome
     exact: bool  # the cells of a marginal: nothing is estimated from a sample
+    counted: WeightSums | None = field(default=None, kw_only=True)  # of the rows that each stands for, if several
 
     def one_favourable(self, level: object) -> int:
         """Code of the one outcome that the probabilities refer to."""
@@ -65,8 +67,9 @@ class GroupedRows(MeasuredRows):
 
     def only(self, rows: Any) -> "GroupedRows":
         """Some of the rows, in the same groups."""
-        levels = self.levels[0][rows], self.levels[1]
-        return replace(self, group=self.group[rows], weights=self.weights[rows], levels=levels, rows=rows)
+        counted = self.counted and WeightSums(*(part[rows] for part in vars(self.counted).values()))
+        parts: dict[str, Any] = {"group": self.group[rows], "weights": self.weights[rows], "counted": counted}
+        return replace(self, **parts, levels=(self.levels[0][rows], self.levels[1]), rows=rows)
 
     def parts(self) -> "Iterator[GroupedRows]":
         """The rows of each stratum; groups that no row of it has are no groups there."""
@@ -84,7 +87,7 @@ class Comparison:
 
     protected: str | Sequence[str]
     groups: GroupsOption
-    weight: Any
+    weight: Any  # a column, one number per row, or sums, if each row of the frame stands for several
     missing: MissingOption
     domain: Domain | None
     within: WithinOption = None
@@ -125,6 +128,8 @@ class Comparison:
         if _distribution_of(data) is not None:
             raise InputError("a fitted distribution has no rows to predict; name its outcome column, or pass a frame")
         frame, weight = frames.open_frame(data), self.weight
+        if isinstance(weight, WeightSums):
+            return replace(self._with_levels(frame, weight.weight, outcome_is, exact=False), counted=weight)
         named = isinstance(weight, str | None)
         weights = frames.read_weights(frame, weight) if named else frames.check_weights(weight, len(frame))
         weights = np.ones(len(frame)) if weights is None else frames.in_range(weights)
@@ -163,7 +168,8 @@ class Comparison:
         if self.missing == "ignore":
             named = np.array([all(level is not MISSING for level in label) for label in labels], dtype=bool)
             weights = np.where(named[group], weights, 0.0)
-        return GroupedRows(rows.frame, weights, rows.levels, rows.exact, columns, labels, group, self._strata_of(rows))
+        parts = columns, labels, group, self._strata_of(rows)
+        return GroupedRows(rows.frame, weights, rows.levels, rows.exact, *parts, counted=rows.counted)
 
     def predicted(self, rows: MeasuredRows, predictions: Any, threshold: float | None) -> dict[int, Mask]:
         """The rows that are predicted to have each favourable outcome, by its code; None: not by probabilities."""

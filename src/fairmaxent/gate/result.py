@@ -1,0 +1,165 @@
+"""What a check found: one line for each limit, the answer over all of them, and the same as a document and as files."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+from fairmaxent.document import Document, Listing, Section, Table
+from fairmaxent.document.text import to_markdown, to_text
+from fairmaxent.errors import UnfairError
+from fairmaxent.gate.policy import PROJECT, Policy
+from fairmaxent.metrics.group_rates import Rate, left_out_text
+from fairmaxent.plain_text import json_text, visible
+
+Answer = Literal["pass", "fail", "cannot tell"]
+CODES: dict[Answer, int] = {"fail": 1, "cannot tell": 3, "pass": 0}  # the worst first
+_KINDS = {"pass": "pass", "fail": "fail", "cannot tell": "open"}  # of SARIF
+_FOOTER = "Exit codes: 0 pass, 1 fail, 3 cannot tell. A rate is evidence, and no verdict on anybody's conduct."
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One limit and the rate that it is for; ``before`` is the rate of an earlier table, if that is the limit."""
+
+    kind: str
+    columns: tuple[str, ...]
+    limit: float
+    rate: Rate
+    answer: Answer
+    before: Rate | None = None
+    ask: Callable[[], int | None] = lambda: None  # how many people would tell, which takes a moment
+
+    @cached_property
+    def needed(self) -> int | None:
+        """How many people would be needed, if the answer is "cannot tell"; None: no number of them would do."""
+        return self.ask() if self.answer == "cannot tell" else None
+
+    @property
+    def name(self) -> str:
+        """The rate, and what it is compared with."""
+        return f"{self.kind.replace('_', ' ')} of {' × '.join(self.columns)}{' since before' * bool(self.before)}"
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in a sentence or two."""
+        rate, limit = self.rate, f"the limit of {self.limit:g}"
+        who = f"({rate.worst}{left_out_text(rate.left_out)})"
+        text = f"The {self.name.removesuffix(' since before')} is {rate.value:.3f}"
+        if self.before is not None:
+            change = "more of a fall than chance explains" if self.answer == "fail" else "no fall beyond chance"
+            return f"{text}, after {self.before.value:.3f}: {change} {who}."
+        if self.answer != "cannot tell":
+            return f"{text}, {'below' if self.answer == 'fail' else 'not below'} {limit} {who}."
+        if rate.interval is None or self.needed is None:
+            return f"{text}; no number of people like these would tell whether that is below {limit} {who}."
+        allowed = "chance alone allows {:.3f} to {:.3f}".format(*rate.interval)
+        needed = f"About {self.needed:,} people like these would be needed for an answer, four times in five."
+        return f"{text}, but {allowed}, so it may be above {limit}, or below {who}. {needed}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        rate = {"value": self.rate.value, "interval": self.rate.interval, "limit": self.limit}
+        return {"name": self.name, "answer": self.answer, **rate, "needed": self.needed, "sentence": self.sentence}
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The answer of a check: pass, fail or cannot tell, and what it is made of."""
+
+    name: str
+    policy: Policy
+    findings: tuple[Finding, ...]
+    rows: int
+    file: str | None = None
+
+    @property
+    def answer(self) -> Answer:
+        """A failure of one limit first, then what nobody can tell."""
+        return worst(finding.answer for finding in self.findings)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every limit is kept."""
+        return self.answer == "pass"
+
+    def raise_if_unfair(self) -> None:
+        """Raise :class:`fairmaxent.errors.UnfairError`, an AssertionError, unless every limit is kept."""
+        if not self.ok:
+            raise UnfairError(f"{self.answer}:", *(f" {one.sentence}" for one in self.findings if one.answer != "pass"))
+
+    @property
+    def document(self) -> Document:
+        """The answer, what was found, and every rate."""
+        kept = sum(found.answer == "pass" for found in self.findings)
+        summary = f"{self.name}: {self.answer} ({kept} of {len(self.findings)} limits kept, {self.rows:,} rows)"
+        rates = [(one.name, f"{one.rate.value:.3f}", f"{one.limit:.3g}", one.answer) for one in self.findings]
+        table = Table("Rates and limits", ("Rate", "Value", "Limit", "Answer"), tuple(rates))
+        found = Listing(tuple(one.sentence for one in self.findings))
+        section = Section("limits", "What was checked", "Limits", (found, table))
+        filing = (("Table", self.file or "passed in Python"), ("Answer", self.answer))
+        return Document("Fairness check", self.name, filing, summary, (section,), (), _FOOTER)
+
+    def __str__(self) -> str:
+        document = self.document
+        return f"{visible(document.summary)}\n{to_text(document.first_page[0].blocks)}"
+
+
+def worst(answers: Iterable[Answer]) -> Answer:
+    """One answer for several."""
+    return min(answers, key=list(CODES).index)
+
+
+def _junit(results: Sequence[CheckResult]) -> str:
+    """JUnit's XML: a suite for each policy, a case for each limit; what nobody can tell is an error, not a failure."""
+    suites = ElementTree.Element("testsuites", name="fairmaxent check")
+    for result in results:
+        answers = [found.answer for found in result.findings]
+        counts = {"failures": answers.count("fail"), "errors": answers.count("cannot tell"), "tests": len(answers)}
+        about = {"name": _xml(result.name), **{name: str(count) for name, count in counts.items()}}
+        suite = ElementTree.SubElement(suites, "testsuite", about)
+        for found in result.findings:
+            case = ElementTree.SubElement(suite, "testcase", classname=_xml(result.name), name=_xml(found.name))
+            if found.answer != "pass":
+                kind = "failure" if found.answer == "fail" else "error"
+                ElementTree.SubElement(case, kind, message=_xml(found.sentence), type=found.answer)
+    return ElementTree.tostring(suites, encoding="unicode") + "\n"
+
+
+def _xml(text: str) -> str:
+    """Text without what XML cannot hold."""
+    return visible(text).replace("\ufffe", "").replace("\uffff", "")
+
+
+def _sarif(results: Sequence[CheckResult]) -> str:
+    """SARIF 2.1.0: a result for each limit, at the first line of its table."""
+    listed = []
+    for result, found in ((one, found) for one in results for found in one.findings):
+        place = PROJECT if result.file in (None, "-") else str(result.file).replace(os.sep, "/")
+        location = {"artifactLocation": {"uri": quote(place)}, "region": {"startLine": 1}}
+        level, text = "error" if found.answer == "fail" else "none", visible(f"{result.name}: {found.sentence}")
+        judged = {"ruleId": found.kind, "kind": _KINDS[found.answer], "level": level, "message": {"text": text}}
+        listed.append(judged | {"locations": [{"physicalLocation": location}]})
+    rules = [{"id": kind} for kind in sorted({str(found["ruleId"]) for found in listed})]
+    run = {"tool": {"driver": {"name": "fairmaxent", "rules": rules}}, "results": listed}
+    return json_text({"version": "2.1.0", "runs": [run]}) + "\n"
+
+
+def _json(results: Sequence[CheckResult]) -> str:
+    names, found = ("name", "answer", "file", "rows"), [[part.to_dict() for part in one.findings] for one in results]
+    checks = [{name: getattr(one, name) for name in names} | {"findings": found.pop(0)} for one in results]
+    return json_text({"answer": worst(one.answer for one in results), "checks": checks}) + "\n"
+
+
+# The forms of an answer, by name, and by the suffixes of files.
+FORMS: dict[str, Callable[[Sequence[CheckResult]], str]] = {
+    "text": lambda results: "\n\n".join(map(str, results)) + "\n",
+    "markdown": lambda results: "\n".join(to_markdown(result.document) for result in results),
+    "junit": _junit,
+    "sarif": _sarif,
+    "json": _json,
+}
+SUFFIXES = dict(zip((".txt", ".md", ".xml", ".sarif", ".json"), FORMS, strict=True))
