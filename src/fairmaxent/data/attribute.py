@@ -28,8 +28,7 @@ class Attribute:
     values: frames.Column  # raw values in the column's own dtype, sorted by level; the missing one last, if any
     level_starts: Indices  # level k stands for values[level_starts[k]:level_starts[k + 1]]
     counts: Reals  # total weight of the rows with each raw value
-    edges: Reals | None
-    """Cut points between bins, which are half-open to the right; the outermost bins reach to ±∞. None: no bins."""
+    edges: Reals | None  # cut points between bins [a, b), the outermost of which reach to ±∞; None: no bins
     missing: int | None  # the level of missing values, always the last one; None: no value was missing
 
     def __repr__(self) -> str:

@@ -92,10 +92,8 @@ def _rank_numbers(numbers: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[
 
 
 def _rank_values(indices: NDArray[np.integer], values: Sequence[Any]) -> NDArray[np.intp]:
-    """Rank rows given as positions in a short list of distinct values.
-
-    By value; mixed types by type, then value; values that cannot be compared by type, then first appearance.
-    """
+    """Rank rows given as positions in a short list of distinct values."""
+    # By value; mixed types by type, then value; values that cannot be compared by type, then first appearance.
     ranks = np.full(len(values) + 1, -1, dtype=np.intp)  # the last entry serves index -1
     types = [type(value).__name__ for value in values]
     for keys in (values, list(zip(types, values, strict=True)), types):

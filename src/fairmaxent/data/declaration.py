@@ -298,11 +298,9 @@ def _kind_of_levels(values: Sequence[Any]) -> Kind:
 
 
 def _column(name: str, values: list[Any], library: str) -> frames.Column:
-    """Declared values as a column of a library, of the type that they have themselves.
-
-    The type of the table's column is no guide, because rows decide it: a single 33.5 in a CSV file makes all of its
-    whole numbers floats, and everybody could see that in the rows drawn.
-    """
+    """Declared values as a column of a library, of the type that they have themselves."""
+    # The type of the table's column is no guide, because rows decide it: a single 33.5 in a CSV file makes all of its
+    # whole numbers floats, and everybody could see that in the rows drawn.
     kinds = {type(value) for value in values if value is not None}
     dtypes = {bool: nw.Boolean, str: nw.String, datetime.date: nw.Date, int: nw.Int64, float: nw.Float64}
     dtype: Any = dtypes.get(*kinds) if len(kinds) == 1 else nw.Float64 if kinds == {int, float} else None

@@ -29,8 +29,7 @@ class Domain:
     """The product of the attributes' levels (Ω): encodes tables, and decodes them again."""
 
     attributes: tuple[Attribute, ...]
-    notes: tuple[str, ...]
-    """What a user should know about the columns, in complete sentences."""
+    notes: tuple[str, ...]  # what a user should know about the columns, in complete sentences
     identifiers: tuple[str, ...] = ()
     """Columns that look as if they named people or rows; `debias` leaves them out unless they are to be kept."""
 
@@ -274,11 +273,9 @@ def _without_unused(series: frames.Column, distinct: DistinctValues) -> frames.C
 
 
 def _common_numbers(distinct: DistinctValues, rare: Mask) -> Reals:
-    """For each distinct number, the one that takes its place.
-
-    For a bin, it is the mean of the middle half of its rows. No outlier moves it, as none moves a median; and several
-    people make it together, where a median of an odd number of rows is one person's own, even rounded.
-    """
+    """For each distinct number, the one that takes its place."""
+    # For a bin, it is the mean of the middle half of its rows. No outlier moves it, as none moves a median; and several
+    # people make it together, where a median of an odd number of rows is one person's own, even rounded.
     numbers, counts = frames.to_numbers(distinct.values), distinct.counts.astype(np.float64)
     if len(numbers) <= DEFAULT_BINS and not rare.all():
         usual = numbers[~rare]

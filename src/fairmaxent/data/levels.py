@@ -181,10 +181,8 @@ def _group_numbers(values: frames.Column, counts: Reals, bins: Bins) -> LevelsOf
 
 
 def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], Mask]:
-    """Cut ascending values into bins; return where each bin begins, and which values are a bin of their own.
-
-    The values between two that stand alone share the remaining bins in proportion to their weight.
-    """
+    """Cut ascending values into bins; return where each bin begins, and which values are a bin of their own."""
+    # The values between two that stand alone share the remaining bins in proportion to their weight.
     weights = weights if weights.any() else np.ones(len(weights))
     slack = 0.0 if (weights == np.round(weights)).all() else _SLACK
     alone = weights >= weights.sum() / bins * (1 - slack)

@@ -89,10 +89,8 @@ def _divided(cells: Indices, masses: Reals, rng: np.random.Generator) -> Indices
 
 
 def _files(wanted: Indices, size: int) -> list[tuple[int, Indices]]:
-    """Divide the rows that each partition draws into files: (partition, rows of each cell).
-
-    Here nothing has to be random: which rows there are is settled, and no file is a sample by itself.
-    """
+    """Divide the rows that each partition draws into files: (partition, rows of each cell)."""
+    # Here nothing has to be random: which rows there are is settled, and no file is a sample by itself.
     files = []
     for part, cells in enumerate(wanted):
         left = cells

@@ -201,10 +201,8 @@ def count_values(lazy: Lazy, name: str, weight: str | None = None) -> Values:
 
 
 def _parts(lazy: Lazy, name: str) -> list[Lazy]:
-    """Split the rows by a hash of their value, if the first rows show that there are too many values to count at once.
-
-    Only for polars, which holds all values in memory; DuckDB uses the disk, and Dask and Spark use several machines.
-    """
+    """Split the rows by a hash of their value, if the first rows show that there are too many to count at once."""
+    # Only for polars, which holds all values in memory; DuckDB uses the disk, and Dask and Spark use several machines.
     if not lazy.implementation.is_polars():
         return [lazy]
     polars, native = frames.load_library("polars"), lazy.to_native()
@@ -218,11 +216,9 @@ def _parts(lazy: Lazy, name: str) -> list[Lazy]:
 
 
 def _thinned(counted: Sequence[Lazy], name: str, rows: str, mass: str) -> Values:
-    """Keep the frequent values, the first and last, and every k-th of the others in ascending order.
-
-    A number that was kept also gets the weight of those it stands for; a text keeps its weight, since rare texts end up
-    in one level anyway.
-    """
+    """Keep the frequent values, the first and last, and every k-th of the others in ascending order."""
+    # A number that was kept also gets the weight of those it stands for; a text keeps its weight, since rare texts end
+    # up in one level anyway.
     dtype = counted[0].collect_schema()[name]
     missing = is_missing(nw.col(name), dtype)
     present = [part.filter(~missing) for part in counted]

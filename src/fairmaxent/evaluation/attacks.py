@@ -64,12 +64,9 @@ class SuccessRate:
 class Risk(Score):
     """How much more often an attack succeeds against people in the real table than against other people."""
 
-    attempts: int
-    """How many people, or guesses, were tried."""
-    rate: float
-    """How often it succeeded."""
-    control_rate: float | None
-    """How often it succeeded against control rows; None: there are none, and `value` is at least the risk."""
+    attempts: int  # how many people, or guesses, were tried
+    rate: float  # how often it succeeded
+    control_rate: float | None  # the same against control rows; None: there are none, and `value` is at least the risk
 
     @classmethod
     def of_hits(cls, hits: Sequence[Mask | Reals], confidence: float) -> "Risk":
@@ -103,20 +100,13 @@ class Risk(Score):
 class CopiedRows:
     """People of the real table who are in the new rows with all their values."""
 
-    copies: int
-    """The new rows that equal a real row."""
-    people: int
-    """The people whose row is among the new rows."""
-    by_chance: float
-    """How many people would be there if nobody was copied."""
-    limit: float
-    """So many people beyond chance are too many: 1 % of the people, or of the new rows if they are fewer."""
-    risk: Risk
-    """The share of the people who are there beyond chance."""
-    control_overlap: Risk | None
-    """The share of the control rows that equal a real row, beyond chance: they should be other people."""
-    lone_values: dict[str, int]
-    """Columns with values in the new rows that only one real row has, and how many such values."""
+    copies: int  # the new rows that equal a real row
+    people: int  # the people whose row is among the new rows
+    by_chance: float  # how many people would be there if nobody was copied
+    limit: float  # so many people beyond chance are too many: 1 % of the people, or of the new rows if they are fewer
+    risk: Risk  # the share of the people who are there beyond chance
+    control_overlap: Risk | None  # share of the control rows that equal a real row beyond chance; they should not
+    lone_values: dict[str, int]  # columns with values in the new rows that only one real row has, and how many
 
     def judged(self) -> Judgement:
         """Whether they are more than the limit, as far as that is known."""
@@ -154,12 +144,10 @@ def copied_rows(pooled: Pooled, *, confidence: float) -> CopiedRows:
 
 
 def _by_doubles(real: Reals, new: Reals, confidence: float) -> SuccessRate:
-    """Bound how many people are in the new rows by chance, from how many others of its table each row equals.
-
-    If cells have shares p among n people and q among m new rows, Σ n·p·m·q people are there at most; by Cauchy and
-    Schwarz, that is at most √(n·m · Σ n·p² · Σ m·q²), and these sums are the shares of rows with a double. That is for
-    rare cells: people who equal several others may all be there by chance.
-    """
+    """Bound how many people are in the new rows by chance, from how many others of its table each row equals."""
+    # If cells have shares p among n people and q among m new rows, Σ n·p·m·q people are there at most; by Cauchy and
+    # Schwarz, that is at most √(n·m · Σ n·p² · Σ m·q²), and these sums are the shares of rows with a double. That is
+    # for rare cells: people who equal several others may all be there by chance.
     some = (real > 0) & (real < _SEVERAL)
     one, other = (SuccessRate.of(float(np.count_nonzero(rows)), len(rows), confidence).value for rows in (some, new))
     by_chance = np.count_nonzero(real >= _SEVERAL) + math.sqrt(one * other * len(new) * len(real))
@@ -190,11 +178,9 @@ def read_parts(pooled: Pooled, given: Sequence[Sequence[str]] | None) -> tuple[t
 class Inference:
     """How well each column can be guessed from the others."""
 
-    average: Risk
-    """Over all columns that were guessed."""
+    average: Risk  # over all columns that were guessed
     by_column: dict[str, Risk]
-    surely: dict[str, float]
-    """The least risk of each column, if the intervals of all columns are to hold together."""
+    surely: dict[str, float]  # the least risk of each column, if the intervals of all columns are to hold together
 
     @property
     def worst(self) -> str:
@@ -252,12 +238,10 @@ def read_secrets(pooled: Pooled, given: str | Sequence[str] | None) -> tuple[int
 class Membership:
     """How well distances tell people of the real table from other people."""
 
-    auc: float
-    """How often somebody of the real table is nearer to a new row than somebody else is; ½ is chance."""
+    auc: float  # how often somebody of the real table is nearer to a new row than somebody else is; ½ is chance
     low: float
     high: float
-    rarely_wrong: float
-    """Share of the real table that is recognised, if one in a hundred other people may be taken for members."""
+    rarely_wrong: float  # share of the real table that is recognised, if one in a hundred others may be, too
     attempts: int
 
     @property
@@ -294,8 +278,7 @@ class ClosestRecord:
     """Median distance of new rows, and of other people, to the closest real row; each column counts at most 1."""
 
     new: float
-    others: float | None
-    """Of control rows; None: there are none."""
+    others: float | None  # of control rows; None: there are none
     why_not: str = (
         "Do not rely on this distance: it is an average over the table, so rows can be far from most people and still "
         "copy some of them. It misses leaks that the attacks above find (Yao et al., 2025)."

@@ -43,12 +43,9 @@ class PooledColumn:
     """One column in all tables, one table after the other."""
 
     name: str
-    codes: Indices
-    """The number of each row's value; 0: missing."""
-    labels: tuple[str, ...]
-    """The text of each value that is not missing; empty for numbers and dates."""
-    numbers: Reals | None
-    """Numbers, and dates in seconds; NaN if missing. None: values are the same, or they are not."""
+    codes: Indices  # the number of each row's value; 0: missing
+    labels: tuple[str, ...]  # the text of each value that is not missing; empty for numbers and dates
+    numbers: Reals | None  # numbers, and dates in seconds; NaN if missing. None: values are the same, or they are not
 
     @property
     def size(self) -> int:
@@ -62,8 +59,7 @@ class Pooled:
 
     columns: tuple[PooledColumn, ...]
     parts: Mapping[TableName, slice]
-    library: str
-    """The DataFrame library of the real table."""
+    library: str  # the DataFrame library of the real table
 
     @property
     def names(self) -> tuple[str, ...]:

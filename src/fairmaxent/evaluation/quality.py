@@ -42,10 +42,8 @@ class TotalVariation:
 
     columns: int
     value: float
-    by_chance: float
-    """The same for as many rows drawn at random from the real table."""
-    sets: int
-    """How many sets of columns were compared."""
+    by_chance: float  # the same for as many rows drawn at random from the real table
+    sets: int  # how many sets of columns were compared
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,7 @@ class Fidelity:
     """How close the new rows are to the real table."""
 
     total_variation: tuple[TotalVariation, ...]
-    by_column: dict[str, float]
-    """Total variation of each column."""
+    by_column: dict[str, float]  # total variation of each column
     quality: "Quality"
 
 
@@ -109,8 +106,7 @@ class Quality:
     shapes: float | None
     trends: float | None
     by_column: dict[str, float | None]
-    by_pair: tuple[PairTrend, ...]
-    """Of the pairs that belong together in the real table."""
+    by_pair: tuple[PairTrend, ...]  # of the pairs that belong together in the real table
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,8 +199,7 @@ class GroupScores:
     group: str
     people: int
     accuracy: Score
-    favourable: Score | None
-    """Share of the people who are given the favourable outcome; None: nobody said which outcome that is."""
+    favourable: Score | None  # share that is given the favourable outcome; None: nobody said which that is
 
 
 @dataclass(frozen=True)
@@ -213,8 +208,7 @@ class Learning:
 
     auc: Score | None
     accuracy: Score | None
-    rates: dict[str, Score | None]
-    """Statistical rate of its decisions, by protected column: the lowest over the highest group's."""
+    rates: dict[str, Score | None]  # statistical rate of its decisions: lowest over highest group, by column
     groups: tuple[GroupScores, ...]
 
 
@@ -228,8 +222,7 @@ class Utility:
     people: int
     new: Learning
     real: Learning
-    auc_lost: Score | None
-    """How much larger the AUC of the model trained on the real table is."""
+    auc_lost: Score | None  # how much larger the AUC of the model trained on the real table is
 
 
 def utility(

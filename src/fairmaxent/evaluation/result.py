@@ -23,8 +23,7 @@ class Risks:
     singling_out: attacks.Risk | None
     linkability: attacks.Risk | None
     inference: attacks.Inference | None
-    membership: attacks.Membership | None
-    """Needs control rows."""
+    membership: attacks.Membership | None  # needs control rows
     closest_record: attacks.ClosestRecord
 
     def tried(self) -> dict[str, attacks.Risk]:
@@ -55,12 +54,10 @@ class Evaluation:
     new_rows: int
     control_rows: int
     columns: tuple[str, ...]
-    left_out: tuple[str, ...]
-    """Columns of the real table that the new rows do not have."""
+    left_out: tuple[str, ...]  # columns of the real table that the new rows do not have
     confidence: float
     fidelity: Fidelity
-    utility: Utility | None
-    """None: no outcome was named."""
+    utility: Utility | None  # None: no outcome was named
     risks: Risks
 
     @property

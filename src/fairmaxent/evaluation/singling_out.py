@@ -39,11 +39,9 @@ def singling_out(pooled: Pooled, guesses: int, *, confidence: float, rng: np.ran
 def _outside(
     control: "Ranges", tried: list[Guess], people: int, confidence: float, rng: np.random.Generator
 ) -> SuccessRate:
-    """How often the guesses would fit exactly one of so many other people.
-
-    Of a smaller control, little is known beyond its size: how much the answer depends on its rows shows the jackknife,
-    which leaves out a tenth of them at a time.
-    """
+    """How often the guesses would fit exactly one of so many other people."""
+    # Of a smaller control, little is known beyond its size: how much the answer depends on its rows is shown by the
+    # jackknife, which leaves out a tenth of them at a time.
     from scipy.special import stdtrit  # slow to import
 
     fitting = [control.rows(guess) for guess in tried]

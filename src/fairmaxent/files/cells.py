@@ -156,11 +156,9 @@ def _are_codes(cells: Any, numbers: Any, kind: str) -> bool:
 
 
 def _decimal_mark(present: Any, typed: Typed, separator: str) -> tuple[str | None, str]:
-    """The decimal mark of the file, None if it is the point as it was read, and the other one, if that may be it.
-
-    A comma is the decimal mark unless an amount, such as 1,234.50, says otherwise, and no column contradicts it. If
-    nothing but 2.100 shows what a point means, it separates thousands where the comma is free, beside semicolons.
-    """
+    """The decimal mark of the file, None if it is the point as it was read, and the other one, if that may be it."""
+    # A comma is the decimal mark unless an amount, such as 1,234.50, says otherwise, and no column contradicts it. If
+    # nothing but 2.100 shows what a point means, it separates thousands where the comma is free, beside semicolons.
     commas = typed.names_of(*_COMMA_NUMBERS)
     amounts = filter(None, (_amounts(present[name], _BOTH) for name in typed.names_of("")))
     has_points = any(amount.is_decisive and amount.decimal == "." for amount in amounts)
@@ -242,10 +240,8 @@ def _read_amounts(present: Any, typed: Typed, marks: str) -> None:
 
 
 def _amounts(column: Any, decimals: Sequence[str]) -> _Amounts | None:
-    """Read a column of text as amounts with the first of these decimal marks that fits all cells; None if none does.
-
-    All cells must have the same sign of a currency, or none and a separator of thousands in one of them at least.
-    """
+    """Read a column of text as amounts with the first of these decimal marks that fits all cells; None if none does."""
+    # All cells must have the same sign of a currency, or none and a separator of thousands in one of them at least.
     polars, first = load_library("polars"), _FIRST_AMOUNT.fullmatch(column.first(ignore_nulls=True) or "")
     if first is None:
         return None
@@ -326,10 +322,8 @@ def _read_dates(present: Any, typed: Typed, assumed: DateOrder | None) -> None:
 
 
 def _dates(column: Any) -> tuple[str, str, tuple[DateOrder, ...]] | None:
-    """Return the mark, the pattern of the time of day (empty: none) and the orders that fit; None if a cell is no date.
-
-    With points the day comes first; with slashes or hyphens the order must show in a day after the 12th.
-    """
+    """The mark, the pattern of the time of day (empty: none) and the orders that fit; None if a cell is no date."""
+    # With points the day comes first; with slashes or hyphens the order must show in a day after the 12th.
     first = re.fullmatch(_WRITTEN, column.first(ignore_nulls=True) or "")
     if first is None or first[2] != first[4]:
         return None

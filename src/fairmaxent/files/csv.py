@@ -223,11 +223,9 @@ def _fast(text: str, names: Sequence[str], separator: str, skipped: int) -> Any:
 
 
 def _regular_records(body: np.ndarray[Any, np.dtype[np.uint8]], separator: int, width: int) -> int | None:
-    """Count the records if each has one cell for each name; delimiters and line ends inside quotes do not count.
-
-    None if one has more or fewer cells, or if a quote stands anywhere but at the ends of a cell (5" or "5" wide):
-    two such quotes would hide the line ends between them.
-    """
+    """Count the records if each has one cell for each name; delimiters and line ends inside quotes do not count."""
+    # None if one has more or fewer cells, or if a quote stands anywhere but at the ends of a cell (5" or "5" wide):
+    # two such quotes would hide the line ends between them.
     is_quote = body == _QUOTE
     outside = ~np.logical_xor.accumulate(is_quote)
     if not outside[-1]:
@@ -264,10 +262,8 @@ def _misfit(where: str, record: Sequence[str], names: Sequence[str], *, is_first
 
 
 def _joined_lines(text: str, separator: str, width: int, records: int, path: str, above: int) -> list[Remark]:
-    """Refuse, or note in a table of two columns, rows that may be several: those that stray quotes make one.
-
-    If each line has all cells, the quotes probably stand for inches. Two columns can be a name and an address.
-    """
+    """Refuse, or note in a table of two columns, rows that may be several: those that stray quotes make one."""
+    # If each line has all cells, the quotes probably stand for inches. Two columns can be a name and an address.
     if width == 1 or text.count("\n") < records:
         return []
     lines = [(number, line) for number, line in enumerate(text.split("\n"), above + 1) if line.strip()]

@@ -103,10 +103,8 @@ class Inspection:
     """What `inspect` saw in a table, and what it proposes; it changes nothing."""
 
     rows: int
-    outcome: str | None
-    """The outcome that was named or is proposed; None: none was named, and none stands out."""
-    favourable: tuple[object, ...]
-    """The good outcomes that were named or are proposed; empty: every outcome is compared."""
+    outcome: str | None  # the outcome that was named or is proposed; None: none was named, and none stands out
+    favourable: tuple[object, ...]  # the good outcomes that were named or are proposed; empty: all are compared
     protected: tuple[str, ...]
     columns: tuple[ColumnSummary, ...]
     notes: tuple[str, ...]

@@ -42,8 +42,7 @@ class Proposal:
     value: object
     reason: str
     confidence: Confidence
-    edges: tuple[float, ...] | None = None
-    """For a column of numbers: where to cut it into groups."""
+    edges: tuple[float, ...] | None = None  # for a column of numbers: where to cut it into groups
 
 
 def propose_outcome(domain: Domain, others: Collection[str]) -> tuple[Proposal, ...]:

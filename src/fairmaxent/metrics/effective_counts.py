@@ -122,10 +122,8 @@ class WeightSums:
         return EffectiveCounts(sides[0][1], sides[1][1], numerator / denominator)
 
     def _effective_rows(self, spread: Reals) -> Reals:
-        """Effective number of rows, n / (1 + the squared coefficient of variation of their weights), or a little less.
-
-        A cell borrows from the same outcome in all groups, which borrows the spread given. Even weights lose nothing.
-        """
+        """Effective number of rows, n / (1 + squared coefficient of variation of their weights), or a little less."""
+        # A cell borrows from the same outcome in all groups, which borrows the spread given. Even weights lose nothing.
         for deviations, freedom in (self.deviations(together=True), self.deviations()):
             own = deviations / np.maximum(freedom, 1.0)
             spread = own + np.maximum(spread - own, 0.0) * _BORROWED_ROWS / (freedom + _BORROWED_ROWS)

@@ -158,12 +158,10 @@ def _distance_ends(comparisons: Sequence[Compared], largest: float, confidence: 
 
 @lru_cache
 def _limits_beyond(error: float, at_once: int, pairs: int) -> tuple[Reals, Reals]:
-    """Standard errors c that a pair may lie beyond γ, for each number w of standard errors between −γ and γ.
-
-    A pair at γ lies beyond by more than c with probability Φ(−c) + Φ(−c − w), and within by more than z, where
-    Φ(−z) = error / 2, with probability Φ(w − z) − Φ(z). Either a single pair is at γ, or as many as possible are and
-    the others lie in the middle; the worse of the two cases counts.
-    """
+    """Standard errors c that a pair may lie beyond γ, for each number w of standard errors between −γ and γ."""
+    # A pair at γ lies beyond by more than c with probability Φ(−c) + Φ(−c − w), and within by more than z, where
+    # Φ(−z) = error / 2, with probability Φ(w − z) − Φ(z). Either a single pair is at γ, or as many as possible are and
+    # the others lie in the middle; the worse of the two cases counts.
     from scipy.special import ndtr  # slow to import
 
     w = np.linspace(0.0, 12.0, 241)

@@ -207,11 +207,9 @@ def _multiplicities(share: float | None) -> Reals:
 
 
 def _placements(positive: Mask, score: Reals, weights: Reals) -> tuple[Reals, Reals]:
-    """Of each positive, the share of negatives that it scores above; of each negative, of positives that it is below.
-
-    The means of either are the AUC. In a sample of the people, the sum of the two means minus the AUC of all is its AUC
-    to first order (DeLong et al. 1988), so that the AUC of any sample is a function of sums over people.
-    """
+    """Of each positive, the share of negatives it scores above; of each negative, of positives that it is below."""
+    # The means of either are the AUC. In a sample of the people, the sum of the two means minus the AUC of all is its
+    # AUC to first order (DeLong et al. 1988), so that the AUC of any sample is a function of sums over people.
     _, rank = np.unique(score, return_inverse=True)
     positives, negatives = (np.bincount(rank, weights * rows) for rows in (positive, ~positive))
     below = np.cumsum(negatives) - negatives / 2
@@ -226,10 +224,8 @@ def _over(sums: Reals, mass: Reals) -> Reals:
 
 
 def _worst(rates: Reals, *, by_ratio: bool = True) -> Reals:
-    """Worst over the outcomes of the lowest group's rate over the highest's, or of the difference between them.
-
-    NaN unless at least two groups, or the only one, have a rate.
-    """
+    """Worst over the outcomes of the lowest group's rate over the highest's, or of the difference between them."""
+    # NaN unless at least two groups, or the only one, have a rate.
     span = np.fmax.reduce(rates, axis=-1) - np.fmin.reduce(rates, axis=-1)
     is_comparable = (~np.isnan(rates)).sum(axis=-1) >= min(2, rates.shape[-1])
     values = np.where(is_comparable, smallest_over_largest(rates) if by_ratio else span, np.nan)
