@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import attrgetter, methodcaller
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import Choice, largest_remainders
 from fairmaxent.data.table import Blocks, Broken, Codes, Counted, Reals, Spread, Summed, Table, equal_steps, row_keys
-from fairmaxent.engines.cluster_tasks import gathered, merged, results, spread
+from fairmaxent.engines.cluster_tasks import Client, Future, gathered, merged, results, spread
 from fairmaxent.engines.lazy_counts import CountColumns, keyed, table_of
 from fairmaxent.engines.lazy_frame import Lazy
 from fairmaxent.errors import InputError
@@ -28,9 +28,6 @@ from fairmaxent.maxent.logspace import softmax
 from fairmaxent.maxent.priors.mixture import Mixture
 from fairmaxent.maxent.priors.protocol import Density, Drawn, Prior, divergence_in_memory
 from fairmaxent.maxent.priors.rows import Rows, TiltedRows
-
-if TYPE_CHECKING:
-    from distributed import Client, Future
 
 
 @dataclass(frozen=True, eq=False)

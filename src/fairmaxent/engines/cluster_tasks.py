@@ -1,7 +1,5 @@
 """Work on the workers: one task for each partition; results are merged there before they are sent."""
 
-from __future__ import annotations
-
 import asyncio
 import pickle
 import sys
@@ -9,14 +7,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairmaxent.data.frames import library_errors
 from fairmaxent.errors import InputError
 
-if TYPE_CHECKING:
-    from distributed import Client, Future
-
+Client = Any  # of Dask, which is slow to import
+Future = Any
 Function = Callable[..., Any]
 
 _MERGED = 8  # results, by one task

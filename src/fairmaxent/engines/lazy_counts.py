@@ -18,8 +18,16 @@ from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.table import Blocks, Codes, Reals, Table, row_keys
-from fairmaxent.engines import lazy_frame
-from fairmaxent.engines.lazy_frame import Lazy, collect, fresh_name, is_missing, names_of, numbers
+from fairmaxent.engines.lazy_frame import (
+    Lazy,
+    check_column,
+    collect,
+    fresh_name,
+    into_engine,
+    is_missing,
+    names_of,
+    numbers,
+)
 from fairmaxent.errors import InputError, LevelError, WeightError
 
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -139,7 +147,7 @@ def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
 
 def average_weight(lazy: Lazy, weight: str) -> float:
     """The average of a weight column; one that is not numeric, or has unusable values or only zeros, is refused."""
-    lazy_frame.check_column(lazy, weight)
+    check_column(lazy, weight)
     dtype = lazy.collect_schema()[weight]
     if not (dtype.is_numeric() or dtype == nw.Boolean):
         raise WeightError(f"weight column {weight!r} holds {dtype}, not numbers; convert it, or name another column")
@@ -254,7 +262,7 @@ def join_weights(
         key: row_keys(table.codes[:, part.start : part.stop], [blocks.levels[block] for block in part])[0]
         for key, part in zip(keys, key_parts(blocks.levels), strict=True)
     }
-    by_key = lazy_frame.into_engine({**packed, name: weights}, lazy)
+    by_key = into_engine({**packed, name: weights}, lazy)
     if lazy.implementation.is_polars():  # which keeps the rows in their order if it is told to
         native = coded.to_native().join(by_key.to_native(), on=keys, how="left", maintain_order="left")
         joined: Lazy = nw.from_native(native)

@@ -6,7 +6,7 @@ each column, then counts the rows; none of them is kept. Those of a cluster stay
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Encoded
@@ -147,12 +147,7 @@ def _count_lazily(lazy: lazy_frame.Lazy, roles: Roles, request: ReadingRequest) 
     return count_rows(lazy, roles.domain, roles.blocks, request.weight, may_be_empty=request.is_lenient)
 
 
-class RowWeights(Tilted, Protocol):
-    """Rows with new weights, which sum to one, wherever the rows are."""
-
-    @property
-    def rows(self) -> Prior:
-        """The rows with their old weights."""
+RowWeights = TiltedRows | TiltedPartitions  # rows with new weights, which sum to one, wherever the rows are
 
 
 def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
@@ -162,16 +157,15 @@ def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
 
 def divergence(rows: Counted, density: Density) -> float:
     """Return KL(rows‖p)."""
-    if isinstance(rows, Table):
-        return divergence_in_memory(rows, density)
-    return cast(Partitions, rows).divergence(density)
+    return (
+        divergence_in_memory(rows, density) if isinstance(rows, Table) else cast(Partitions, rows).divergence(density)
+    )
 
 
 def tilted_rows(tilted: Tilted) -> tuple[float, RowWeights] | None:
     """Return the rows in a tilted prior and their share; None if it has none."""
     shares = zip(tilted.shares, tilted.parts, strict=True) if isinstance(tilted, TiltedMixture) else [(1.0, tilted)]
-    # Of all that can be tilted, only rows have rows.
-    return next(((float(share), cast(RowWeights, part)) for share, part in shares if hasattr(part, "rows")), None)
+    return next(((float(share), part) for share, part in shares if isinstance(part, RowWeights)), None)
 
 
 def row_spread(table: Counted, tilted: Tilted) -> Spread:

@@ -6,8 +6,10 @@ The file depends on the table only, not on when it is written.
 import datetime as dt
 import itertools
 import re
+import tomllib
 import zipfile
 from collections.abc import Iterator, Sequence
+from importlib import resources
 from typing import IO, Any
 from xml.sax.saxutils import escape
 
@@ -21,7 +23,10 @@ _EPOCH = dt.date(1899, 12, 30)
 _DAY = 86_400_000_000  # microseconds
 _FIRST_DAY = dt.date(1900, 3, 1)  # before this, Excel counts days wrongly or not at all
 _MOST_WHOLE = 10**15  # beyond this, Excel shows zeros in place of digits
-_SHOWN_AS = {"date": "yyyy-mm-dd", "moment": "yyyy-mm-dd hh:mm:ss", "time": "hh:mm:ss"}  # each is a style
+_STYLES = {"date": 1, "moment": 2, "time": 3}  # of workbook.toml
+_DECLARATION = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+_SHEET_START = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+_TEXT_START, _TEXT_END = '" t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>"
 # What XML cannot hold, a carriage return, which it would change, and what looks like such an escape already.
 _ESCAPED = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 
@@ -38,8 +43,9 @@ def write_xlsx(
     as_text = [not _fits(column, kind) for column, kind in zip(table, kinds, strict=True)]
     kinds = ["text" if changed else kind for kind, changed in zip(kinds, as_text, strict=True)]
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in _FIXED.items():
-            archive.writestr(_entry(name), _DECLARATION + text)
+        fixed = resources.files("fairmaxent.files").joinpath("workbook.toml").read_text("utf-8")
+        for name, text in tomllib.loads(fixed).items():
+            archive.writestr(_entry(name), _DECLARATION + text.replace("\n", ""))
         with archive.open(_entry("xl/worksheets/sheet1.xml"), "w", force_zip64=True) as sheet:
             for text in _sheet(table, kinds):
                 sheet.write(text.encode())
@@ -93,7 +99,7 @@ def _cells(column: Any, kind: str) -> tuple[str, str, list[str | None]]:
         is_time = column.dtype == polars.Datetime
         texts = column.dt.strftime("%Y-%m-%d %H:%M:%S%.f") if is_time else column.cast(polars.String)
         return _TEXT_START, _TEXT_END, [None if text is None else _text(text, column.name) for text in texts.to_list()]
-    style = f' s="{[*_SHOWN_AS].index(kind) + 1}"' if kind in _SHOWN_AS else ' t="b"' if kind == "truth" else ""
+    style = f' s="{_STYLES[kind]}"' if kind in _STYLES else ' t="b"' if kind == "truth" else ""
     values = _numbers(column, kind, polars).to_list()
     return f'"{style}><v>', "</v></c>", [None if value is None or value != value else repr(value) for value in values]
 
@@ -121,7 +127,7 @@ def _text(text: str, name: str) -> str:
 
 
 def _sheet(table: Any, kinds: Sequence[str]) -> Iterator[str]:
-    yield _SHEET_START
+    yield _DECLARATION + _SHEET_START
     starts = [f'<c r="{_letters(index)}' for index in range(len(kinds))]
     names = [(_TEXT_START, _TEXT_END, [_text(name, name)]) for name in table.columns]
     yield from _rows(names, starts, 1)
@@ -149,39 +155,3 @@ def _letters(column: int) -> str:
     """
     letters = chr(65 + column % 26)
     return letters if column < 26 else _letters(column // 26 - 1) + letters
-
-
-# ---------------------------------------------------------------- parts
-
-_MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-_DOCUMENT = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-_DECLARATION = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
-_FORMATS = "".join(f'<numFmt numFmtId="{164 + n}" formatCode="{code}"/>' for n, code in enumerate(_SHOWN_AS.values()))
-_LOOK = '<xf numFmtId="{}" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>'
-_LOOKS = "".join(map(_LOOK.format, (0, *range(164, 164 + len(_SHOWN_AS)))))
-_FIXED = {
-    "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types">'
-    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-    '<Default Extension="xml" ContentType="application/xml"/>'
-    f'<Override PartName="/xl/workbook.xml" ContentType="{_TYPE}.sheet.main+xml"/>'
-    f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{_TYPE}.worksheet+xml"/>'
-    f'<Override PartName="/xl/styles.xml" ContentType="{_TYPE}.styles+xml"/></Types>',
-    "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">'
-    f'<Relationship Id="rId1" Type="{_DOCUMENT}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-    "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">'
-    f'<Relationship Id="rId1" Type="{_DOCUMENT}/worksheet" Target="worksheets/sheet1.xml"/>'
-    f'<Relationship Id="rId2" Type="{_DOCUMENT}/styles" Target="styles.xml"/></Relationships>',
-    "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_DOCUMENT}"><sheets>'
-    '<sheet name="Table" sheetId="1" r:id="rId1"/></sheets></workbook>',
-    "xl/styles.xml": f'<styleSheet xmlns="{_MAIN}"><numFmts count="{len(_SHOWN_AS)}">{_FORMATS}</numFmts>'
-    '<fonts count="1"><font><sz val="11"/><name val="Calibri"/></font></fonts>'
-    '<fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill>'
-    '</fills><borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>'
-    '<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>'
-    f'<cellXfs count="{len(_SHOWN_AS) + 1}">{_LOOKS}</cellXfs>'
-    '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>',
-}
-_SHEET_START = f'{_DECLARATION}<worksheet xmlns="{_MAIN}"><sheetData>'
-_TEXT_START, _TEXT_END = '" t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>"

@@ -16,12 +16,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from fairmaxent import errors
 from fairmaxent.data import limits
 from fairmaxent.data.declaration import DateOrder, DecimalMark
 from fairmaxent.data.frames import load_library
 from fairmaxent.data.identifiers import is_total
-from fairmaxent.errors import InputError, LimitError, Option, StorageError
+from fairmaxent.errors import ColumnError, InputError, LimitError, Option, StorageError, check_choice, spelled
 from fairmaxent.options import documented, option
 
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
@@ -107,7 +106,7 @@ class Reading:
     def __post_init__(self) -> None:
         for name, choices in (("decimal", DecimalMark), ("date_order", DateOrder)):
             if getattr(self, name) is not None:
-                errors.check_choice(name, getattr(self, name), choices)
+                check_choice(name, getattr(self, name), choices)
         for name, what in (("skip_lines", "lines above the header"), ("skip_last", "rows below the table")):
             if (getattr(self, name) or 0) < 0:
                 raise InputError(Option(name), f" is {getattr(self, name)}; give the number of {what}")
@@ -142,7 +141,7 @@ class TableFile:
 
     def notes_spelled(self, spell: Callable[[Option], str]) -> tuple[str, ...]:
         """The remarks as sentences, with their options spelled by ``spell``."""
-        return tuple(remark if isinstance(remark, str) else errors.spelled(remark, spell) for remark in self.remarks)
+        return tuple(remark if isinstance(remark, str) else spelled(remark, spell) for remark in self.remarks)
 
 
 # ---------------------------------------------------------------- bytes
@@ -268,7 +267,7 @@ def column_names(header: Cells, reading: Reading, path: str, remarks: list[Remar
     given = header if reading.columns is None else reading.columns
     if len(given) != len(header):
         sizes = f"{len(header)} columns and {len(given)} names were given"
-        raise errors.ColumnError(f"{path} has {sizes}; name every column")
+        raise ColumnError(f"{path} has {sizes}; name every column")
     limits.check_file_columns(len(given), path)
     names = [name.strip() or f"column_{number}" for number, name in enumerate(given, 1)]
     unnamed = [name for name, original in zip(names, given, strict=True) if not original.strip()]
@@ -282,7 +281,7 @@ def column_names(header: Cells, reading: Reading, path: str, remarks: list[Remar
             twice = f"{path}: columns {first[name]} and {number} are both called {name!r}; rename one. "
             name_them = ("If the first line holds data instead of names, name the columns with ", Option("columns"))
             skip = ("; if the names stand further down, set ", Option("skip_lines", 1))
-            raise errors.ColumnError(twice, *name_them, *skip)
+            raise ColumnError(twice, *name_them, *skip)
     if below_titles:
         some = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
         what = f"the header of {path} ({some}) is in {below_titles}, and what stands above it is taken for a title; if "

@@ -13,12 +13,5 @@ from fairmaxent.metrics.definitions import (
 )
 from fairmaxent.metrics.scorer import fair_scorer
 
-__all__ = [
-    "calibration",
-    "conditional_demographic_disparity",
-    "equal_opportunity",
-    "equalised_odds",
-    "fair_scorer",
-    "representation_rate",
-    "statistical_rate",
-]
+__all__ = ["calibration", "conditional_demographic_disparity", "equal_opportunity", "equalised_odds", "fair_scorer"]
+__all__ += ["representation_rate", "statistical_rate"]
