@@ -66,8 +66,7 @@ def _close_gaps(ranks: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[n
     seen = counts > 0
     if seen.all():
         return ranks.astype(np.intp, copy=False), counts
-    positions = np.append(-1, np.cumsum(seen) - 1)
-    return positions[shifted], counts[seen]
+    return np.append(-1, np.cumsum(seen) - 1)[shifted], counts[seen]
 
 
 def _rank_numbers(numbers: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[np.integer]:

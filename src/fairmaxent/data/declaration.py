@@ -25,6 +25,7 @@ from fairmaxent.errors import ColumnError, InputError, LevelError, check_choice,
 
 DecimalMark = Literal[",", "."]
 DateOrder = Literal["dmy", "mdy"]
+Lists = Mapping[str, Sequence[Any]]  # by column
 UndeclaredOption = Literal["refuse", "missing", "drop"]
 # A number drawn from a bin is one of this many, evenly spread over it; a bin of fewer whole numbers has all of them.
 VALUES_PER_BIN = 64
@@ -34,8 +35,8 @@ VALUES_PER_BIN = 64
 class Declaration:
     """Levels and edges by column, as :meth:`Domain.declare` takes them."""
 
-    levels: Mapping[str, Sequence[Any]]
-    edges: Mapping[str, Sequence[Any]]
+    levels: Lists
+    edges: Lists
     missing: tuple[str, ...]
     decimal: DecimalMark = "."  # of numbers that are written as text
     dates: DateOrder | None = None  # whether 1/2/2025 is in February or in January; None: dates are 2025-02-01
@@ -45,8 +46,8 @@ class Declaration:
     @classmethod
     def of(
         cls,
-        levels: Mapping[str, Sequence[Any]],
-        edges: Mapping[str, Sequence[Any]],
+        levels: Lists,
+        edges: Lists,
         missing: Sequence[str],
         decimal: DecimalMark = ".",
         dates: DateOrder | None = None,

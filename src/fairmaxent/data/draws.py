@@ -101,8 +101,7 @@ def largest_remainders(shares: Reals, count: int) -> Indices:
     # Rounded to 9 digits, so that an exact 0.3·10 that float64 sees as 2.9999999999999996 counts as 3.
     wanted = np.round(shares / shares.sum() * count, 9)
     whole = np.floor(wanted).astype(np.intp)
-    short = count - int(whole.sum())
-    whole[np.argsort(whole - wanted, kind="stable")[:short]] += 1
+    whole[np.argsort(whole - wanted, kind="stable")[: count - int(whole.sum())]] += 1
     return np.asarray(whole)
 
 

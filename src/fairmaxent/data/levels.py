@@ -190,8 +190,7 @@ def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], Mask]:
     rest = weights[~alone].sum()
     # Values without weight need no cuts, and a quotient by next to nothing would overflow.
     density = max(bins - alone.sum(), 1) / rest if rest > _LEAST_WEIGHT else 0.0
-    runs = [*np.flatnonzero(begins).tolist(), len(weights)]
-    for start, stop in pairwise(runs):
+    for start, stop in pairwise([*np.flatnonzero(begins).tolist(), len(weights)]):
         run = weights[start:stop]
         pieces = round(run.sum() * density + slack)
         if not alone[start] and pieces > 1:

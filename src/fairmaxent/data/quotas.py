@@ -239,8 +239,7 @@ class _Network:
         other = position.take(draw * len(self.flow) + self.other.take(end))
         # Ends are listed sum by sum, and at each sum an even number are odd, so neighbours are at the same sum. A tour
         # comes out at one end of a flow, goes in at the neighbour, and comes out at the other end of that flow.
-        following = other.take(np.arange(len(other)) ^ 1)
-        tour = _cycles(following)
+        tour = _cycles(other.take(np.arange(len(other)) ^ 1))
         coin = rng.random(int(tour.max(initial=-1)) + 1).take(tour)  # the same tour backwards has another one
         gains = self.enters.take(end)
         along = np.where(coin > coin.take(other), bit, -bit)

@@ -46,8 +46,7 @@ class Blocks:
     @cached_property
     def slices(self) -> tuple[slice, ...]:
         """Where each block's levels stand in a vector over all levels."""
-        ends = np.cumsum((0, *self.levels))
-        return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(np.cumsum((0, *self.levels))))
 
     @cached_property
     def width(self) -> int:

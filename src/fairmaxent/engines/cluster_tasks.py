@@ -41,8 +41,7 @@ def spread(
     small, or else once, as the result of a task, which Dask can repeat; scattered data would be lost with its worker.
     """
     check_running(client)
-    is_large = len(pickle.dumps(shared)) > _SMALL
-    sent = client.submit(dict, shared, pure=False) if is_large else shared
+    sent = client.submit(dict, shared, pure=False) if len(pickle.dumps(shared)) > _SMALL else shared
     name = f"fairmaxent-{function.__name__.strip('_')}"  # that Dask shows for the tasks
     return list(client.map(partial(_call, function), parts, *beside, [sent] * len(parts), pure=False, key=name))
 

@@ -169,8 +169,7 @@ def check_known(lazy: Lazy, domain: Domain, progress: Progress = silent) -> None
     """Refuse values that a domain learned elsewhere does not know."""
     for done, attribute in enumerate(domain.attributes):
         progress("read", done / len(domain.attributes))
-        column = count_values(lazy, attribute.name).column.get_column(attribute.name)
-        codes, values = factorize(column)
+        codes, values = factorize(count_values(lazy, attribute.name).column.get_column(attribute.name))
         attribute.levels_of(values)
         if codes.min() < 0:
             attribute.level(None)

@@ -129,8 +129,7 @@ def _text(text: str, name: str) -> str:
 def _sheet(table: Any, kinds: Sequence[str]) -> Iterator[str]:
     yield _DECLARATION + _SHEET_START
     starts = [f'<c r="{_letters(index)}' for index in range(len(kinds))]
-    names = [(_TEXT_START, _TEXT_END, [_text(name, name)]) for name in table.columns]
-    yield from _rows(names, starts, 1)
+    yield from _rows([(_TEXT_START, _TEXT_END, [_text(name, name)]) for name in table.columns], starts, 1)
     number = 2
     for piece in table.iter_slices(_BATCH):
         held = [_cells(column, kind) for column, kind in zip(piece, kinds, strict=True)]

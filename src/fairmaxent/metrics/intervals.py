@@ -151,8 +151,7 @@ def _distance_ends(comparisons: Sequence[Compared], largest: float, confidence: 
         # The near end is where no pair lies too far beyond any more, the far end where every pair lies too far within.
         return np.stack([~beyond, score[:, 1] > within], axis=1)
 
-    shape = (2, *several[0].counts.positives.shape[:-1])
-    near, far = _first(passed, shape, largest, pairs=pairs)
+    near, far = _first(passed, (2, *several[0].counts.positives.shape[:-1]), largest, pairs=pairs)
     return near, far
 
 
