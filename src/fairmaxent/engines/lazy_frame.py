@@ -175,9 +175,6 @@ def check_known(lazy: Lazy, domain: Domain, progress: Progress = silent) -> None
             attribute.level(None)
 
 
-# ---------------------------------------------------------------- in the engine
-
-
 def count_values(lazy: Lazy, name: str, weight: str | None = None) -> Values:
     """List the distinct values of a column, missing ones too, with their weights: all, or `MOST_VALUES` of them."""
     rows, mass = fresh_name("rows", [name]), fresh_name("mass", [name])

@@ -62,9 +62,6 @@ def read_rows(frame: Any, request: ReadingRequest) -> Reading:
         return _read_lazily(lazy, request)
 
 
-# ---------------------------------------------------------------- in memory
-
-
 def _read_in_memory(frame: frames.Frame, request: ReadingRequest) -> Reading:
     """Encode the rows, and merge equal ones."""
     request.progress("read", 0.0)
@@ -103,9 +100,6 @@ def read_domain(
         return domain, Encoded.stacked(kept), left_out
     domain, left_out = without_identifiers(fitting(domain, attributes, weight), keep)
     return domain, domain.encode_rows(attributes), left_out
-
-
-# ---------------------------------------------------------------- in the engine of a lazy frame
 
 
 def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:

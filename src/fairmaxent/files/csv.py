@@ -55,9 +55,6 @@ def read_csv(content: bytes, path: str, reading: Reading, format: str) -> tuple[
     return frame, remarks, TableForm(format, separator, decimal, name, typed.dates, tuple(found))
 
 
-# ---------------------------------------------------------------- text
-
-
 def _decode(content: bytes, path: str, encoding: str | None) -> tuple[str, str]:
     """Return the text, with Unix line ends and without a byte order mark, and its encoding."""
     used = encoding or _encoding_of(content)
@@ -114,9 +111,6 @@ def _line_start(text: str, lines: int) -> int:
     return position
 
 
-# ---------------------------------------------------------------- layout
-
-
 def _find_layout(text: str, reading: Reading, usual: str | None) -> tuple[str, str, int]:
     """What separates the cells, the line that says so, and how many lines stand above the header."""
     line = _SEPARATOR_LINE.match(text)
@@ -164,9 +158,6 @@ def _regular_width(records: Sequence[tuple[int, Sequence[str]]]) -> tuple[bool, 
     """Whether all records have the same number of cells, more than one, and how many the first has."""
     sizes = [len(record) for _, record in records] or [0]
     return len(set(sizes[:-1] or sizes)) == 1 and sizes[0] > 1, sizes[0]
-
-
-# ---------------------------------------------------------------- cells
 
 
 def _read_cells(
@@ -358,9 +349,6 @@ def _split_lines(lines: list[str], separator: str, names: Sequence[str]) -> tupl
         order = np.argsort([*np.flatnonzero(plain), *records], kind="stable")
         plain[list(records)], table = True, table[order]
     return table.select(polars.all().str.strip_chars()), plain
-
-
-# ---------------------------------------------------------------- writing
 
 
 def write_csv(

@@ -86,9 +86,6 @@ def cells_by_row(
     return polars.DataFrame(list(columns.values())), None, TableForm(format)
 
 
-# ---------------------------------------------------------------- the workbook and its sheets
-
-
 def _open(content: bytes, path: str) -> Any:
     """Open a workbook; its sheets are listed, but not read."""
     archive = zipfile.ZipFile(io.BytesIO(content))
@@ -169,9 +166,6 @@ def _plain(value: Any) -> _Value | None:
     return plain
 
 
-# ---------------------------------------------------------------- the table in a sheet
-
-
 def _columns(
     cells: _SheetCells, path: str, reading: Reading, remarks: list[Remark]
 ) -> tuple[dict[str, list[_Value | None]], int]:
@@ -226,9 +220,6 @@ def _fill_merged(cells: _SheetCells, rows: Sequence[int], used: Sequence[int], p
                 cells.rows[row].update(dict.fromkeys(columns, value))
     if count:
         yield f"{path} has {counted(count, 'merged range')} of cells; each cell was read with the value of its range"
-
-
-# ---------------------------------------------------------------- values
 
 
 def _text_of(value: _Value) -> str:

@@ -68,9 +68,6 @@ def _entry(name: str) -> zipfile.ZipInfo:
     return entry
 
 
-# ---------------------------------------------------------------- cells
-
-
 def _kind(column: Any) -> str:
     """How the cells of a column would be written."""
     polars, dtype = load_library("polars"), column.dtype
@@ -121,9 +118,6 @@ def _text(text: str, name: str) -> str:
         what = f"a cell of a sheet has at most {_LONGEST_CELL:,} characters, and one in column {cut(name)!r} has more"
         raise LimitError(f"{what}; {_INSTEAD}")
     return escape(_ESCAPED.sub(lambda match: f"_x{ord(match[0]):04X}_", text))
-
-
-# ---------------------------------------------------------------- sheet
 
 
 def _sheet(table: Any, kinds: Sequence[str]) -> Iterator[str]:

@@ -53,9 +53,6 @@ def _function(name: str) -> Callable[..., Any]:
     return found
 
 
-# ---------------------------------------------------------------- reading
-
-
 def read_table(path: Name, reading: Reading | None = None, *, declaration: Declaration | None = None) -> TableFile:
     """Read a table with polars; ``"-"`` is stdin.
 
@@ -139,9 +136,6 @@ def _check_format(option: str, name: str) -> None:
         raise InputError(Option(option), f" is {name!r}; {did_you_mean(name, FORMATS)}")
 
 
-# ---------------------------------------------------------------- writing
-
-
 def output_format(path: Name, format: str | None = None, form: TableForm | None = None) -> tuple[str, str]:
     """Return the format and compression for a file of this name, or refuse the name.
 
@@ -205,8 +199,6 @@ def as_polars(frame: Any) -> Any:
     """Convert a pandas or pyarrow table to polars; a model returns rows in the library it was fitted with."""
     return narwhals.from_native(frame, eager_only=True).to_polars()
 
-
-# ---------------------------------------------------------------- the formats
 
 _TYPED = ("parquet.read_typed", "parquet.write_typed")
 _CSV = ("csv.read_csv", "csv.write_csv", "csv.cells_by_line")

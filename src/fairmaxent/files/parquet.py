@@ -101,9 +101,6 @@ def write_typed(
     return ()
 
 
-# ---------------------------------------------------------------- parts
-
-
 def is_pattern(path: str | os.PathLike[str]) -> bool:
     """Whether a path is a pattern such as ``part-*.parquet``, and not a file with such a name."""
     return any(sign in str(path) for sign in "*?[") and not Path(path).exists()

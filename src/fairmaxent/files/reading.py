@@ -144,9 +144,6 @@ class TableFile:
         return tuple(remark if isinstance(remark, str) else spelled(remark, spell) for remark in self.remarks)
 
 
-# ---------------------------------------------------------------- bytes
-
-
 def read_content(path: Name) -> bytes:
     """Read a file, or stdin for ``"-"``, and decompress it if it is compressed with gzip."""
     content = _raw(path)

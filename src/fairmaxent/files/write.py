@@ -25,9 +25,7 @@ _BEGINNING = ".fairmaxent-"  # of the names of temporary files
 # What a file system answers that has no hard links, or no permissions.
 _UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
 
-# ---------------------------------------------------------------- temporary files
-
-# Held while one is made; whoever ends the process takes it, so that nothing appears after the last was removed.
+# Held while a temporary file is made; whoever ends the process takes it, so none appears after the last was removed.
 MAKING = threading.RLock()
 _unfinished: dict[Path, int] = {}  # and the process that made it: a forked one must not remove it
 
@@ -94,9 +92,6 @@ def write_errors(path: Name, what: str = "cannot write {}: {}; choose another lo
         raise
     except (OSError, ValueError) as problem:
         raise StorageError(what.format(path, reason_of(problem))) from problem
-
-
-# ---------------------------------------------------------------- a target
 
 
 class _Staged(NamedTuple):
@@ -192,9 +187,6 @@ def _checked_folder(target: Name) -> Path:
     if entry is not None:
         raise StorageError(f"{target} is not empty: it contains {entry.name}; empty it, or name another folder")
     return folder
-
-
-# ---------------------------------------------------------------- one file, and several
 
 
 class Staging:
