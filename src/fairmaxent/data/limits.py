@@ -113,10 +113,8 @@ _LARGEST = float(np.finfo(np.float64).max)
 def sound(
     array: NDArray[Any], kind: str, shape: Sequence[int], *, low: float = -_LARGEST, high: float = _LARGEST
 ) -> NDArray[Any]:
-    """Return an array that has this kind (numpy's letter), shape and range; NaN is in no range.
-
-    Shorter floats become float64: shares that add up to one in float32 need not do so for NumPy's generators.
-    """
+    """Return an array that has this kind (numpy's letter), shape and range; NaN is in no range."""
+    # Shorter floats become float64: shares that add up to one in float32 need not do so for NumPy's generators.
     if array.dtype.kind != kind or array.shape != tuple(shape):
         raise ValueError(f"expected {kind} of shape {tuple(shape)}, found {array.dtype} of shape {array.shape}")
     if array.size and not (array.min() >= low and array.max() <= high):

@@ -136,12 +136,10 @@ _FEWEST = 8  # partitions, a number that is always fine
 
 
 def count_on_workers(client: Client, lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> Partitions:
-    """Encode the rows, merge equal ones and count them; each distinct row ends up in exactly one partition.
-
-    Equal rows are brought together by a shuffle made of plain tasks, which Dask can repeat if a worker is lost. The
-    result has as many partitions as the frame, or fewer if they would be small. The size of the cluster does not
-    matter, so a seed gives the same rows everywhere.
-    """
+    """Encode the rows, merge equal ones and count them; each distinct row ends up in exactly one partition."""
+    # Equal rows are brought together by a shuffle made of plain tasks, which Dask can repeat if a worker is lost. The
+    # result has as many partitions as the frame, or fewer if they would be small. The size of the cluster does not
+    # matter, so a seed gives the same rows everywhere.
     from dask import delayed
 
     coded, columns = keyed(lazy, domain, blocks, weight)

@@ -114,12 +114,10 @@ class CopiedRows:
 
 
 def copied_rows(pooled: Pooled, *, confidence: float) -> CopiedRows:
-    """Count the people of the real table whose row is among the new rows, in every column.
-
-    Some are there by chance: as many as other people would be, the control rows, who are drawn like them. Where those
-    are few or none, rows that equal each other in the same table tell, too, how common such luck is: of both, the one
-    counts that bounds chance more narrowly.
-    """
+    """Count the people of the real table whose row is among the new rows, in every column."""
+    # Some are there by chance: as many as other people would be, the control rows, who are drawn like them. Where those
+    # are few or none, rows that equal each other in the same table tell, too, how common such luck is: of both, the one
+    # counts that bounds chance more narrowly.
     numbers = pooled.row_numbers
     tables = {name: numbers[part] for name, part in pooled.parts.items()}
     times = {name: tally(rows, None, int(numbers.max()) + 1) for name, rows in tables.items()}

@@ -159,10 +159,8 @@ def as_lazy(batches: Iterable[Any]) -> Any:
 
 
 def with_categories(domain: Domain) -> Domain:
-    """Return the domain with texts as polars categories, which are much faster to draw and write.
-
-    The categories ascend, so their minimum and maximum are those of the texts.
-    """
+    """Return the domain with texts as polars categories, which are much faster to draw and write."""
+    # The categories ascend, so their minimum and maximum are those of the texts.
     polars = load_library("polars")
     changed = {}
     for index, attribute in enumerate(domain.attributes):

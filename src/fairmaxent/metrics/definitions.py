@@ -64,9 +64,7 @@ def statistical_rate(
     ``missing="compare"`` makes a level of it. The other options are as in `representation_rate`. With a recorded
     decision as the outcome and the true label as the column, ``within={"label": "yes"}`` is equal opportunity.
     """
-    compared = Comparison(
-        protected, groups, weight, missing, domain, within=within, outcome=outcome, favourable=favourable
-    )
+    compared = Comparison(protected, groups, weight, missing, domain, within, outcome, favourable)
     tables: list[GroupedTable] = []
     for rows in compared.grouped(data, by_levels=not as_probability):
         if as_probability:
@@ -266,9 +264,7 @@ def conditional_demographic_disparity(
     >>> print(conditional_demographic_disparity(people, "hired", "sex", favourable="yes"))
     0.667: sex, F
     """
-    compared = Comparison(
-        protected, groups, weight, missing, domain, within=within, outcome=outcome, favourable=favourable
-    )
+    compared = Comparison(protected, groups, weight, missing, domain, within, outcome, favourable)
     found = [_disparities(rows, rows.one_favourable(favourable)) for rows in compared.grouped(data)]
     disparities = tuple(group for groups, _ in found for group in groups)
     left_out = dict.fromkeys(stratum for _, strata in found for stratum in strata)

@@ -100,10 +100,8 @@ class WeightSums:
         return cls(tally(cells, weights, size).reshape(shape), tally(cells, weights**2, size).reshape(shape), rows)
 
     def against_others(self, axis: int = -2) -> EffectiveCounts:
-        """Effective counts of each outcome against the others of the same group; axis −1: of each group.
-
-        Where no row shows its weight, other groups do.
-        """
+        """Effective counts of each outcome against the others of the same group; axis −1: of each group."""
+        # Where no row shows its weight, other groups do.
         weight, squares, rows = (part.sum(axis, keepdims=True) - part for part in vars(self).values())
         weight, squares = (np.where(rows > 0, np.maximum(part, 0.0), 0.0) for part in (weight, squares))
         others = WeightSums(weight, squares, rows)

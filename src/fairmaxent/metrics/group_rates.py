@@ -167,10 +167,8 @@ class GroupedTable:
 
     @classmethod
     def of_means(cls, rows: GroupedRows, chance: Reals, outcome: object) -> "GroupedTable":
-        """Average the probabilities of an outcome in each group: they vary less than labels, so are worth more rows.
-
-        The variance of the mean is linearised (Taylor), and widened like Student's t because it is estimated.
-        """
+        """Average the probabilities of an outcome in each group: they vary less than labels, so are worth more rows."""
+        # The variance of the mean is linearised (Taylor), and widened like Student's t because it is estimated.
         if ((chance == 0) | (chance == 1)).all():
             return cls.of_positives(rows, chance == 1, outcome)
         group, weight, size = rows.group, rows.weights, len(rows.labels)
@@ -337,11 +335,9 @@ def _calibrated(
 
 
 def compared_surpluses(counts: EffectiveCounts, rows: Sequence[ScoredRows]) -> intervals.Compared:
-    """The surpluses of groups as they are compared, given the effective counts of the outcome and the rows of each.
-
-    If the probabilities predict the outcome, the surplus varies less than the observed share: counts become larger. If
-    they vary for no reason, it varies more: this is added. Variances are linearised (Taylor).
-    """
+    """The surpluses of groups as they are compared, given the effective counts of the outcome and the rows of each."""
+    # If the probabilities predict the outcome, the surplus varies less than the observed share: counts become larger.
+    # If they vary for no reason, it varies more: this is added. Variances are linearised (Taylor).
     both = [_variances(counts[..., group], *part) for group, part in enumerate(rows)]
     factors, added = (np.stack(part, axis=-1) for part in zip(*both, strict=True))
     expected = np.stack([weighted_mean(chance, weights) for _, chance, weights in rows], axis=-1)
