@@ -18,16 +18,7 @@ from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.table import Blocks, Codes, Reals, Table, row_keys
-from fairmaxent.engines.lazy_frame import (
-    Lazy,
-    check_column,
-    collect,
-    fresh_name,
-    into_engine,
-    is_missing,
-    names_of,
-    numbers,
-)
+from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, fresh_name, is_missing, names_of, numbers
 from fairmaxent.errors import InputError, LevelError, WeightError
 
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -243,6 +234,25 @@ def unpacked(keys: list[Codes], blocks: Blocks) -> Codes:
         for block in reversed(part):
             rest, codes[:, block] = np.divmod(rest, blocks.levels[block])
     return codes
+
+
+def into_engine(columns: dict[str, Any], like: Lazy) -> Lazy:
+    """Pass arrays to the engine of a lazy frame, as a frame that can be joined with it."""
+    kind = like.implementation
+    if kind.is_polars():
+        native = frames.load_library("polars").LazyFrame(columns)
+    elif kind.is_duckdb():
+        native = frames.load_library("duckdb").from_arrow(frames.load_library("pyarrow").table(columns))
+    elif kind.is_dask():
+        pandas, dask = frames.load_library("pandas"), frames.load_library("dask.dataframe")
+        native = dask.from_pandas(pandas.DataFrame(columns), npartitions=1)
+    elif kind.is_spark_like():
+        native = like.to_native().sparkSession.createDataFrame(frames.load_library("pyarrow").table(columns))
+    else:
+        advice = "read the data with polars, DuckDB, Dask or Spark instead"
+        raise InputError(f"fairmaxent cannot pass a table to {kind.value}; {advice}")
+    lazy: Lazy = nw.from_native(native)
+    return lazy
 
 
 def join_weights(

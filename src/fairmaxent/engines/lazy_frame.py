@@ -91,25 +91,6 @@ def fresh_name(wanted: str, taken: Sequence[str]) -> str:
     return wanted
 
 
-def into_engine(columns: dict[str, Any], like: Lazy) -> Lazy:
-    """Pass arrays to the engine of a lazy frame, as a frame that can be joined with it."""
-    kind = like.implementation
-    if kind.is_polars():
-        native = frames.load_library("polars").LazyFrame(columns)
-    elif kind.is_duckdb():
-        native = frames.load_library("duckdb").from_arrow(frames.load_library("pyarrow").table(columns))
-    elif kind.is_dask():
-        pandas, dask = frames.load_library("pandas"), frames.load_library("dask.dataframe")
-        native = dask.from_pandas(pandas.DataFrame(columns), npartitions=1)
-    elif kind.is_spark_like():
-        native = like.to_native().sparkSession.createDataFrame(frames.load_library("pyarrow").table(columns))
-    else:
-        advice = "read the data with polars, DuckDB, Dask or Spark instead"
-        raise InputError(f"fairmaxent cannot pass a table to {kind.value}; {advice}")
-    lazy: Lazy = nw.from_native(native)
-    return lazy
-
-
 def numbers(frame: frames.Frame, name: str) -> Reals:
     """Return a collected column as numbers."""
     return frames.to_numbers(frame.get_column(name))

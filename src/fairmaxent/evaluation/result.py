@@ -121,8 +121,8 @@ def verdict(measured: Evaluation) -> Iterator[str]:
     if unsure:
         yield f"It is too close to call for {_named(unsure)}; more rows, or more attacks, make the intervals narrower."
     if open_ones:
-        yield f"Without control rows, little is known about {_named(open_ones)}."
-        yield "Pass rows of other people, which were not used to make the new ones."
+        unknown = f"little is known about {_named(open_ones)}"
+        yield f"Without control rows, {unknown}. Pass rows of other people, which were not used to make the new ones."
     yield "This is no guarantee: other attacks may succeed. Only a differentially private fit guarantees anything."
 
 
