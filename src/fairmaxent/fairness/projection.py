@@ -38,9 +38,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairmaxent.data.table import Mask, Reals
+from fairmaxent.data.table import Indices, Mask, Reals
 from fairmaxent.errors import SolverError
 
 # Every cell with rows must be able to keep this share of its mass: 10⁴ times the tolerance of the linear
@@ -65,7 +64,7 @@ class Conditions:
     rows: Reals  # A: one row per equality
     values: Reals  # b
     rates: Reals  # R: one row per rate
-    block: NDArray[np.intp]  # the block of each rate: rates of one block are compared with each other
+    block: Indices  # the block of each rate: rates of one block are compared with each other
     least: Reals  # σ of each rate
 
     def on(self, cells: Mask) -> "Conditions":

@@ -6,15 +6,14 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairmaxent.data.table import Mask, Reals
+from fairmaxent.data.table import Indices, Mask, Reals
 from fairmaxent.errors import BASE_SHARE, ForbiddenError, InfeasibleError, Option
 from fairmaxent.fairness.projection import LEAST_ROOM, Conditions, fewest_cells, most_cells, room
 from fairmaxent.fairness.rates import Grouping, group_table
 
 Cell = tuple[int, ...]
-Cells = NDArray[np.intp]
+Cells = Indices
 
 
 @dataclass(frozen=True)
@@ -219,7 +218,7 @@ def supported(
     describe: Callable[[int], str],
     joint: bool,
     levels: Sequence[Mask] = (),
-    groups: NDArray[np.intp] | None = None,
+    groups: Indices | None = None,
 ) -> Mask:
     """Return the cells with rows if they suffice, otherwise also the empty ones that are needed.
 
@@ -274,7 +273,7 @@ def _impossible(
     )
 
 
-def _list(cells: NDArray[np.intp], describe: Callable[[int], str]) -> str:
+def _list(cells: Indices, describe: Callable[[int], str]) -> str:
     """Name up to three cells."""
     names = [describe(int(cell)) for cell in cells[:3]]
     return "; ".join(names) + (f" and {len(cells) - 3} more" if len(cells) > 3 else "")

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data.roles import Reading
-from fairmaxent.data.table import Codes, Reals, Table
+from fairmaxent.data.table import Codes, Indices, Mask, Reals, Table
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import ByGrouping, Measure
 from fairmaxent.fit.facts import ModelEstimate, ModelScores, Range
@@ -53,7 +52,7 @@ def represented(data: Reading, most: int = MOST_PEOPLE) -> Reading:
     return _of(replace(data, positions=None), table, distinct, weights)
 
 
-def some_rows(data: Reading, rows: NDArray[np.intp]) -> Reading:
+def some_rows(data: Reading, rows: Indices) -> Reading:
     """The people in these rows of a reading that keeps them."""
     table = data.table.collect()
     positions = None if data.positions is None else {index: column[rows] for index, column in data.positions.items()}
@@ -61,7 +60,7 @@ def some_rows(data: Reading, rows: NDArray[np.intp]) -> Reading:
     return _of(replace(data, positions=positions), table, table.inverse[rows], weights)
 
 
-def fold_of_each(people: People, folds: int, *, seed: int) -> NDArray[np.intp]:
+def fold_of_each(people: People, folds: int, *, seed: int) -> Indices:
     """Deal people to folds like cards, at random within each group and outcome.
 
     Equal rows are not spread evenly over the folds: a model would then learn from as many of each kind as it is asked
@@ -77,12 +76,12 @@ def fold_of_each(people: People, folds: int, *, seed: int) -> NDArray[np.intp]:
     return fold
 
 
-def _of(data: Reading, table: Table, distinct: NDArray[np.intp], weights: Reals | None) -> Reading:
+def _of(data: Reading, table: Table, distinct: Indices, weights: Reals | None) -> Reading:
     codes = np.asfortranarray(table.codes[distinct])
     return replace(data, table=Table.compress(codes, data.roles.blocks.levels, weights), design=weights)
 
 
-def _steps(total: int, most: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def _steps(total: int, most: int, rng: np.random.Generator) -> Indices:
     """One position from each of ``most`` equal steps."""
     return np.asarray(((np.arange(most) + rng.random(most)) * (total / most)).astype(np.intp))
 
@@ -118,9 +117,7 @@ class Tryout:
             return 1
         return 3 if self.plan.student == TREE else 2
 
-    def trial(
-        self, lesson: Callable[[NDArray[np.bool_], int], Lesson], rounds: int = 1, progress: Progress = silent
-    ) -> Trial:
+    def trial(self, lesson: Callable[[Mask, int], Lesson], rounds: int = 1, progress: Progress = silent) -> Trial:
         """Let students decide about people they have not seen; a lesson depends on whom it may be about, and a seed."""
         people, runs, measure = self.people, [], self.fit.certificate.measure
         for number in range(rounds):
@@ -140,7 +137,7 @@ class Tryout:
         strata = math.prod(shape[len(shape) - measure.strata :])
         return Trial(people.outcome, people.group, weight, runs, *compared, strata)
 
-    def fair_lesson(self, kept: NDArray[np.bool_], seed: int, *, request: Request, output: OutputOption) -> Lesson:
+    def fair_lesson(self, kept: Mask, seed: int, *, request: Request, output: OutputOption) -> Lesson:
         """What a student learns from, made by a fit that never saw some people."""
         try:
             rest = some_rows(self.data, np.flatnonzero(kept))

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairmaxent.data.table import Blocks, Reals, tally
+from fairmaxent.data.table import Blocks, Indices, Mask, Reals, tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,10 +19,10 @@ class Features:
     """φ as a sparse matrix over levels, feature by feature, with the levels that are possible at all."""
 
     blocks: Blocks
-    starts: NDArray[np.intp]  # first entry of each feature; a feature has at least one entry
-    levels: NDArray[np.intp]  # level of each entry
+    starts: Indices  # first entry of each feature; a feature has at least one entry
+    levels: Indices  # level of each entry
     values: Reals  # φ of that level
-    possible: NDArray[np.bool_]  # levels not removed by a target of zero
+    possible: Mask  # levels not removed by a target of zero
 
     @property
     def count(self) -> int:
@@ -67,7 +66,7 @@ class Features:
         together = tally(block[alone], vector[alone], count) / np.maximum(left, smallest)
         return np.asarray(result + np.where(alone, together[block], 0.0))
 
-    def prescribed(self) -> NDArray[np.bool_]:
+    def prescribed(self) -> Mask:
         """Levels whose probability the target fixes: those of blocks with an indicator for all but the reference."""
         alone = np.diff(np.append(self.starts, len(self.levels))) == 1
         indicator = np.zeros(self.blocks.width, dtype=bool)
@@ -125,8 +124,8 @@ class _Entries:
     """The features of one block as a sparse matrix (levels × features), feature by feature."""
 
     shape: tuple[int, int]
-    features: NDArray[np.intp]
-    levels: NDArray[np.intp]
+    features: Indices
+    levels: Indices
     values: Reals
 
     @classmethod
@@ -142,7 +141,7 @@ class _Entries:
         return matrix
 
 
-def _assemble(blocks: Blocks, matrices: Sequence[_Entries], possible: NDArray[np.bool_]) -> Features:
+def _assemble(blocks: Blocks, matrices: Sequence[_Entries], possible: Mask) -> Features:
     """Stack the features of all blocks into one sparse matrix, feature by feature."""
     starts, levels, values, entries = [], [], [], 0
     for part, matrix in zip(blocks.slices, matrices, strict=True):

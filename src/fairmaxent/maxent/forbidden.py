@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairmaxent.data.table import Blocks, Codes, Reals
+from fairmaxent.data.table import Blocks, Codes, Mask, Reals
 from fairmaxent.errors import ForbiddenError, Option
 
 
@@ -15,7 +14,7 @@ class Rule:
     """A partial assignment that must have probability zero."""
 
     text: str  # for people
-    roots: NDArray[np.bool_]  # levels of the root it applies to
+    roots: Mask  # levels of the root it applies to
     others: tuple[tuple[int, int], ...]  # (block, level) of the other blocks it names, by block
 
     @classmethod
@@ -39,15 +38,15 @@ class Rule:
             )
         return cls(text, roots, tuple(others))
 
-    def breaks(self, pooled: Codes) -> NDArray[np.bool_]:
+    def breaks(self, pooled: Codes) -> Mask:
         """Say which rows of block codes break the rule."""
-        broken: NDArray[np.bool_] = self.roots[pooled[:, 0]]
+        broken: Mask = self.roots[pooled[:, 0]]
         for block, level in self.others:
             broken = broken & (pooled[:, block] == level)
         return broken
 
 
-def break_any(rules: Sequence[Rule], pooled: Codes) -> NDArray[np.bool_]:
+def break_any(rules: Sequence[Rule], pooled: Codes) -> Mask:
     """Say which rows of block codes break some rule."""
     broken = np.zeros(len(pooled), dtype=bool)
     for rule in rules:
@@ -55,7 +54,7 @@ def break_any(rules: Sequence[Rule], pooled: Codes) -> NDArray[np.bool_]:
     return broken
 
 
-def allowed_roots(rules: Sequence[Rule], root_levels: int) -> NDArray[np.bool_]:
+def allowed_roots(rules: Sequence[Rule], root_levels: int) -> Mask:
     """Levels of the root that no rule forbids outright."""
     allowed = np.ones(root_levels, dtype=bool)
     for rule in rules:

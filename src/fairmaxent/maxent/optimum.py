@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairmaxent.data.table import Reals
+from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import BASE_SHARE, InfeasibleError, SolverError
 from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import Features
@@ -120,7 +119,7 @@ def _rows_in_use(prior: Rows, features: Features, levels: Reals, describe: Descr
         bounds=[(0, 1)] * rows + [(0, None)] * (rows + 1),
         method="highs",
     )
-    used: NDArray[np.bool_] = program.x[:rows] > 0.5 if program.status == 0 else np.zeros(rows, dtype=bool)
+    used: Mask = program.x[:rows] > 0.5 if program.status == 0 else np.zeros(rows, dtype=bool)
     if not used.any():
         raise _infeasible_rows(values, features, levels, describe)
     return prior.only(used)

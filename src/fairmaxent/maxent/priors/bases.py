@@ -6,12 +6,11 @@ from functools import cached_property, reduce
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data.columns import Arrays
 from fairmaxent.data.draws import Choice
 from fairmaxent.data.limits import logarithms
-from fairmaxent.data.table import Blocks, Codes, Counted, Reals
+from fairmaxent.data.table import Blocks, Codes, Counted, Indices, Mask, Reals
 from fairmaxent.maxent.forbidden import Rule, allowed_roots, needed_edges, strike_out
 from fairmaxent.maxent.logspace import softmax
 from fairmaxent.maxent.priors.learned_tree import learn_tree, spanning_parents
@@ -90,7 +89,7 @@ class TiltedProduct:
         """Joint table of a few blocks."""
         return np.asarray(reduce(np.multiply.outer, (self.parts[block] for block in wanted), np.ones(())))
 
-    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
+    def draw(self, roots: Indices, rng: np.random.Generator, *, spread: bool = False) -> Drawn:
         """Draw every block but the root on its own."""
         nowhere = np.zeros(len(roots), dtype=np.intp)
         codes = np.column_stack([roots, *(choice.draw(nowhere, rng) for choice in self._choices)])
@@ -167,7 +166,7 @@ def _independent(blocks: Blocks, levels: Reals, rules: Sequence[Rule]) -> Prior:
     return Tree.of(blocks, parents, levels[blocks.slices[0]] / levels[blocks.slices[0]].sum(), tables)
 
 
-def reachable_roots(blocks: Blocks, rules: Sequence[Rule]) -> NDArray[np.bool_]:
+def reachable_roots(blocks: Blocks, rules: Sequence[Rule]) -> Mask:
     """Levels of the root that at least one point has that breaks no rule."""
     if not rules:
         return np.ones(blocks.levels[0], dtype=bool)

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data.draws import Choice
-from fairmaxent.data.table import Blocks, Codes, Reals
+from fairmaxent.data.table import Blocks, Codes, Indices, Reals
 from fairmaxent.maxent.logspace import log_sum_exp, softmax
 from fairmaxent.maxent.priors.protocol import Drawn, Prior, Tilted
 from fairmaxent.maxent.priors.rows import Rows, TiltedRows
@@ -109,7 +108,7 @@ class TiltedMixture:
         """Joint table of a few blocks."""
         return self._mix([part.joint(wanted) for part in self.parts])
 
-    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
+    def draw(self, roots: Indices, rng: np.random.Generator, *, spread: bool = False) -> Drawn:
         """Draw the part, given the root, then inside it."""
         chosen = self._part_given_root.draw(roots, rng)
         codes = np.empty((len(roots), len(self.blocks.levels)), dtype=np.intp, order="F")

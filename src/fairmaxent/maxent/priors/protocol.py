@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairmaxent.data.table import Blocks, Codes, Reals, Table
+from fairmaxent.data.table import Blocks, Codes, Indices, Reals, Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +19,7 @@ class Drawn:
     """Drawn rows of block codes."""
 
     codes: Codes
-    places: NDArray[np.intp]  # which row of the rows component each one copies; -1: none
+    places: Indices  # which row of the rows component each one copies; -1: none
 
 
 class Tilted(Protocol):
@@ -40,7 +39,7 @@ class Tilted(Protocol):
     def joint(self, wanted: Sequence[int]) -> Reals:
         """Exact joint table of a few blocks, one axis per wanted block."""
 
-    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
+    def draw(self, roots: Indices, rng: np.random.Generator, *, spread: bool = False) -> Drawn:
         """Draw one row for each wanted level of the root; ``spread``: rows of the data as often as they weigh."""
 
 

@@ -7,10 +7,9 @@ from functools import cached_property, reduce
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data.draws import Choice
-from fairmaxent.data.table import Blocks, Codes, Reals, Table, equal_steps, match_rows, ravel, tally
+from fairmaxent.data.table import Blocks, Codes, Indices, Mask, Reals, Table, equal_steps, match_rows, ravel, tally
 from fairmaxent.maxent.logspace import softmax
 from fairmaxent.maxent.priors.protocol import Drawn
 
@@ -127,7 +126,7 @@ class Rows:
         """Take the counts of distinct rows as their weights."""
         return cls.weighted(blocks, table.codes, table.counts)
 
-    def only(self, used: NDArray[np.bool_]) -> "Rows":
+    def only(self, used: Mask) -> "Rows":
         """Keep some of the rows."""
         return Rows.weighted(self.blocks, self.codes[used], np.exp(self.log_weights[used]))
 
@@ -179,7 +178,7 @@ class Rows:
         return packed(self.blocks, self.codes, min(math.isqrt(cells), cells // max(self.blocks.levels)))
 
     @cached_property
-    def root_starts(self) -> NDArray[np.intp]:
+    def root_starts(self) -> Indices:
         """Where the rows of each level of the root begin."""
         return np.searchsorted(self.codes[:, 0], np.arange(self.blocks.levels[0]))
 
@@ -213,7 +212,7 @@ class TiltedRows:
         cells = ravel(self.rows.codes[:, list(wanted)], shape)
         return tally(cells, self.weights, int(np.prod(shape))).reshape(shape)
 
-    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
+    def draw(self, roots: Indices, rng: np.random.Generator, *, spread: bool = False) -> Drawn:
         """Draw one of the distinct rows for each wanted root level."""
         places = self.rows.root_starts[roots] + self._choice.draw(roots, rng, spread=spread)
         return Drawn(self.rows.codes[places], places)

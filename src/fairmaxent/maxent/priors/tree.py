@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairmaxent.data.columns import Arrays
 from fairmaxent.data.draws import Choice
 from fairmaxent.data.limits import logarithms, sound
-from fairmaxent.data.table import Blocks, Codes, Reals
+from fairmaxent.data.table import Blocks, Codes, Indices, Reals
 from fairmaxent.maxent.logspace import log_sum_exp, softmax
 from fairmaxent.maxent.priors.protocol import Drawn, Tabular
 
@@ -194,7 +193,7 @@ class TiltedTree:
         result[np.ix_(inner, inner)] += pairs
         return result
 
-    def _add_pairs(self, pairs: Reals, roots: NDArray[np.intp], order: Sequence[int], parents: int) -> None:
+    def _add_pairs(self, pairs: Reals, roots: Indices, order: Sequence[int], parents: int) -> None:
         """Add P(α_i, α_j, r) for some r: a block depends on all blocks before it only through its parent.
 
         P(α_i, α_j | r) is kept where α_i is among the first levels, those of parents, for the blocks that follow.
@@ -240,7 +239,7 @@ class TiltedTree:
             return np.asarray(shaped.sum(axis=0)).transpose([kept.index(block) for block in wanted])
         return shaped.transpose([[0, *kept].index(block) for block in wanted])
 
-    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
+    def draw(self, roots: Indices, rng: np.random.Generator, *, spread: bool = False) -> Drawn:
         """Draw each block given its parents, parents first; ``spread``: each level by its share, up to one row."""
         codes = np.empty((len(roots), len(self.tree.blocks.levels)), dtype=np.intp, order="F")
         codes[:, 0] = trunk = roots
