@@ -270,10 +270,13 @@ class Loop:
             wishes = [task.fair_shares(task.shares(scores > cut)) for cut in cuts]
             fair = max(wishes, key=lambda wish: self._accuracy(scores, wish))
             raw = raw + fair - task.fair_shares(raw)
-        spread = np.maximum(fair * (1 - fair), 0.01) / np.maximum(task.size, 1.0)
+        # τ², the variance of groups, by moments: both a deviation and its noise are those from the mean of all groups.
         mass = task.size / task.size.sum()
-        signal = max(0.0, float(mass @ ((raw - fair) ** 2 - spread * (1 - mass))))
-        return np.asarray(fair + spread / (signal + spread) * (raw - fair))
+        noise = np.maximum(fair * (1 - fair), 0.01) / np.maximum(task.size, 1.0) * (1 - mass)
+        missing = 1 - mass @ mass
+        between = max(0.0, float(mass @ ((raw - fair) ** 2 - noise))) / max(missing, 1e-9)
+        signal = between * (2 - 2 * mass - missing)
+        return np.asarray(fair + noise / np.maximum(signal + noise, 1e-12) * (raw - fair))
 
     def _accuracy(self, scores: Reals, wish: Reals) -> float:
         """Of decisions for the wanted share of each group."""
