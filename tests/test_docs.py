@@ -33,7 +33,7 @@ NOT_RUN = "(not run here)"  # at the end of the title of code that needs what is
 # These pages train many models; the start page does, too, and stays.
 LONG = (
     *("choosing.md", "coming-from/fairlearn.md", "notebooks/pipeline.ipynb", "questions/certificate.md"),
-    *("questions/large-tables.md", "questions/private.md", "questions/unfair-classifier.md"),
+    *("questions/belief.md", "questions/large-tables.md", "questions/private.md", "questions/unfair-classifier.md"),
 )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.baselines.cross_validation import RAW, ClassifierName, Compared, CrossValidation
-from fairmaxent.baselines.models import FAIRLEARN
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain, bound
@@ -230,16 +229,16 @@ def comparison_text(comparison: Comparison, refusals: Sequence[tuple[str, str]])
 
 def methods_table(results: Sequence[Compared]) -> str:
     """One line for each method that gave a result; with the truth, accuracy against it instead of seconds."""
-    rows, last = [], _HEAD[-1]
+    rows, head = [], _HEAD
     for result in results:
         if (scores := result.scores) is None:
             continue
         interval = "–" if scores.predicted_interval is None else "{:.2f}–{:.2f}".format(*scores.predicted_interval)
         rates = scores.representation_rate, scores.statistical_rate, scores.accuracy, scores.predicted_rate
-        last = _HEAD[-1] if scores.true_accuracy is None else "truth"
-        rows.append([result.method, *map(cell_text, rates), interval])
-        rows[-1].append(f"{scores.seconds:,.2f}" if scores.true_accuracy is None else cell_text(scores.true_accuracy))
-    return "\n".join(table_lines((*_HEAD[:-1], last), rows)) if rows else ""
+        rows.append([result.method, *map(cell_text, rates), interval, f"{scores.seconds:,.2f}"])
+        if scores.true_accuracy is not None:
+            rows[-1][-1], head = cell_text(scores.true_accuracy), (*_HEAD[:-1], "truth")
+    return "\n".join(table_lines(head, rows)) if rows else ""
 
 
 def _reading_aid(comparison: Comparison) -> Iterator[str]:
@@ -257,8 +256,6 @@ def _reading_aid(comparison: Comparison) -> Iterator[str]:
         yield f"Deciding the same for everybody would be right in {percent(comparison.most_frequent)} of cases."
         if any(result.scores is not None and result.scores.true_accuracy is not None for result in comparison.results):
             yield "Truth: how often it was right by what really happened, where that is known."
-        if any(result.method in FAIRLEARN for result in comparison.results if result.scores is not None):
-            yield "ExponentiatedGradient and ThresholdOptimizer decide partly at random."
         if any(result.scores is not None and result.scores.predicted_rate is None for result in comparison.results):
             yield "– means that it gave the outcome to nobody."
 

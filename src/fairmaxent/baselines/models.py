@@ -44,7 +44,7 @@ class Lesson:
 
 def exponentiated_gradient(lesson: Lesson) -> Codes:
     """Agarwal et al. 2018: a random choice among classifiers that were trained under a constraint."""
-    library, name = _fairlearn("reductions"), f"{lesson.classifier.steps[-1][0]}__sample_weight"
+    library, name = _library("fairlearn.reductions"), f"{lesson.classifier.steps[-1][0]}__sample_weight"
     parity = library.DemographicParity()
     return lesson.decided(library.ExponentiatedGradient(lesson.classifier, parity, sample_weight_name=name))
 
@@ -52,19 +52,18 @@ def exponentiated_gradient(lesson: Lesson) -> Codes:
 def threshold_optimizer(lesson: Lesson) -> Codes:
     """Hardt et al. 2016: thresholds for each group, which must be known to decide."""
     how = {"constraints": "demographic_parity", "predict_method": "predict_proba"}
-    model = _fairlearn("postprocessing").ThresholdOptimizer(estimator=lesson.classifier, **how)
+    model = _library("fairlearn.postprocessing").ThresholdOptimizer(estimator=lesson.classifier, **how)
     return lesson.decided(model, sensitive_features=lesson.groups(lesson.others))
 
 
 def correlation_remover(lesson: Lesson) -> Codes:
     """The other columns, as indicators, without what the protected ones tell of them in a straight line."""
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder
-
     hidden = np.flatnonzero(np.isin(np.repeat(np.arange(len(lesson.sizes)), lesson.sizes), lesson.protected))
-    indicators = OneHotEncoder(categories=[np.arange(size) for size in lesson.sizes], sparse_output=False)
-    remover = _fairlearn("preprocessing").CorrelationRemover(sensitive_feature_ids=hidden.tolist())
-    model = make_pipeline(indicators, remover, lesson.classifier.steps[-1][1])
+    indicators = _library("sklearn.preprocessing").OneHotEncoder(
+        categories=[np.arange(size) for size in lesson.sizes], sparse_output=False
+    )
+    remover = _library("fairlearn.preprocessing").CorrelationRemover(sensitive_feature_ids=hidden.tolist())
+    model = _library("sklearn.pipeline").make_pipeline(indicators, remover, lesson.classifier.steps[-1][1])
     return np.asarray(model.fit(lesson.columns, lesson.outcomes).predict(lesson.others), dtype=np.intp)
 
 
@@ -81,17 +80,13 @@ def massaging(frame: Any, outcome: str, protected: Names, **reading: Unpack[Read
     Kamiran and Calders, "Classifying without discriminating", 2009. People are ranked by scikit-learn's logistic
     regression of the same rows; there must be two outcomes.
     """
-    if not frames.has_library("sklearn"):
-        raise DependencyError("massaging ranks people by a model of scikit-learn; pip install scikit-learn")
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.preprocessing import OneHotEncoder
-
+    encoder = _library("sklearn.preprocessing").OneHotEncoder()
+    ranker = _library("sklearn.linear_model").LogisticRegression(max_iter=1000)
     data = CodedData.read(frame, outcome, protected, **reading)
     outcomes, groups = np.divmod(data.cells, data.empirical.shape[1])
     good, own = outcomes == two_levels(outcomes)[1], np.arange(len(outcomes))
-    seen = OneHotEncoder().fit_transform(np.delete(data.roles.domain.encode(frame), data.roles.outcome, axis=1))
-    scores = LogisticRegression(max_iter=1000).fit(seen, good).decision_function(seen)
-    changed = massaged(good, scores, groups)
+    seen = encoder.fit_transform(np.delete(data.roles.domain.encode(frame), data.roles.outcome, axis=1))
+    changed = massaged(good, ranker.fit(seen, good).decision_function(seen), groups)
     origin = np.where(changed == good, own, np.where(changed, good.argmax(), good.argmin()))
     columns = {name: (data.frame.get_column(name), origin if name == outcome else own) for name in data.frame.columns}
     return raw(frames.gather(columns), outcome, protected, **reading)
@@ -120,7 +115,8 @@ def two_levels(outcomes: Codes) -> tuple[int, int]:
     return int(levels[0]), int(levels[1])
 
 
-def _fairlearn(part: str) -> Any:
-    if not frames.has_library("fairlearn"):
-        raise DependencyError("it is part of fairlearn, which is not installed; pip install fairlearn")
-    return import_module(f"fairlearn.{part}")
+def _library(module: str) -> Any:
+    name = {"sklearn": "scikit-learn"}.get(library := module.split(".")[0], library)
+    if not frames.has_library(library):
+        raise DependencyError(f"it needs {name}, which is not installed; pip install {name}")
+    return import_module(module)
