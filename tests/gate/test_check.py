@@ -3,15 +3,20 @@
 import contextlib
 import json
 import pickle
+import runpy
+import shlex
 from functools import cache
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
 import pytest
+import yaml
 
 import clifiles
 import fairmaxent
+import pages
 from clifiles import biased_table
 from fairmaxent.cli.config import toml
 from fairmaxent.errors import UnfairError
@@ -253,3 +258,24 @@ def test_options_in_the_wrong_place(tmp_path, monkeypatch):
     assert "leave --policies out" in clifiles.run("check", *typed(ASKED), "--policies", "p.toml", code=2).stderr
     with pytest.raises(fairmaxent.InputError, match="lazy frame"):
         check(people(1, 2).lazy(), **ASKED, predictions=["yes"] * 200)
+
+
+def test_the_files_to_copy_work(tmp_path, monkeypatch):
+    for name in ("gate/pyproject.toml", "census.csv"):
+        (tmp_path / Path(name).name).write_bytes((pages.DOCS / name).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    action, hook = (
+        yaml.safe_load((pages.DOCS / f"gate/{name}").read_text())
+        for name in ("github-action.yml", "pre-commit-config.yaml")
+    )
+    commands = [
+        step["run"].partition(" >> ")[0]
+        for step in action["jobs"]["check"]["steps"]
+        if "fairmaxent check" in step.get("run", "")
+    ]
+    for command in [*commands, hook["repos"][0]["hooks"][0]["entry"]]:
+        assert "pass" in clifiles.run(*shlex.split(command)[1:]).stdout
+    assert {*map(str, Path().iterdir())} >= {"fairness.xml", "fairness.sarif"}
+    example = runpy.run_path(str(pages.DOCS / "gate/test_fairness.py"))["test_fairness"]
+    for name in example.pytestmark[0].args[1]:
+        example(name)

@@ -1,4 +1,4 @@
-"""``fairmaxent check``: pass, fail, or nobody can tell."""
+"""``fairmaxent check`` and ``document``: pass, fail, or nobody can tell; and drafts of what people must file."""
 
 import os
 import sys
@@ -70,3 +70,25 @@ def check_command(
             write_whole(staging.path_for(path), FORMS[str(name)](results).encode())
     terminal.echo(FORMS[wanted["form"]](results).rstrip("\n"))
     sys.exit(CODES[worst(result.answer for result in results)])
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(["article-10", "card", "croissant", "ll144"]))
+@click.argument("model", type=values.FILE, metavar="MODEL")
+@click.option("-o", "--output", type=values.FILE, required=True, help="File for the document.")
+@click.option("--data", type=values.FILE, help="The fair table (CSV), which a Croissant document then describes.")
+@click.option("--force", is_flag=True, help="Replace existing files.")
+def document_command(*, kind: str, model: str, output: str, data: str | None, force: bool) -> None:
+    """Draft a document about MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
+
+    Each part is filled from the certificate, or says who must write it; nothing in it is a verdict or legal advice.
+    'fairmaxent verify MODEL --document FILE' tells whether a document is about a model.
+
+    \b
+    fairmaxent document article-10 model.fme -o article-10.md
+    """
+    from fairmaxent.fit.fit import load
+
+    check_files([model, data], [output])
+    with Staging([output], force=force, readable=[output]) as staging:
+        write_whole(staging.path_for(output), load(model).document(kind, data).encode())

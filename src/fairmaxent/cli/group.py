@@ -25,13 +25,14 @@ COMMANDS = {
     "sample": "Draw rows from a saved model.",
     "verify": "Check a saved model: is it whole, and is its certificate true?",
     "report": "Write a report on a saved model, for readers who did not run the fit.",
+    "document": "Draft a document to file: Article 10, Local Law 144, a dataset card, Croissant.",
     "compare": "Compare fairmaxent with other methods on your table: rates, accuracy, time.",
     "reproduce": "Repeat the experiments of the paper.",
     "demo": "Try it: make the census table Adult fair, from start to finish.",
 }
 _MODULES = {  # of commands that share one
     **dict.fromkeys(("sample", "verify", "report"), "models"),
-    **{"app": "group", "check": "gate", "demo": "debias"},
+    **{"app": "group", "check": "gate", "document": "gate", "demo": "debias"},
     **dict.fromkeys(("evaluate", "compare", "reproduce"), "judging"),
 }
 

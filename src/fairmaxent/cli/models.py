@@ -17,8 +17,9 @@ from fairmaxent.cli.values import FILE, number_of
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.document.text import on_one_line
 from fairmaxent.document.words import counted
+from fairmaxent.errors import StorageError
 from fairmaxent.files.formats import FileFormat, output_format
-from fairmaxent.files.reading import STANDARD
+from fairmaxent.files.reading import STANDARD, read_content
 from fairmaxent.files.write import Staging
 from fairmaxent.options import option
 
@@ -103,8 +104,9 @@ def _value(text: str, attribute: Attribute) -> object:
 
 @click.command(epilog="Exit code 0: verified. 5: damaged, forged, or not a model.")
 @model_argument
+@click.option("--document", type=FILE, help="A document that must be about this model ('fairmaxent document').")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-def verify_command(*, model: str, as_json: bool) -> None:
+def verify_command(*, model: str, document: str | None, as_json: bool) -> None:
     """Check MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
 
     Digests, types and ranges are checked, and the certificate is made again from the rows and the distribution in the
@@ -117,6 +119,8 @@ def verify_command(*, model: str, as_json: bool) -> None:
 
     with bar(f"checking {model}"):
         verified = verify(model)
+    if document is not None and verified.certificate.digest.encode() not in read_content(document):
+        raise StorageError(f"{document} is not about {model}: it does not hold the digest of its certificate")
     if not as_json:
         echo(str(verified))
         command = ["sample", model, "-n", "1000", "-o", name_for(model, "rows.csv")]

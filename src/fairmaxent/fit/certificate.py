@@ -3,6 +3,8 @@
 A remark is a tuple of texts and options (`errors.Option`), so that each front end can spell the options its own way.
 """
 
+import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -89,6 +91,12 @@ class Certificate(Facts):
         skipped = ("measure", "table", "privacy")
         ledger = None if self.privacy is None else plain_json(self.privacy.to_dict())
         return {key: plain_json(value) for key, value in vars(self).items() if key not in skipped} | {"privacy": ledger}
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what it states, to six digits: a document that holds it is about this fit."""
+        stated = json.loads(json.dumps(self.to_dict()), parse_float=lambda number: f"{float(number):.6g}")
+        return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
 
     @property
     def compared_outcomes(self) -> tuple[OutcomeShare, ...]:

@@ -188,6 +188,15 @@ class Fit(Solved):
 
         write_report(self, path, **options)
 
+    def document(self, kind: str, data: str | PathLike[str] | None = None) -> str:
+        """Draft a document to file: ``"article-10"``, ``"card"``, ``"croissant"`` or ``"ll144"``.
+
+        What only you know is marked "To be written by". Croissant also describes ``data``, the CSV of the fair table.
+        """
+        from fairmaxent.gate.papers import document  # likewise
+
+        return document(self, kind, data)
+
     def write_sample(
         self,
         n: int,

@@ -55,7 +55,8 @@ def first_page(report: Report) -> Document:
         appendix=(),
         footer=(
             f"{report.rows:,} rows, {report.distinct_rows:,} of them distinct as combinations of levels, "
-            f"{report.columns} columns, {report.points:.3g} possible combinations. Written by fairmaxent."
+            f"{report.columns} columns, {report.points:.3g} possible combinations. Written by fairmaxent. "
+            "What such rates are evidence of, in law: docs/questions/law.md."
         ),
     )
     texts = [page.title, page.summary, *(value for _, value in page.filing)]
