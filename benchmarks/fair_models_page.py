@@ -61,6 +61,13 @@ def models_outcome(record: Mapping[str, Any]) -> Outcome:
     tables = [_missed(means), *(_cells(wish, means) for wish in WISHES)]
     lost = [cell for cell in record["cells"] if "failed" in cell]
     failed = sorted({f"{cell['data']}, {cell['method']}: {cell['failed']}" for cell in lost})
+    tables_of = {learner: {key[1] for key in means if key[2] == learner} for learner in LEARNERS}
+    known = list(dict.fromkeys(key[1] for key in means))
+    failed += [
+        f"{learner} on {', '.join(left)}"
+        for learner, there in tables_of.items()
+        if (left := [table for table in known if table not in there])
+    ]
     words = _words(record, means) + (f" Not measured: {'; '.join(failed)}." if failed else "")
     shown = tuple(table for table in tables if table.rows)
     return Outcome("Models that decide equally", words, shown, tuple(_bars(means)))
