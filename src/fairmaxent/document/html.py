@@ -84,8 +84,9 @@ def _block(block: Block) -> str:
             return _listing(items)
         case Table():
             return _bars(block) if block.shares else _grid(block)
-        case Note():
-            return _note(block)
+        case Note(lead, items):
+            listed = f"\n{_listing(items)}" if items else ""
+            return f'<div class="note" role="note">\n<p><strong>{_sentence(lead)}</strong></p>{listed}\n</div>'
         case Picture():
             return _figure(block)
         case Code(text):
@@ -95,11 +96,6 @@ def _block(block: Block) -> str:
 def _listing(items: Sequence[str]) -> str:
     lines = "\n".join(f"<li>{_sentence(item)}</li>" for item in items)
     return f"<ul>\n{lines}\n</ul>"
-
-
-def _note(note: Note) -> str:
-    items = f"\n{_listing(note.items)}" if note.items else ""
-    return f'<div class="note" role="note">\n<p><strong>{_sentence(note.lead)}</strong></p>{items}\n</div>'
 
 
 def _figure(picture: Picture) -> str:

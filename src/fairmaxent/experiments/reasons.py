@@ -10,8 +10,7 @@ computes.
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any, Literal
 
@@ -31,31 +30,8 @@ Source = Literal["printed", "authors_code"]
 
 UNEXPLAINED = "unexplained"
 
-
-@dataclass(frozen=True)
-class Reason:
-    """Why a published number differs from ours. An empty list means all methods, metrics or blocks."""
-
-    text: str
-    source: Source = "printed"
-    methods: Sequence[str] = ()
-    metrics: Sequence[str] = ()
-    blocks: Sequence[tuple[str, str]] = ()
-
-    def covers(self, row: Any, source: Source) -> bool:
-        """Whether the reason applies to the published number of this row."""
-        return (
-            source == self.source
-            and (not self.methods or row.method in self.methods)
-            and (not self.metrics or row.metric in self.metrics)
-            and (not self.blocks or (row.dataset, row.protected) in self.blocks)
-        )
-
-
-REASONS = tuple(
-    Reason(**entry | {"blocks": [tuple(block) for block in entry.get("blocks", [])]})
-    for entry in tomllib.loads(_FILES.joinpath("reasons.toml").read_text(encoding="utf-8"))["reason"]
-)
+# Why a published number differs from ours: `covers` says of which ones a reason speaks.
+REASONS: list[dict[str, Any]] = tomllib.loads(_FILES.joinpath("reasons.toml").read_text(encoding="utf-8"))["reason"]
 CODE_AGREES = (
     "The authors' code, run unmodified, gives our number and not the printed one; how the printed number was computed "
     "is not known."
@@ -103,9 +79,16 @@ def _reason(row: Any) -> str:
     return UNEXPLAINED if UNEXPLAINED in texts else " ".join(texts)
 
 
+def covers(reason: Mapping[str, Any], row: Any, source: Source) -> bool:
+    """Whether a reason applies to the published number of this row; what it does not name, it is about all of."""
+    about = {"methods": row.method, "metrics": row.metric, "blocks": [row.dataset, row.protected]}
+    is_about = all(value in reason[name] for name, value in about.items() if name in reason)
+    return is_about and source == reason.get("source", "printed")
+
+
 def _text(row: Any, source: Source) -> str:
     for reason in REASONS:
-        if reason.covers(row, source):
-            return reason.text
+        if covers(reason, row, source):
+            return str(reason["text"])
     has_code = row.authors_code == row.authors_code  # not NaN
     return CODE_AGREES if source == "printed" and has_code and not row.beyond_authors_code else UNEXPLAINED

@@ -139,7 +139,7 @@ def certify(
     """Measure the new weights."""
     table, bounds = survey.table, problem.bounds
     kept = table.counts > 0
-    scale = total / survey.size
+    scale = total / survey.table.size
     mass, squares = table.counts * factors, table.squares * factors**2
     worth = float(effective_rows(mass.sum(), squares.sum()))
     lightest, heaviest = (scale * (part * factors)[kept] for part in (survey.lightest, table.largest))
@@ -154,9 +154,9 @@ def certify(
         margins.append(MarginResult(margin.columns, tuple(MarginLevel(*level) for level in levels)))
     return RakingCertificate(
         margins=tuple(margins),
-        rows=survey.size,
+        rows=survey.table.size,
         total=total,
-        design_effect=survey.size / worth,
+        design_effect=survey.table.size / worth,
         effective_rows=worth,
         factors=(float(factors[kept].min()), float(factors[kept].max())),
         weights=(float(lightest.min()), float(heaviest.max())),

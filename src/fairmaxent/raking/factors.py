@@ -255,7 +255,7 @@ def solve_relaxed(problem: RakingProblem) -> RakingPoint:
     Adding |λ|²/2ρ to the dual lets a share be missed by λ/ρ, at a cost of ρ/2 times its square. The closest weights are
     the limit for ρ → ∞, approached step by step; among those equally close, the ones that change least.
     """
-    dual = problem.dual()
+    dual = problem.dual(problem.used)
     # The total is a margin of one level, because the weights must add up to it even if all margins are missed.
     dual = replace(
         dual,
@@ -284,7 +284,7 @@ class Factors:
 def find_factors(problem: RakingProblem, start: Reals | None = None) -> Factors:
     """Find the factors of the cells, or say which margins contradict each other."""
     exact = replace(problem, relaxed=frozenset())
-    dual = exact.dual()
+    dual = exact.dual(exact.used)
     if np.all((dual.level_sums(dual.masses) > 0) | (dual.wanted <= 0)):  # Newton's method has a chance
         point = solve(dual, start)
         if point.residual <= ROUNDING:
@@ -304,23 +304,21 @@ def find_factors(problem: RakingProblem, start: Reals | None = None) -> Factors:
 def _on_the_boundary(problem: RakingProblem) -> Reals:
     """Solve a problem whose solutions all have some cells at a bound: fix these there, and rake the others."""
     at_low, at_high = forced_cells(problem)
-    kept = problem.masses > 0
-    factors = np.zeros(int(kept.sum()))
-    factors[at_low], factors[at_high & ~at_low] = problem.bounds.low, problem.bounds.high
-    free = ~(at_low | at_high)
-    codes, masses = problem.codes[kept], problem.masses[kept]
-    fixed = RakingDual(problem.blocks, codes, masses, problem.wanted, problem.bounds).level_sums(masses * factors)
-    if free.any():
-        wanted = np.maximum(problem.wanted - fixed, 0.0)
-        rest = RakingDual(problem.blocks, np.asfortranarray(codes[free]), masses[free], wanted, problem.bounds)
-        point = solve(rest)
+    result = np.zeros(len(problem.masses))
+    cells = np.flatnonzero(problem.masses > 0)
+    result[cells[at_high]] = problem.bounds.high
+    result[cells[at_low]] = problem.bounds.low
+    free = cells[~(at_low | at_high)]
+    if len(free):
+        fixed = problem.dual(cells).level_sums((problem.masses * result)[cells])
+        point = solve(replace(problem.dual(free), wanted=np.maximum(problem.wanted - fixed, 0.0)))
         if point.residual > ROUNDING:  # never say that margins are met if they are not
             raise SolverError(
                 f"raking stopped {point.residual:.3g} away from a margin, although weights that meet all of them "
                 "exist; please report this with the data that led to it"
             )
-        factors[free] = point.factors
-    return _expanded(factors, kept)
+        result[free] = point.factors
+    return result
 
 
 def _expanded(factors: Reals, used: Mask) -> Reals:
@@ -337,12 +335,14 @@ def check_replicates(replicates: int, survey: Survey) -> None:
     """Refuse what cannot be drawn."""
     if isinstance(replicates, bool) or not isinstance(replicates, int | np.integer) or not 0 <= replicates < 2**31:
         raise InputError(Option("replicates"), f" is {shown(replicates)}; give a whole number, 200 is usual")
-    if replicates and (survey.size < 2 or not survey.table.keeps_rows):
+    if replicates and (survey.table.size < 2 or not survey.table.keeps_rows):
         raise InputError(
             Option("replicates"), " needs at least two rows in memory; collect a table that an engine keeps"
         )
     need_memory(
-        8.0 * replicates * survey.size, f"{replicates:,} replicate weights for each row", "ask for fewer replicates"
+        8.0 * replicates * survey.table.size,
+        f"{replicates:,} replicate weights for each row",
+        "ask for fewer replicates",
     )
 
 
@@ -354,7 +354,7 @@ def replicate_weights(
     The bootstrap of Rao and Wu (1988) draws n − 1 of the n rows with replacement, and each counts n/(n − 1) times as
     often as it was drawn. A draw that misses a level altogether cannot have the margins: another one is drawn instead.
     """
-    rows, cell = survey.size, survey.table.inverse
+    rows, cell = survey.table.size, survey.table.inverse
     result = np.empty((rows, count), order="F")
     done = failed = 0
     while done < count:

@@ -41,11 +41,6 @@ class Survey:
     weight: str | None
     weight_scale: float = 1.0
 
-    @property
-    def size(self) -> int:
-        """The number of rows."""
-        return self.table.size
-
 
 def columns_of(frame: Any) -> list[str]:
     """Names of the columns of a table, wherever its rows are."""
@@ -159,10 +154,6 @@ class Bounds:
                 result[beyond] = bound * (1 + scores[beyond] - math.log(bound))
         return result
 
-    def curved(self, factors: Reals) -> Mask:
-        """Where Φ″(u) = g, because g is strictly between the bounds; elsewhere Φ″(u) = 0."""
-        return np.asarray((factors > self.low) & (factors < self.high))
-
     @property
     def given(self) -> bool:
         """Whether any factor is ruled out."""
@@ -247,8 +238,9 @@ class RakingPoint(SearchPoint):
 
     @property
     def curvature(self) -> Reals:
-        """The weight of each cell in the Hessian; 0 where factors are cut off."""
-        return np.where(self.dual.bounds.curved(self.factors), self.dual.masses * self.factors, 0.0)
+        """d·Φ″(u) of each cell: Φ″(u) = g strictly between the bounds, and 0 where g is cut off."""
+        bounds, factors = self.dual.bounds, self.factors
+        return np.where((factors > bounds.low) & (factors < bounds.high), self.dual.masses * factors, 0.0)
 
     def times_hessian(self, vector: Reals) -> Reals:
         """H·v, without H: one pass over the cells."""
@@ -299,9 +291,10 @@ class RakingProblem:
                     used &= margin.wanted[margin.cells] > 0
         return used
 
-    def dual(self) -> RakingDual:
-        """The dual over the cells that may get weight."""
-        return RakingDual(self.blocks, self.codes[self.used], self.masses[self.used], self.wanted, self.bounds)
+    def dual(self, cells: Mask | Codes) -> RakingDual:
+        """The dual over some of the cells, which have masses."""
+        codes = np.asfortranarray(self.codes[cells])
+        return RakingDual(self.blocks, codes, self.masses[cells], self.wanted, self.bounds)
 
     def restricted(self, margins: Sequence[int]) -> "RakingProblem":
         """Ask for some of the margins only; cells that these do not tell apart are merged."""

@@ -26,21 +26,6 @@ from fairmaxent.raking.factors import check_replicates, find_factors, replicate_
 from fairmaxent.raking.margins import Margin, match_margin, read_margins, scale_of
 from fairmaxent.raking.problem import RakingProblem, Survey, columns_of, read_bounds, read_survey
 
-
-def _weighted(domain: Domain, blocks: Blocks, table: Table) -> Distribution:
-    return Distribution(domain, blocks, Rows.of(blocks, table), np.zeros(blocks.width))
-
-
-def _blocks(domain: Domain, columns: Sequence[str]) -> Blocks:
-    """Pool as many columns of the margins as a table in memory can have: rows are drawn by quota from it."""
-    root: list[int] = []
-    for name in columns:
-        index = domain.index(name)
-        if not root or math.prod(domain.sizes[other] for other in (*root, index)) <= LARGEST_ROOT:
-            root.append(index)
-    return Blocks.rooted(domain.sizes, root)
-
-
 WEIGHT_NAME = "raked_weight"
 
 
@@ -59,7 +44,7 @@ class Raking:
 
     def __repr__(self) -> str:
         names = ", ".join(margin.name for margin in self.certificate.margins)
-        return f"<Raking of {self.survey.size:,} rows to {names}>\n{self.certificate}"
+        return f"<Raking of {self.survey.table.size:,} rows to {names}>\n{self.certificate}"
 
     def weights(self) -> Reals:
         """One weight per row: 1 on average if the margins are shares, or else adding up to their total."""
@@ -128,18 +113,28 @@ class Raking:
             with engine_errors(weighed):
                 counted = weighed if weight is None else weighed.drop(weight)
                 domain, _ = without_identifiers(learn_domain(counted, weight=name), columns)
-                blocks = _blocks(domain, columns)
-                return _weighted(domain, blocks, count_rows(counted, domain, blocks, name))
+                blocks = self._blocks(domain)
+                rows = Rows.of(blocks, count_rows(counted, domain, blocks, name))
+                return Distribution(domain, blocks, rows, np.zeros(blocks.width))
         opened, weights = frames.open_frame(self.survey.frame), self.weights() / self._per_row
         domain, encoded, _ = read_domain(opened, None, weight=weight, weights=weights, keep=columns)
-        blocks = _blocks(domain, columns)
+        blocks = self._blocks(domain)
         table = Table.compress(blocks.pool(encoded.codes), blocks.levels, weights)
-        return _weighted(domain, blocks, table).detailed(encoded.positions, table, weights)
+        weighted = Distribution(domain, blocks, Rows.of(blocks, table), np.zeros(blocks.width))
+        return weighted.detailed(encoded.positions, table, weights)
+
+    def _blocks(self, domain: Domain) -> Blocks:
+        """Pool as many columns of the margins as a table in memory can have: rows are drawn by quota from it."""
+        root: list[int] = []
+        for index in map(domain.index, self.survey.domain.names):
+            if not root or math.prod(domain.sizes[other] for other in (*root, index)) <= LARGEST_ROOT:
+                root.append(index)
+        return Blocks.rooted(domain.sizes, root)
 
     @property
     def _per_row(self) -> float:
         """The average weight."""
-        return self.certificate.total / self.survey.size
+        return self.certificate.total / self.survey.table.size
 
     def _scaled(self, factors: Reals, design: Reals | None) -> Reals:
         return np.asarray((factors if design is None else factors * design) * self._per_row)
@@ -241,7 +236,7 @@ def rake(
             where = f"nearly all weight is on other rows than those with {margin.describe(int(lost[0]))}"
             raise WeightError(f"{where}; check ", Option("weight"))
     factors = find_factors(problem)
-    total = float(survey.size) if total is None else total
+    total = float(survey.table.size) if total is None else total
     notes = (*rounded, *(note for target in targets for note in target.notes))
     certificate = certify(problem, survey, factors.values, total, missed=factors.missed, notes=notes)
     if not replicates:

@@ -157,7 +157,7 @@ def _costs(report: Report) -> Section:
 
 
 def _cost_lines(report: Report) -> Iterator[str]:
-    most, least = report.counting.most, report.counting.least
+    most, least = report.counting["most"], report.counting["least"]
     for share in report.costs.outcomes if len(report.costs.outcomes) == 1 else ():
         before, after = percent(share.before), percent(share.after)
         kept = f"as common as in the data ({before})" if before == after else f"{after} of the result, {before} before"
@@ -165,9 +165,9 @@ def _cost_lines(report: Report) -> Iterator[str]:
     if report.changed:
         for change in _all(report.changed, _CHANGES, "group"):
             yield f"Outcomes were changed for {shortened(change, _LINE)}{'' if change.endswith('.') else '.'}"
-    elif most is not None and least is not None and _factor(most.times) == _factor(least.times):
+    elif _factor(most.times) == _factor(least.times):
         yield "Everyone counts the same as in the data."
-    elif most is not None and least is not None:
+    else:
         names = [short_name(cell.name) for cell in (most, least)]
         yield (
             f"Those with {names[0]} count most: {_factor(most.times)} times their share of the data. Those with "

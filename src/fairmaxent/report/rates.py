@@ -161,21 +161,13 @@ class CellCount:
     times: float
 
 
-@dataclass(frozen=True)
-class Counting:
-    """The cells that count most and least."""
-
-    most: CellCount | None  # None: there is none with rows
-    least: CellCount | None
+Counting = dict[str, CellCount]
 
 
 def counting(fit: Fit, table: Reals) -> Counting:
-    """Compare the data with the table of what was delivered."""
+    """The cells that count most and least, by a comparison of the data with the table of what was delivered."""
     before = fit.problem.data_table
     cells = [cell for cell in np.ndindex(before.shape) if before[cell] > 0]
     # Rounded, so that ties stay in the order of the cells whatever the last bit says.
     counted = [CellCount(fit.roles.describe_cell(cell), round(float(table[cell] / before[cell]), 12)) for cell in cells]
-    return Counting(
-        most=max(counted, key=lambda cell: cell.times, default=None),
-        least=min(counted, key=lambda cell: cell.times, default=None),
-    )
+    return {name: end(counted, key=lambda cell: cell.times) for name, end in (("most", max), ("least", min))}
