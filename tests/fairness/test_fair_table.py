@@ -108,11 +108,10 @@ def test_empty_and_forbidden_cells_against_cvxpy(seed):
         assert "cell(" in result or "no table" in result
         return
     assert not (result.table[~allowed] > 0).any()
-    assert fill or not result.filled
     prior = np.where(allowed, table, 0.0) / np.where(allowed, table, 0.0).sum()
-    for cell in result.filled:
-        assert prior[cell] == 0
-        prior[cell] = fill
+    filled = (prior == 0) & (result.table > 0)
+    assert fill or not filled.any()
+    prior[filled] = fill
     np.testing.assert_array_equal(result.table > 0, (prior > 0) & (result.table > 0))
     shares = [group_shares(result.table, grouping) for grouping in groupings]
     assert_meets(result, groupings, shares, statistical, favourable)
@@ -151,9 +150,7 @@ def test_no_table_on_a_grid_is_closer(shape, steps, statistical):
 def test_a_fair_table_is_its_own_fair_table(layout, statistical):
     table = np.random.default_rng(3).dirichlet(np.full(24, 0.8)).reshape(2, 3, 4)
     once = fair(table, layout(table), 0.8, statistical, (1,)).table
-    again = fair(once, layout(table), 0.8, statistical, (1,))
-    np.testing.assert_allclose(again.table, once, rtol=1e-12)
-    assert again.iterations == 0
+    np.testing.assert_allclose(fair(once, layout(table), 0.8, statistical, (1,)).table, once, rtol=1e-12)
     np.testing.assert_allclose(fair(table, layout(table), None, None, (1,)).table, table, rtol=1e-14)
 
 
@@ -202,7 +199,7 @@ def test_a_missing_cell_is_named_and_can_be_filled():
     with pytest.raises(InfeasibleError, match=r"cell\(1, 1\).*base_share > 0.* or lower the rate$"):
         fair(table, ((1,),), None, 0.8, (1,))
     filled = fair(table, ((1,),), None, 0.8, (1,), fill=0.05)
-    assert filled.filled == ((1, 1),)
+    assert filled.table[1, 1] > 0
     assert statistical_rate(filled.table, (1,), [1]) == pytest.approx(0.8, rel=1e-10)
 
 
@@ -210,13 +207,11 @@ def test_only_the_empty_cells_that_are_needed_are_filled():
     table = np.array([[0.4, 0.3], [0.2, 0.1], [0.0, 0.0]])
     table[2, 0] = 0.05
     result = fair(table / table.sum(), ((1,),), 1.0, 1.0, (1,), fill=0.01)
-    assert result.filled == ()
     assert result.table[2, 1] == 0
     # Group 1 lacks outcomes 1 and 2; parity is asked for outcome 1 alone.
     table = np.array([[0.3, 0.4], [0.1, 0.0], [0.2, 0.0]])
     filled = fair(table, ((1,),), None, 1.0, (1,), fill=1e-3)
-    assert filled.filled == ((1, 1),)
-    assert filled.table[2, 1] == 0
+    assert filled.table[1, 1] > filled.table[2, 1] == 0
 
 
 def test_an_intersection_without_rows_is_named_and_can_be_filled():
@@ -227,7 +222,7 @@ def test_an_intersection_without_rows_is_named_and_can_be_filled():
         fair(table, ((1, 2),), 0.8, None, (1,))
     assert fair(table, ((1, 2),), None, None, (1,)).table[:, 1, 1].sum() == 0
     filled = fair(table, ((1, 2),), 0.8, None, (1,), fill=1e-3)
-    assert filled.filled == ((0, 1, 1), (1, 1, 1))
+    assert (filled.table[:, 1, 1] > 0).all()
     assert representation_rate(filled.table, (1, 2)) == pytest.approx(0.8, rel=1e-10)
 
 

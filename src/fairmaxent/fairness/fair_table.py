@@ -25,17 +25,10 @@ _NOTHING = 1e-15  # a share that is a rounding error
 
 @dataclass(frozen=True, eq=False)
 class FairTable:
-    """The fair table t(y, z) and how it was reached.
-
-    `filled` lists the cells that have no rows but needed mass, `emptied` those that have rows but could get no mass.
-    `residual` is the largest relative error of a condition (a group's share or rate).
-    """
+    """The fair table t(y, z), and the cells that have rows but could get no mass."""
 
     table: Reals
-    filled: tuple[tuple[int, ...], ...]
     emptied: tuple[tuple[int, ...], ...]
-    iterations: int
-    residual: float
 
 
 def fair_table(empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]) -> FairTable:
@@ -298,11 +291,10 @@ def _closest_table(wishes: Wishes, groups: list[GroupShares], wanted: Wanted) ->
     prior = np.zeros_like(wishes.data)
     prior[kept] = np.where(wishes.data[kept] > 0, wishes.data[kept], wishes.fill)
     # Scaling groups whose shares are fixed does not change where the projection ends, only how fast it gets there.
-    projection = project(_reweighted(prior, groups)[kept], conditions.on(support).settled())
+    point = project(_reweighted(prior, groups)[kept], conditions.on(support).settled()).point
     table = np.zeros_like(wishes.data)
-    table[kept] = projection.point / projection.point.sum()
-    filled, emptied = (tuple(map(tuple, cells[some].tolist())) for some in (support & ~seen, seen & ~support))
-    return FairTable(table, filled, emptied, projection.iterations, projection.residual)
+    table[kept] = point / point.sum()
+    return FairTable(table, tuple(map(tuple, cells[seen & ~support].tolist())))
 
 
 def _reweighted(table: Reals, groups: list[GroupShares]) -> Reals:

@@ -35,8 +35,7 @@ class Stratified:
 
     def closest(self) -> FairTable:
         """Return the closest table, made of the closest table of each stratum."""
-        table = np.zeros_like(self.empirical)
-        parts: list[tuple[Cell, FairTable]] = []
+        table, emptied = np.zeros_like(self.empirical), list[Cell]()
         sizes = self._sizes()
         # P(y | s), None if it may move, and P(z | s) of the protected axes that have a target; strata last.
         outcomes = None if self.outcome_is_free else self._within(0, self.targets.get(0), sizes)
@@ -45,18 +44,11 @@ class Stratified:
         shares = {axis: self._within(axis, target, sizes) for axis, target in named.items()}
         done, products = self._products(sizes, outcomes, shares)
         table[done] = products[done]
-        filled = [tuple(cell) for cell in np.argwhere(done & (self.empirical == 0) & (products > 0)).tolist()]
         for stratum in map(tuple, np.argwhere((sizes > 0) & ~self._in_strata(done)).tolist()):
             part = self._stratum(stratum, sizes, outcomes, shares)
             np.moveaxis(table, self._strata_axes, range(self.strata))[stratum] = part.table * sizes[stratum]
-            parts.append((stratum, part))
-        return FairTable(
-            table / table.sum(),
-            tuple(sorted([*filled, *((*cell, *stratum) for stratum, part in parts for cell in part.filled)])),
-            tuple((*cell, *stratum) for stratum, part in parts for cell in part.emptied),
-            max((part.iterations for _, part in parts), default=0),
-            max((part.residual for _, part in parts), default=0.0),
-        )
+            emptied += [(*cell, *stratum) for cell in part.emptied]
+        return FairTable(table / table.sum(), tuple(emptied))
 
     # ------------------------------------------------------------ shares
 
@@ -136,7 +128,7 @@ class Stratified:
         part = self.empirical[inside]
         compared, wanted = bool(self.compared[stratum]), self.wanted
         if not (compared or self.targets):
-            return FairTable(part / part.sum(), (), (), 0, 0.0)
+            return FairTable(part / part.sum(), ())
         nothing = (None,) * len(wanted.groupings)
         others = []
         for other in wanted.others:  # whose shares in the stratum stay those of the data
