@@ -18,7 +18,7 @@ import pytest
 import fairmaxent
 from fairmaxent.experiments import cells, reproduce
 from fairmaxent.experiments.cells import CURVE_BLOCKS, FULL, QUICK, TABLE_2_BLOCKS, Baseline, Cell, MaxEnt
-from fairmaxent.experiments.reasons import load_published
+from fairmaxent.experiments.page import load_published
 from realdata import FOLDER
 
 pytestmark = pytest.mark.slow
@@ -217,7 +217,7 @@ def test_maximum_entropy_agrees_with_the_authors_code(dataset, protected, theta,
 @pytest.mark.parametrize("method", ["kamiran_calders", "king_zeng"])
 @pytest.mark.parametrize(
     ("dataset", "protected"), TABLE_2_BLOCKS[:-1]
-)  # the last is printed for another group: reasons.py
+)  # the last is printed for another group: reasons.toml
 def test_reweighing_agrees_with_the_printed_table(dataset, protected, method, monkeypatch):
     known = published(dataset, protected, method, monkeypatch)["printed"]
     ours, error = means_of(dataset, protected, Baseline(method), 4)

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import fairmaxent
-from fairmaxent.experiments import figures, page, reasons
+from fairmaxent.experiments import figures, page
 from fairmaxent.experiments.cells import CURVE_BLOCKS, TABLE_2_BLOCKS, TABLE_2_METHODS
 from fairmaxent.experiments.figures import METHODS, METRICS
-from fairmaxent.experiments.reasons import CODE_AGREES, KEYS, REASONS, UNEXPLAINED, compare, covers, load_published
+from fairmaxent.experiments.page import CODE_AGREES, KEYS, REASONS, UNEXPLAINED, compare, covers, load_published
 
 pytestmark = pytest.mark.slow
 PRINTED_TABLE = Path(__file__).resolve().parents[3] / "shared" / "paper" / "table2.csv"
@@ -274,7 +274,7 @@ def test_page_is_well_formed_and_escaped_needs_nothing_else_and_can_be_read_with
     assert len(pointed) > 100
     assert pointed <= set(ids)
     assert not re.search(r"url\((?!#)|@import|<script|<link", text)
-    assert reasons.NOISE in text
+    assert page.NOISE in text
     assert "<b>" not in text
     assert "<dt>&lt;b&gt;versions&lt;/b&gt;</dt>\n<dd>a &amp; b</dd>" in text
     pictures = [figure.find(f"{SVG}svg") for figure in tree.iter("figure")]

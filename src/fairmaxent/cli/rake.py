@@ -91,16 +91,9 @@ class RakeOptions(FileOptions):
         from fairmaxent.raking.raking import rake
 
         relax = [tuple(columns) for columns in self.relax or ()]
-        return rake(
-            frame,
-            [table.frame for table in margins],
-            weight=self.weight,
-            bounds=self.bounds,
-            relax="all" if ("all",) in relax else relax or None,
-            replicates=self.replicates,
-            domain=domain,
-            random_state=self.random_state,
-        )
+        options: dict[str, Any] = {"relax": "all" if ("all",) in relax else relax or None, "domain": domain}
+        options |= {name: getattr(self, name) for name in ("weight", "bounds", "replicates", "random_state")}
+        return rake(frame, [table.frame for table in margins], **options)
 
 
 @table_command(

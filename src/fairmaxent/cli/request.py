@@ -111,35 +111,25 @@ class AskedOptions:
         for source in (source for source in _ASKED if not source.owner):
             value, is_flag = self.values[source.param], source.info.text == "flag"
             values[source.field.name] = (source.info.on if value else source.field.default) if is_flag else value
-        also = values.pop("also")
-        others = also if isinstance(also, dict) else {}
-        return Request(
-            roles.outcome,
-            list(roles.protected),
-            also=list(also or ()) or None,
-            favourable={roles.outcome: roles.favoured, **others} if also else roles.favoured,
-            groups=roles.groups,
-            weight=roles.weight,
-            domain=domain,
-            progress=progress,
-            estimate=None,  # it belongs to what is written: see `cli.debias`
-            privacy=Privacy(**self._given("privacy")) if self.has("epsilon") else None,
-            **{
-                **values,
-                "relabel": self.values["relabel"] if self.has("relabel") else None,
-                "model": Model(self.values["train"], **self._given("model")) if self.has("train") else None,
-            },
-        )
+        also, favourable = values["also"], roles.favoured
+        if also:
+            favourable = {roles.outcome: favourable, **(also if isinstance(also, dict) else {})}
+        values |= {"also": list(also or ()) or None, "favourable": favourable}
+        values |= {"groups": roles.groups, "weight": roles.weight}
+        values["estimate"] = None  # it belongs to what is written: see `cli.debias`
+        values["relabel"] = self.values["relabel"] if self.has("relabel") else None
+        values["model"] = Model(self.values["train"], **self._given("model")) if self.has("train") else None
+        values["privacy"] = Privacy(**self._given("privacy")) if self.has("epsilon") else None
+        return Request(roles.outcome, list(roles.protected), **values, domain=domain, progress=progress)
 
     def _given(self, owner: str) -> dict[str, Any]:
         """The options of a record in the request that were given."""
-        typed = {
-            source.field.name: (self.values[source.param], source.info.on) for source in _ASKED if source.owner == owner
-        }
-        given = {
-            name: pair for name, pair in typed.items() if pair[0] is not None and pair[0] is not False
-        }  # 0 is given
-        return {name: on if value is True else value for name, (value, on) in given.items()}
+        given = {}
+        for source in (source for source in _ASKED if source.owner == owner):
+            value = self.values[source.param]
+            if value is not None and value is not False:  # 0 is given
+                given[source.field.name] = source.info.on if value is True else value
+        return given
 
 
 _ROLE_NAMES = [field.name for field in fields(RoleOptions)]

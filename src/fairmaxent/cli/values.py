@@ -9,6 +9,7 @@ import itertools
 import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import click
@@ -39,6 +40,7 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*"(?=\s*(?:[,=:]|$))')
 _SHARE = re.compile(r"\s*(?P<level>.+?)\s*=\s*(?P<share>[-+.\deE]+)\s*(?:,|$)")
 
 
+@dataclass(frozen=True, eq=False)
 class Value(click.ParamType[Any]):
     """How the value of an option is written: ``parse`` reads a text, and ``join`` makes one value of several.
 
@@ -46,30 +48,24 @@ class Value(click.ParamType[Any]):
     ``texts`` is the way back, to one text for each time that the option is given.
     """
 
-    def __init__(
-        self,
-        name: str,
-        parse: Callable[[str], Any],
-        shape: Any,
-        words: str,
-        *,
-        join: Callable[[list[Any]], Any] | None = None,
-        take: Callable[[Any], Any] | None = None,
-        texts: Callable[[Any], list[str]] = lambda value: [written(value)],
-    ) -> None:
-        self.name, self.shape, self.words, self.several = name, shape, words, join is not None
-        self.take = take or (lambda value: value)
-        self._parse, self._join, self._texts = parse, join, texts
+    name: str
+    parse: Callable[[str], Any]
+    shape: Any
+    words: str
+    _: KW_ONLY
+    join: Callable[[list[Any]], Any] | None = None
+    take: Callable[[Any], Any] = lambda value: value
+    texts: Callable[[Any], list[str]] = lambda value: [written(value)]
 
     def read(self, texts: Sequence[str]) -> Any:
         """The value of what was typed, or `ValueError`."""
-        values = [self._parse(text) for text in texts]
-        return values[0] if self._join is None else self._join(values)
+        values = [self.parse(text) for text in texts]
+        return values[0] if self.join is None else self.join(values)
 
     def typed(self, value: Any) -> list[str] | None:
         """The texts that are read as this value; None if there are none, such as for edges that are dates."""
         try:
-            texts = self._texts(value)
+            texts = self.texts(value)
             return texts if self.read(texts) == value else None
         except (TypeError, ValueError):
             return None

@@ -67,20 +67,16 @@ def cost_blocks(groups: Sequence[GroupCost], worst_cell: GroupCost, last: Sequen
     """
     worst = sorted(range(len(groups)), key=lambda index: groups[index].effective_rows)[:SHOWN_GROUPS]
     named = [(groups[index].name, groups[index]) for index in sorted(worst)]
-    rows = tuple(
-        (
-            name,
-            f"{cost.rows:,}",
-            percent(cost.before),
-            percent(cost.after),
-            times(cost.effective_rows),
-            *(times(cost.most_weight if column == "largest weight" else cost.most_copies) for column in last),
-        )
-        for name, cost in [*named, (f"worst cell: {worst_cell.name}", worst_cell)]
-    )
+    rows = [cost_row(name, cost, last) for name, cost in (*named, (f"worst cell: {worst_cell.name}", worst_cell))]
     hidden = len(groups) - len(worst)
     rest = [Paragraph(f"and {hidden:,} more groups{more}")] if hidden else []
-    return [Table("Costs by group", ("group", "rows", "before", "after", "effective rows", *last), rows), *rest]
+    return [Table("Costs by group", ("group", "rows", "before", "after", "effective rows", *last), tuple(rows)), *rest]
+
+
+def cost_row(name: str, cost: GroupCost, last: Sequence[str]) -> tuple[str, ...]:
+    """What a group, or a cell, rests on."""
+    ends = [times(cost.most_weight if column == "largest weight" else cost.most_copies) for column in last]
+    return name, f"{cost.rows:,}", percent(cost.before), percent(cost.after), times(cost.effective_rows), *ends
 
 
 def outcome_lines(shares: Sequence[OutcomeShare]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from fairmaxent.document import Document, Listing, Note, Paragraph, Section, Tab
 from fairmaxent.document.words import counted, percent, rounded, short_name, shortened, times
 from fairmaxent.errors import Option, cut
 from fairmaxent.fit.groups import GroupChange
-from fairmaxent.fit.statements import expected_lines, noise_of_counts, range_text, rate_text
+from fairmaxent.fit.statements import cost_row, expected_lines, noise_of_counts, range_text, rate_text
 from fairmaxent.report.report import Report
 from fairmaxent.report.shares import outcome_table
 
@@ -141,15 +141,8 @@ def _reached(report: Report) -> Section:
 
 def _costs(report: Report) -> Section:
     chosen, more = _first(sorted(report.costs.groups, key=lambda group: group.effective_rows), _GROUPS, "group")
-    rows = tuple(
-        (
-            *(short_name(group.name), f"{group.rows:,}", percent(group.before), percent(group.after)),
-            times(group.effective_rows),
-            times(group.most_weight if report.mode == "weights" else group.most_copies),
-        )
-        for group in report.costs.groups
-        if group in chosen
-    )
+    shown = [group for group in report.costs.groups if group in chosen]
+    rows = tuple(cost_row(short_name(group.name), group, [report.last_cost]) for group in shown)
     heads = ("Group", "Rows", "Share before", "Share after", "Effective rows", report.last_cost.capitalize())
     table = Table("What it cost each group", heads, rows) if rows else None
     notes = (_EFFECTIVE, *more) if rows else more
