@@ -98,13 +98,9 @@ def fit(
     if prior == "d":
         weighted = table.reweighed(np.full(blocks.levels[0], 1 / table.total))
     base = build_base("uniform", blocks, table, weighted, root=fair.ravel())
-    optimum = maximise_entropy(
-        Mixture.of((share, 1 - share), (base, Rows.of(blocks, weighted.collect()))),
-        attribute_features(blocks, problem.moment_scores, levels),
-        levels,
-        describe=roles.describe_level,
-        solver=method,
-    )
+    mixture = Mixture.of((share, 1 - share), (base, Rows.of(blocks, weighted.collect())))
+    features = attribute_features(blocks, problem.moment_scores, levels)
+    optimum = maximise_entropy(mixture, features, levels, describe=roles.describe_level, solver=method)
     solved = Solved(
         request=request,
         columns=tuple(name for name in opened.columns if name not in left_out),

@@ -111,15 +111,7 @@ def inspect_command(
 
 def inspected(frame: Any, roles: RoleOptions, domain: Domain | None) -> Inspection:
     """Look at a table with the roles that were chosen."""
-    return inspect(
-        frame,
-        roles.outcome or None,
-        roles.protected or None,
-        favourable=roles.favoured,
-        groups=roles.groups,
-        weight=roles.weight,
-        domain=domain,
-    )
+    return inspect(frame, **roles.named, groups=roles.groups, weight=roles.weight, domain=domain)
 
 
 def domain_draft(form: TableForm, frame: Any, roles: RoleOptions, domain: Domain | None) -> str:

@@ -4,7 +4,7 @@ import contextlib
 import os
 import secrets
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
@@ -72,19 +72,12 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
         for column, text in (pair for pairs in wanted.given for pair in pairs.items()):
             joined.setdefault(column, []).append(_value(text, fit.domain.attribute(column)))
         evidence = {column: values[0] if len(values) == 1 else values for column, values in joined.items()}
+        # Otherwise the seed of the model would draw the rows of 'debias' again.
+        seed = secrets.randbelow(2**32) if wanted.random_state is None else wanted.random_state
+        drawing: dict[str, Any] = {"given": evidence or None, "random_state": seed, "iid": wanted.iid}
         with bar(f"drawing {counted(rows, 'row')}") as progress:
-            notes = shared.write_drawn(
-                fit,
-                rows,
-                staging,
-                target,
-                format=wanted.output_format,
-                progress=progress,
-                given=evidence or None,
-                # Otherwise the seed of the model would draw the rows of 'debias' again.
-                random_state=secrets.randbelow(2**32) if wanted.random_state is None else wanted.random_state,
-                iid=wanted.iid,
-            )
+            form = wanted.output_format
+            notes = shared.write_drawn(fit, rows, staging, target, format=form, progress=progress, **drawing)
     if target != STANDARD:
         for note in notes:
             echo(f"Note: {on_one_line(note)}")

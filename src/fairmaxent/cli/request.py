@@ -39,6 +39,11 @@ class RoleOptions:
         """The favourable levels as `debias` takes them."""
         return list(self.favourable) if len(self.favourable) > 1 else next(iter(self.favourable), None)
 
+    @property
+    def named(self) -> dict[str, Any]:
+        """The roles as `inspect` and `evaluate` take them: None for what was not given."""
+        return {"outcome": self.outcome or None, "protected": self.protected or None, "favourable": self.favoured}
+
     def checked(self, table: TableFile, path: str) -> Self:
         """Check that the columns exist, and read the favourable levels as the outcome holds them (true, numbers)."""
         schema = table.frame.collect_schema()

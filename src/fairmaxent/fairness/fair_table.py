@@ -283,7 +283,7 @@ def _closest_table(wishes: Wishes, groups: list[GroupShares], wanted: Wanted) ->
         floor=_reweighted(wishes.data, groups)[index],
         fill=wishes.fill,
         describe=lambda number: wishes.describe(tuple(int(level) for level in cells[number])),
-        joint=wanted.joint,
+        joint=any(len(axes) > 1 for axes in wanted.groupings),
         levels=[cells[:, at] == outcome for *_, at in views for outcome in np.unique(cells[seen, at])],
         groups=np.ravel_multi_index(index[1:], wishes.data.shape[1:]) if len(index) > 1 else None,
     )

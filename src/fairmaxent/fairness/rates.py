@@ -268,16 +268,9 @@ class Measure:
             for level in range(roles.attributes[axis].size)
             if levels is not None and level not in (*levels, left_out.get(axis, -1))
         ]
-        return cls(
-            tuple((*grouping, *strata) for grouping in groupings) * (1 + len(others)),
-            names,
-            chosen,
-            tuple(left_out.items()),
-            len(strata),
-            tuple(outside),
-            tuple(zip(roles.other_axes, others, strict=True)),
-            columns * (1 + len(others)),
-        )
+        axes = tuple((*grouping, *strata) for grouping in groupings) * (1 + len(others))
+        about, left = tuple(zip(roles.other_axes, others, strict=True)), tuple(left_out.items())
+        return cls(axes, names, chosen, left, len(strata), tuple(outside), about, columns * (1 + len(others)))
 
     def favourable_of(self, grouping: Grouping) -> tuple[int, ...]:
         """The favourable levels of the outcome that a grouping's rates are about."""

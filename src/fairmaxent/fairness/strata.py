@@ -18,6 +18,11 @@ from fairmaxent.fairness.projection import LEAST_ROOM, project, room
 from fairmaxent.fairness.wishes import Cell, Row, Wanted, conditions_of
 
 Margins = Sequence[tuple[tuple[int, ...], Reals]]  # axes of a table, and the shares wanted on them
+_UNREACHABLE = (
+    Option("target"),
+    " cannot be met while every stratum keeps its size, because some strata have no rows of a level; "
+    "name shares closer to those of the data, merge strata, or name their shares too",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,24 +80,16 @@ class Stratified:
                 Option("forbid"), f" leaves no row in a stratum, {stratum}, which keeps its size; drop a rule"
             )
         named = [((axis - self._first,), target) for axis, target in self.targets.items() if axis >= self._first]
-        return rake(sizes, named, option=self._option) if named else sizes
+        return rake(sizes, named, option=_UNREACHABLE) if named else sizes
 
     def _within(self, axis: int, target: Reals | None, sizes: Reals) -> Reals:
         """Shares of an axis in each stratum."""
         joint = self._over(self.data, (axis, *self._strata_axes))
         if target is not None:
             margins = [((0,), target), (tuple(range(1, joint.ndim)), sizes)]
-            joint = rake(joint, margins, option=self._option)
+            joint = rake(joint, margins, option=_UNREACHABLE)
         total = joint.sum(axis=0)
         return np.asarray(np.divide(joint, total, out=np.zeros_like(joint), where=total > 0))
-
-    @property
-    def _option(self) -> tuple[object, ...]:
-        return (
-            Option("target"),
-            " cannot be met while every stratum keeps its size, because some strata have no rows of a level; "
-            "name shares closer to those of the data, merge strata, or name their shares too",
-        )
 
     # ------------------------------------------------------------ strata
 

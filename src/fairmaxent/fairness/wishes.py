@@ -51,11 +51,6 @@ class Wanted:
     others: Sequence[OtherOutcome] = ()  # more outcomes, on axes of their own
     values: Reals | None = None  # v(y, z): the numbers that the cells stand for, whose mean becomes equal in all groups
 
-    @property
-    def joint(self) -> bool:
-        """Whether combinations of several columns are compared."""
-        return any(len(axes) > 1 for axes in self.groupings)
-
 
 @dataclass(frozen=True, eq=False)
 class Wishes:

@@ -248,13 +248,8 @@ class Fit(Solved):
 
         weighted, dual = self.weighted.collect(), self.optimum.dual
         optimum = replace(self.optimum, dual=replace(dual, prior=collected(dual.prior, weighted)))
-        return replace(
-            self,
-            problem=replace(self.problem, table=self.table.collect()),
-            weighted=weighted,
-            optimum=optimum,
-            distribution=Distribution.of(self.domain, optimum),
-        )
+        problem, distribution = replace(self.problem, table=self.table.collect()), Distribution.of(self.domain, optimum)
+        return replace(self, problem=problem, weighted=weighted, optimum=optimum, distribution=distribution)
 
     def save(self, path: str | PathLike[str], *, readable_by_others: bool = False) -> None:
         """Write the fit to one file; :func:`fairmaxent.load` reads it back. An existing file is replaced.

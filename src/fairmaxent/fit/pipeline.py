@@ -147,13 +147,9 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
         base, borrowed = rerooted(private.tree, root, problem.rules), np.ones(blocks.levels[0])
     levels = fair_levels(labelled, weighted, fair.table, base, borrowed=borrowed)
     progress("solve", 0.0)
-    optimum = maximise_entropy(
-        Mixture.of((share, 1 - share), (base, row_prior(blocks, weighted))),
-        cell_features(blocks, problem.moment_scores, levels),
-        levels,
-        describe=roles.describe_level,
-        watch=partial(progress, "solve"),
-    )
+    prior = Mixture.of((share, 1 - share), (base, row_prior(blocks, weighted)))
+    features, watch = cell_features(blocks, problem.moment_scores, levels), partial(progress, "solve")
+    optimum = maximise_entropy(prior, features, levels, describe=roles.describe_level, watch=watch)
     progress("solve", 1.0)
     distribution = Distribution.of(roles.domain, optimum).detailed(data.positions, data.table, data.design, problem)
     solved = Solved(

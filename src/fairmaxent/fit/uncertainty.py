@@ -19,14 +19,13 @@ from fairmaxent.data.table import Mask, Reals, Table, effective_rows, tally
 from fairmaxent.engines.rows import in_memory
 from fairmaxent.errors import InfeasibleError, InputError, Option
 from fairmaxent.fairness.rates import by_stratum, group_shares, group_table, outcome_rates
-from fairmaxent.fit.problem import Problem
+from fairmaxent.fit.problem import HALF_A_ROW, Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
 from fairmaxent.maxent.forbidden import break_any
 from fairmaxent.metrics.intervals import check_confidence
 from fairmaxent.plain_text import visible
 
-HALF_A_ROW = 0.5
 _PAIRED = 20  # groups of lowest, and of highest rates, whose ratios are looked at
 
 

@@ -169,16 +169,9 @@ class Raking:
         if self.replicated is not None:
             raise InputError("replicate weights belong to rows in memory; collect the table first")
         check_weight_name(name, names_of(lazy))
-        return join_weights(
-            lazy,
-            survey.domain,
-            Blocks.rooted(survey.domain.sizes, (0,)),
-            survey.table,
-            self.factors * self._per_row,
-            weight=survey.weight,
-            scale=survey.weight_scale,
-            name=name,
-        )
+        blocks, weights = Blocks.rooted(survey.domain.sizes, (0,)), self.factors * self._per_row
+        how: Any = {"weight": survey.weight, "scale": survey.weight_scale, "name": name}
+        return join_weights(lazy, survey.domain, blocks, survey.table, weights, **how)
 
 
 ALL = "all"

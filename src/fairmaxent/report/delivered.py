@@ -192,22 +192,16 @@ def copies(fit: Fit, delivered: Delivered, data: Any) -> Copies | None:
     if drawn is None or not len(drawn):
         return None
     is_seen = match_rows(rows, drawn.astype(rows.dtype), fit.roles.blocks.levels) >= 0
-    lazy = None if data is None else open_lazy(data)
-    equal: Reals | None = None  # how many real rows equal each drawn one
-    twins = None
+    known = len(drawn), float(is_seen.mean()), seen_mass(fit)
+    if data is None:
+        return Copies(*known, None, None, None)
+    lazy, twins = open_lazy(data), None
     if lazy is not None:
-        equal = _lazy_copies(fit, lazy, delivered.frame)
-    elif data is not None:
+        equal = _lazy_copies(fit, lazy, delivered.frame)  # how many real rows equal each drawn one
+    else:
         real, new, people = _numbered(data, delivered.frame, fit.domain.names)
         equal, twins = people[new], float((people[real] > 1).mean())
-    return Copies(
-        rows=len(drawn),
-        same_levels=float(is_seen.mean()),
-        expected_same_levels=seen_mass(fit),
-        same_values=None if equal is None else float((equal > 0).mean()),
-        same_values_as_one=None if equal is None else float((equal == 1).mean()),
-        twins_in_data=twins,
-    )
+    return Copies(*known, float((equal > 0).mean()), float((equal == 1).mean()), twins)
 
 
 def seen_mass(fit: Fit) -> float:

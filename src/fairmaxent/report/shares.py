@@ -126,16 +126,12 @@ def associations(fit: Fit) -> Associations:
     change = np.abs(after - before)
     rows, columns = np.nonzero(np.triu(change > chance, 1))
     order = np.argsort(-np.round(change[rows, columns], 12), kind="stable")[:_SHIFTS]
-    return Associations(
-        names=tuple(names),
-        left_out=len(sizes) - len(chosen),
-        before=tuple(map(tuple, before.tolist())),
-        after=tuple(map(tuple, after.tolist())),
-        shifts=tuple(
-            AssociationShift(names[i], names[j], *(float(matrix[i, j]) for matrix in (before, after, chance)))
-            for i, j in zip(rows[order], columns[order], strict=True)
-        ),
-    )
+    shifts = [
+        AssociationShift(names[i], names[j], *(float(matrix[i, j]) for matrix in (before, after, chance)))
+        for i, j in zip(rows[order], columns[order], strict=True)
+    ]
+    old, new = (tuple(map(tuple, matrix.tolist())) for matrix in (before, after))
+    return Associations(tuple(names), len(sizes) - len(chosen), old, new, tuple(shifts))
 
 
 def cramers_v(table: Reals) -> float:
