@@ -76,7 +76,8 @@ def test_who_counts_more_and_less_is_that_of_group_by():
     report = build_report(fit, data=frame, delivered=sample)
     shares = [table.value_counts(["hired", "sex"], normalize=True) for table in (frame, sample)]
     times = (shares[1] / shares[0]).sort_values()
-    for cell, (outcome, sex) in ((report.counting.least, times.index[0]), (report.counting.most, times.index[-1])):
+    for name, (outcome, sex) in (("least", times.index[0]), ("most", times.index[-1])):
+        cell = report.counting[name]
         assert cell.name == f"hired = {outcome}, sex = {sex}"
         assert cell.times == pytest.approx(times[outcome, sex])
     (line,) = (line for line in answers(report)["costs"].lines if "count most" in line)
