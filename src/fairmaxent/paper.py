@@ -127,12 +127,10 @@ def divergence_from_raw(fitted: Fit, *, epsilon: float = 1e-7) -> float:
 
 
 def _expectation(theta: ThetaName, problem: Problem, weighted: Counted) -> Reals:
-    """θ^d, θ^b (both from the data) or θ^w, as the wanted share of each level.
-
-    θ^b (Remark 4.6) is θ^d, but with the protected attributes balanced and independent of the outcome.
-    """
+    """θ^d, θ^b (both from the data) or θ^w, as the wanted share of each level."""
     blocks = problem.blocks
     levels = level_means(blocks, weighted if theta == "w" else problem.table)
+    # θ^b (Remark 4.6) is θ^d, but with the protected attributes balanced and independent of the outcome.
     if theta == "b":
         outcomes, groups = blocks.shape(0)
         shares = levels[blocks.slices[0]].reshape(outcomes, groups).sum(axis=1)

@@ -52,10 +52,7 @@ def escaped_json(text: str) -> str:
 
 
 def plain_json(value: Any, text: Callable[[Any], Any] = str, *, exact: bool = False) -> Any:
-    """The value as JSON can hold it: records become objects, what is no number (infinite, NaN) null unless ``exact``.
-
-    What has no form in JSON is written by ``text``.
-    """
+    """The value as JSON can hold it: records are objects, what is no number (infinite, NaN) null unless ``exact``."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain_json(getattr(value, field.name), text, exact=exact) for field in fields(value)}
     if isinstance(value, Mapping):
@@ -64,7 +61,7 @@ def plain_json(value: Any, text: Callable[[Any], Any] = str, *, exact: bool = Fa
         return [plain_json(item, text, exact=exact) for item in value]
     if isinstance(value, float):
         return float(value) if exact or math.isfinite(value) else None
-    return value if isinstance(value, bool | int | str | None) else text(value)
+    return value if isinstance(value, bool | int | str | None) else text(value)  # of what has no form in JSON
 
 
 def json_text(value: Any, *, indent: int = 1, text: Callable[[Any], Any] = str) -> str:

@@ -221,12 +221,10 @@ def outputs(data: str, form: TableForm) -> list[str]:
 
 
 def ledger_beside(data: str) -> str | None:
-    """Where the ledger of a table is: beside its file or folder, whatever link leads there; None if it has no place.
-
-    That of a pattern is beside the folder that holds all of its files.
-    """
+    """Where the ledger of a table is: beside its file or folder, whatever link leads there; None if it has no place."""
     if data == STANDARD or "://" in data:
         return None
+    # That of a pattern is beside the folder that holds all of its files.
     while is_pattern(data):
         data = os.path.dirname(os.path.abspath(data))
     return f"{os.path.realpath(data)}.ledger.json"

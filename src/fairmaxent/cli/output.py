@@ -289,12 +289,9 @@ def write_drawn(
     format: FileFormat | None,
     drawn: DrawnBatches | None = None,
     progress: Progress = silent,
-    **drawing: Any,
+    **drawing: Any,  # options of `Fit.sample_batches`
 ) -> tuple[str, ...]:
-    """Write rows as they are drawn, in a table that may be larger than memory; return what to know about the file.
-
-    Parquet takes texts as categories. ``drawing`` are options of `Fit.sample_batches`.
-    """
+    """Write rows as they are drawn, in a table that may be larger than memory; return what to know about the file."""
 
     def watched(batches: Iterable[Any]) -> Iterator[Any]:
         done = 0
@@ -309,7 +306,7 @@ def write_drawn(
     kind = output_format(target, format)[0]
     if kind == "xlsx":
         check_sheet_rows(n)
-    if kind == "parquet":
+    if kind == "parquet":  # which takes texts as categories
         schema = as_polars(fit.sample(1)).schema
         source = replace(fit, distribution=replace(fit.distribution, domain=with_categories(fit.domain)))
     batches = map(as_polars, source.sample_batches(n, **drawing))

@@ -85,10 +85,7 @@ class Result:
 def make_result(
     fit: Fit, source: TableFile, wanted: OutputOptions, staging: Staging, progress: Progress = silent
 ) -> Result:
-    """Write the model and the table; new rows of one that stays on disk or on a cluster are written as they are drawn.
-
-    A table for stdout is returned.
-    """
+    """Write the model and the table; rows of one that stays on disk or on a cluster are written as they are drawn."""
     if wanted.model is not None:
         fit.save(staging.path_for(wanted.model))
     if wanted.output is None:
@@ -114,6 +111,7 @@ def make_result(
     else:
         given = frame = fit.top_up() if wanted.mode == "top-up" else fit.sample(count, iid=wanted.iid)
     made = deliveries.deliver(fit, given, mode=wanted.mode, iid=wanted.iid, seed=seed)
+    # A table for stdout is written last, because it cannot be taken back.
     notes = () if wanted.output == STANDARD and not is_lazy else wanted.write(frame, source, staging)
     rows = fit.table.size if is_lazy and given is None else len(frame)
     return Result(fit, source, made.table, rows, None if is_lazy else frame, made, written_notes=notes)

@@ -128,10 +128,8 @@ def room(conditions: Conditions, floor: Reals) -> float:
 
 
 def fewest_cells(conditions: Conditions, floor: Reals, costly: Mask) -> Mask | None:
-    """Return the cells of a t that meets the conditions with as little mass as possible on the costly cells.
-
-    The other cells keep half of the share that they can keep; None if they can keep none.
-    """
+    """Return the cells of a t that meets the conditions with as little mass as possible on the costly cells."""
+    # The other cells keep half of the share that they can keep; None if they can keep none.
     half = room(conditions, floor) / 2
     if half <= LEAST_ROOM:
         return None
@@ -140,11 +138,9 @@ def fewest_cells(conditions: Conditions, floor: Reals, costly: Mask) -> Mask | N
 
 
 def most_cells(conditions: Conditions, floor: Reals) -> Mask:
-    """Return the cells that can have mass in a t that meets the conditions; none if nothing meets them.
-
-    Each linear program gives mass to as many more cells as it can. The mean of its answers has mass in all of them.
-    """
+    """Return the cells that can have mass in a t that meets the conditions; none if nothing meets them."""
     widest = np.zeros(len(floor), dtype=bool)
+    # Each linear program gives mass to as many more cells as it can; the mean of its answers has mass in all of them.
     while not widest.all():
         answer = _capped_program(conditions, floor, ~widest)
         wider = widest if answer is None else widest | answer
@@ -228,10 +224,7 @@ def _blocks(conditions: Conditions) -> int:
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")
 def _interior_point(prior: Reals, conditions: Conditions, multipliers: Reals) -> tuple[Projection, Reals]:
-    """Iterate until conditions and complementarity hold, starting from multipliers λ_A of the rows.
-
-    Conditions that nearly contradict each other drive numbers beyond float64; that ends as a SolverError as well.
-    """
+    """Iterate until conditions and complementarity hold, starting from multipliers λ_A of the rows."""
     matrix: Any = np.vstack([conditions.rows, conditions.rates])
     if len(matrix) > _DENSE_CONDITIONS:
         from scipy.sparse import csr_array
@@ -251,6 +244,7 @@ def _interior_point(prior: Reals, conditions: Conditions, multipliers: Reals) ->
         step = _newton_step(matrix, conditions, point, state, errors, min(0.1 * gap, gap**1.5))
         state = state.moved(step, _step_length(state, step, matrix.T @ step.multipliers))
         point = prior * np.exp(matrix.T @ state.multipliers)
+    # Conditions that nearly contradict each other drive numbers beyond float64, which ends here as well.
     if not (done or (residual <= _ACCEPTED and gap <= _ACCEPTED)):
         raise SolverError(
             f"no fair table was reached in {iteration} iterations (error {residual:.1e}); the wanted shares and rates "
@@ -323,10 +317,8 @@ def _solve(matrix: Any, point: Reals, extra: Reals, right: Reals) -> Reals:
 
 
 def _solve_dense(system: Reals, right: Reals) -> Reals:
-    """Solve by Cholesky, not LU: if conditions repeat each other, an unsymmetric error would build up.
-
-    Where numbers are beyond float64, some machines' Cholesky notices, and others' only the solving.
-    """
+    """Solve by Cholesky, not LU: if conditions repeat each other, an unsymmetric error would build up."""
+    # Where numbers are beyond float64, some machines' Cholesky notices, and others' only the solving.
     try:
         lower = np.linalg.cholesky(system)
         return np.asarray(np.linalg.solve(lower.T, np.linalg.solve(lower, right)))

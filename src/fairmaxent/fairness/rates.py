@@ -144,16 +144,14 @@ def statistical_rate(table: Reals, grouping: Grouping, outcomes: Sequence[int], 
 def rates_of_many(
     tables: Reals, model: Reals, grouping: Grouping, outcomes: Sequence[int], *, strata: int = 0
 ) -> tuple[Reals, Reals]:
-    """Representation and statistical rate of each table in a stack (first axis), all drawn from one model.
-
-    A group that the model has but a table lacks has share zero in that table, and no rate of an outcome.
-    """
+    """Representation and statistical rate of each table in a stack (first axis), all drawn from one model."""
     known = by_stratum(group_shares(model, grouping), strata) > 0
     if axis := outcome_axis(grouping):
         tables = np.swapaxes(tables, 1, axis + 1)
     moved = np.moveaxis(tables, [axis + 1 for axis in grouping], range(2, 2 + len(grouping)))
     mass = moved.sum(axis=tuple(range(2 + len(grouping), moved.ndim)))
     mass = by_stratum(mass, strata, first=2)
+    # A group that the model has but a table lacks has share zero in that table, and no rate of an outcome.
     total = np.where(known, mass.sum(axis=1), np.nan)
     rates = mass[:, list(outcomes)] / np.where(total > 0, total, np.nan)[:, np.newaxis]
     shares, given = smallest_over_largest(total), smallest_over_largest(rates)
@@ -215,16 +213,13 @@ MissingOption = Literal["ignore", "compare"]
 
 @dataclass(frozen=True)
 class Measure:
-    """The groupings that are compared, their names, the favourable outcomes, and levels that are not compared.
-
-    If groups are compared within strata, the last axes of every grouping are those of the strata.
-    """
+    """The groupings that are compared, their names, the favourable outcomes, and levels that are not compared."""
 
     groupings: tuple[Grouping, ...]
     names: tuple[str, ...]
     favourable: tuple[int, ...]
     left_out: tuple[tuple[int, int], ...] = ()  # axis and level of missing values that are not compared
-    strata: int = 0  # how many axes the strata have
+    strata: int = 0  # how many axes the strata have, which are the last ones of every grouping
     outside: tuple[tuple[int, int], ...] = ()  # axis and level of strata that nobody asked to compare
     others: tuple[tuple[int, tuple[int, ...]], ...] = ()  # axis and favourable levels of each other outcome
     columns: tuple[str, ...] = field(default=(), compare=False)  # of each grouping

@@ -94,12 +94,10 @@ class Stratified:
     # ------------------------------------------------------------ strata
 
     def _products(self, sizes: Reals, outcomes: Reals | None, shares: Mapping[int, Reals]) -> tuple[Mask, Reals]:
-        """The strata in which t(y, z | s) = P(y | s)·P(z | s) is the only answer, all at once: their cells, and t.
-
-        That is the case for a rate of 1 if all shares are known and nothing is left out or forbidden.
-        """
+        """The strata in which t(y, z | s) = P(y | s)·P(z | s) is the only answer, all at once: their cells, and t."""
         nothing = np.zeros(self.empirical.shape, dtype=bool), np.zeros_like(self.empirical)
         axes, wanted = tuple(range(1, self._first)), self.wanted
+        # That is the case for a rate of 1 if all shares are known and nothing is left out or forbidden.
         forbids = wanted.allowed is not None and not wanted.allowed.all()
         if outcomes is None or shares or wanted.left_out or wanted.others or forbids:
             return nothing

@@ -113,14 +113,12 @@ def measure_costs(solved: Solved, *, filled: bool) -> Costs:
 
 
 def _fair_weights(solved: Solved, drawn: tuple[float, RowWeights] | None, *, filled: bool) -> Tilted:
-    """The fair distribution on the rows alone (C = 0), as weights deliver it; if they cannot, the rows that are drawn.
-
-    The rows as they are weighted meet the target, unless shares of other columns are asked for or cells are filled.
-    """
+    """The fair distribution on the rows alone (C = 0), as weights deliver it; if they cannot, the drawn rows."""
     if drawn is not None and drawn[0] == 1.0:  # C = 0 already
         return drawn[1]
     problem, blocks = solved.problem, solved.roles.blocks
     rows = row_prior(blocks, solved.weighted) if drawn is None else drawn[1].rows
+    # The rows as they are weighted meet the target, unless shares of other columns are asked for or cells are filled.
     others = not problem.chosen.keys() <= set(problem.roles.root)
     if others and not filled:  # unlike `rows_alone`, it does not look for why there is no solution, which takes minutes
         features, levels = asked_of_rows(problem, solved.weighted, solved.target)

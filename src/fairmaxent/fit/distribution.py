@@ -294,10 +294,7 @@ class Distribution:
         return self.domain.decode(self.blocks.unpool(drawn.codes), rng=rng, known=known)
 
     def _with_details_given(self, changed: Mapping[int, Attribute], share: Mapping[int, Reals]) -> "Distribution":
-        """Weigh each row of the rows component by how many of the real rows behind it agree with the evidence.
-
-        ``share`` speaks of the levels of those columns in the base only, so it is taken off again here.
-        """
+        """Weigh each row of the rows component by how many of the real rows behind it agree with the evidence."""
         rows = rows_of(self.prior)
         if self.details is None or rows is None:
             return self
@@ -306,6 +303,7 @@ class Distribution:
             weights *= changed[index].counts[self.details.positions[index]] > 0
         details = replace(self.details, weights=weights)
         agree = details.totals() / np.maximum(self.details.totals(), np.finfo(float).tiny)
+        # ``share`` speaks of the levels of those columns in the base only, so it is taken off again here.
         levels = rows.scores(self.blocks.spread({index: share[index] for index in share if index in details.positions}))
         with np.errstate(divide="ignore", invalid="ignore"):
             log_weights = np.where(agree > 0, rows.log_weights + np.log(agree) - levels, -np.inf)

@@ -185,14 +185,12 @@ def facts_of(solved: Solved, told: Told) -> dict[str, Any]:
 
 
 def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
-    """The wanted rates of the table; its statistical rates are free if it is made for a model.
-
-    Shares that the user named take the place of ρ; if they are about a part of a grouping only, it has no rate.
-    """
+    """The wanted rates of the table; its statistical rates are free if it is made for a model."""
     measure, targets, free = problem.measure, problem.root_targets, decisions is not None
     representation = dict(zip(measure.names, problem.representation, strict=True))
     for name, grouping in zip(measure.names, measure.groupings, strict=True):
         named = [axis for axis in grouping if axis in targets and axis not in problem.roles.strata_axes]
+        # Shares that the user named take the place of ρ; if they are about a part of a grouping only, it has no rate.
         if named:
             representation[name] = None
         if named and len(grouping) == 1:

@@ -97,13 +97,11 @@ def changes_by_column(fit: Solved, after: Reals | None = None) -> tuple[GroupCha
 
 
 def _intervals(fit: Solved, measure: Measure, tables: list[Reals], axes: Grouping, confidence: float) -> Reals:
-    """Both ends of the interval of each rate in the data, by outcome and group; NaN for groups that are not compared.
-
-    A private fit has none: the noise in its counts is no part of such intervals, which would be far too short.
-    """
+    """Both ends of the interval of each rate in the data, by outcome and group; NaN where groups are not compared."""
     compared = [group_table(measure.outcomes_compared(table, axes), axes) for table in tables]
     weight, squares, rows = (table.reshape(len(table), -1) for table in compared)
     ends = np.full((2, *weight.shape), np.nan)
+    # A private fit has none: the noise in its counts is no part of such intervals, which would be far too short.
     if fit.request.privacy is None:
         seen = weight.sum(axis=0) > 0
         counts = WeightSums(weight, squares, np.where(weight > 0, rows, 0.0)).against_others()

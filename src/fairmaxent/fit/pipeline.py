@@ -178,20 +178,16 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
 
 
 def _borrowed_shares(blocks: Blocks, counted: Counted, in_small_cells: float) -> Reals:
-    """How much of p(x | y, z) is to be the base's: all of it in a cell without rows, a given share in one with few.
-
-    Otherwise the few would be taken for what their cell is like, and the other cells be tilted towards them.
-    """
+    """How much of p(x | y, z) is to be the base's: all of it in a cell without rows, a given share in one with few."""
     total, squares = (counted.tables([(0,)], blocks.levels, of=of)[0] for of in ("counts", "squares"))
+    # Otherwise the few would be taken for what their cell is like, and the other cells be tilted towards them.
     few = np.nan_to_num(effective_rows(total, squares)) < _FEW_ROWS
     return np.where(total == 0, 1.0, np.where(few, in_small_cells, 0.0))
 
 
 def refit(fit: Fit, request: Request) -> Fit:
-    """Fit the rows of a fit again with another request; its columns keep their roles and their levels.
-
-    Its labels are taken over if nothing that they depend on is asked differently, otherwise its soft labels alone.
-    """
+    """Fit the rows of a fit again with another request; its columns keep their roles and their levels."""
+    # Its labels are taken over if nothing that they depend on is asked differently, otherwise its soft labels alone.
     learned, decisions = NO_LABELS, fit.certificate.decisions
     same = isinstance(fit.request, Request) and request.has_labels_of(fit.request)
     if fit.soft is not None:

@@ -250,10 +250,7 @@ class Problem:
     def closest_to(
         self, table: Reals, wanted: Wanted, *, outcome_shares: Reals | None, targets: Mapping[int, Reals] | None = None
     ) -> FairTable:
-        """The closest table to one of outcome, groups and strata, with what is wanted, in every stratum if there are.
-
-        Without ``targets``, shares that are kept are those of the table.
-        """
+        """The closest table to one of outcome, groups and strata with what is wanted, in every stratum if there are."""
         strata, shares, other_axes = self.roles.strata_axes, targets or {}, self.roles.other_axes
         if not strata:
             shares = {axis: share for axis, share in shares.items() if axis and axis not in other_axes}
@@ -263,7 +260,7 @@ class Problem:
         compared = [self.measure.is_compared(strata, stratum) for stratum in np.ndindex(*shape)]
         return Stratified(
             empirical=table,
-            data=table if targets is None else self.data_table,
+            data=table if targets is None else self.data_table,  # which has the shares that are kept
             strata=len(strata),
             compared=np.array(compared).reshape(shape),
             wanted=replace(wanted, left_out=left_out),

@@ -84,10 +84,8 @@ class Solved:
 
 
 def spread_over_rows(fit: Solved, fair: Reals | None = None) -> Reals:
-    """Weight of one input row of each distinct row, before its design weight; by outcome if relabelled.
-
-    ``fair`` are weights of the rows of the prior; by default those of the fair distribution on these rows.
-    """
+    """Weight of one input row of each distinct row, before its design weight; by outcome if relabelled."""
+    # The weights of the rows of the prior are by default those of the fair distribution on these rows.
     if fair is None:
         _refuse_filled_cells(fit)
         rows, request = fit.weighted.collect(), fit.request

@@ -121,14 +121,12 @@ def measure_uncertainty(fit: Solved, *, replicates: int, confidence: float, rng:
 
 
 def _cells(problem: Problem) -> Table:
-    """The rows by outcome and groups, and by whether a rule forbids them: one distinct row for each.
-
-    Without rules there is one too for each outcome that nobody has in a group: somebody might have had it.
-    """
+    """The rows by outcome and groups, and by whether a rule forbids them: one distinct row for each."""
     blocks = problem.blocks
     if not problem.rules:  # then the other columns do not matter
         sums = (problem.cells(), problem.cells("rows"), problem.cells("squares"))
         counts, people, squares = (cells.ravel() for cells in sums)
+        # There is one too for each outcome that nobody has in a group: somebody might have had it.
         by_outcome = counts.reshape(blocks.shape(0)[0], -1)
         present = np.flatnonzero(np.broadcast_to(by_outcome.any(axis=0), by_outcome.shape))
         codes = np.zeros((len(present), len(blocks.levels)), dtype=np.intp)

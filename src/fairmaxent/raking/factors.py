@@ -129,11 +129,9 @@ def _can_be_met(problem: RakingProblem, margins: Sequence[int]) -> bool:
 
 
 def _smallest(problem: RakingProblem) -> tuple[int, ...] | None:
-    """The smallest set of two margins or more that cannot be met; None if all can be met.
-
-    Pairs come first: most conflicts are between two margins, which have few cells. Only then are all margins checked.
-    """
+    """The smallest set of two margins or more that cannot be met; None if all can be met."""
     every = tuple(range(len(problem.margins)))
+    # Pairs come first: most conflicts are between two margins, which have few cells. Only then are all checked.
     for pair in combinations(every, 2):
         if not _can_be_met(problem, pair):
             return pair

@@ -194,12 +194,9 @@ _PAIR_MEMORY = 24  # bytes at the peak for each pair of levels
 
 @dataclass(frozen=True, eq=False)
 class RakingDual:
-    """Cells with their masses, and the share wanted for each level of each margin.
+    """Cells with their masses, and the share wanted for each level of each margin."""
 
-    Each margin is a block: its levels are the combinations of the levels of its columns. So margins may overlap.
-    """
-
-    blocks: Blocks  # one block per margin
+    blocks: Blocks  # one per margin, of the combinations of the levels of its columns: margins may overlap
     codes: Codes  # (cells, margins): the level that each cell has in each margin
     masses: Reals  # d: the share of each cell in the old weights; positive
     wanted: Reals  # t: the wanted share of each level, one margin after the other; each margin adds up to 1

@@ -165,11 +165,9 @@ def _chosen(fit: Fit, in_data: _Joint) -> list[int]:
 
 
 def _chance(fit: Fit, chosen: Sequence[int], in_data: _Joint) -> Reals:
-    """What chance makes of V for each pair, in the data or in p*, of which only the rows are subject to chance.
-
-    Without a relation, χ² is (r − 1)(c − 1) on average, so V is about √((max(r, c) − 1) / n) for n effective rows.
-    """
+    """What chance makes of V for each pair, in the data or in p*, of which only the rows are subject to chance."""
     levels = np.array([np.count_nonzero(in_data(index, chosen[0]).sum(axis=1)) for index in chosen])
+    # Without a relation, χ² is (r − 1)(c − 1) on average, so V is about √((max(r, c) − 1) / n) for n effective rows.
     degrees = np.maximum(np.maximum.outer(levels, levels) - 1, 0)
     copied = fit.certificate.copied_share
     share = 1.0 if copied is None or fit.certificate.privacy is not None else copied

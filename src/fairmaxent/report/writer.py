@@ -89,13 +89,11 @@ def print_pdf(page: str, *, seconds: float = 120.0) -> bytes:  # a report takes 
 
 
 def _run(command: list[str], folder: Path, seconds: float) -> str:
-    """Run a browser until it is done or time is up, and return the last line of what it said if it failed.
-
-    None of its processes stays. What it says goes to a file: a child that outlives it would keep a pipe open.
-    """
+    """Run a browser until it is done or time is up, and return the last line of what it said if it failed."""
     kept = {"XDG_CONFIG_HOME": str(folder / "config"), "XDG_CACHE_HOME": str(folder / "cache")}
     if len(str(folder)) <= _LONGEST_FOLDER:
         kept["TMPDIR"] = str(folder)  # so that nothing stays if it has to be ended
+    # What it says goes to a file: a child that outlives it would keep a pipe open. None of its processes stays.
     with open(folder / "output", "w+b") as output:
         try:
             process = subprocess.Popen(
