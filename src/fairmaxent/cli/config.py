@@ -183,13 +183,10 @@ def domain_text(declaration: Declaration, left_out: Sequence[str]) -> str:
         lines.append(f"# Left out, because they look like identifiers (leave them out with --drop, too): {names}")
     if declaration.draft:
         lines.append(_DRAFT)
-    if declaration.decimal != "." or declaration.dates is not None:
-        lines += [
-            "",
-            "# How numbers and dates are written. Nothing else is: what is written otherwise was not declared.",
-        ]
-        lines += [f"decimal = {toml(declaration.decimal)}"] if declaration.decimal != "." else []
-        lines += [f"dates = {toml(declaration.dates)}"] if declaration.dates is not None else []
+    forms = {"decimal": None if declaration.decimal == "." else declaration.decimal, "dates": declaration.dates}
+    if given := [f"{name} = {toml(form)}" for name, form in forms.items() if form is not None]:
+        about = "# How numbers and dates are written. Nothing else is: what is written otherwise was not declared."
+        lines += ["", about, *given]
     if declaration.missing:
         lines += ["", "# Columns that can have missing values.", f"missing = {toml(declaration.missing)}"]
     lines += [*toml_section("levels", declaration.levels), *toml_section("edges", declaration.edges)]

@@ -77,17 +77,10 @@ def evaluate_command(
     columns = [column for table in tables.values() for column in table.frame.columns]
     tables = {name: reading.without_dropped(table, beside=columns) for name, table in tables.items()}
     roles = roles.checked(tables["real"], real)
+    read = {name: table.frame for name, table in tables.items()}
+    judging = {name: getattr(wanted, name) for name in ("secrets", "attacks", "random_state")}
     with bar("evaluating") as progress:
-        evaluation = evaluate(
-            tables["real"].frame,
-            tables["new"].frame,
-            control=tables["control"].frame if "control" in tables else None,
-            **roles.named,
-            secrets=wanted.secrets,
-            attacks=wanted.attacks,
-            random_state=wanted.random_state,
-            progress=progress,
-        )
+        evaluation = evaluate(**read, **roles.named, **judging, progress=progress)
     notes = [f"{paths[name]}: {note}" for name, table in tables.items() for note in table.notes_spelled(as_typed)]
     if wanted.as_json:
         echo(json_record({**evaluation.to_dict(), "notes": notes}))

@@ -194,17 +194,10 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
             if table is not None:
                 notes = table.notes_spelled(origin.front_door.spell)
                 origin = replace(origin, dropped=table.dropped, reading=notes)
-            report = build_report(
-                fit,
-                data=None if table is None else table.frame,
-                delivered=drawn,
-                mode=wanted.mode,
-                source=replace(origin, written=tuple(written)),
-                trade_off=wanted.trade_off,
-                estimate=wanted.estimate,
-                evaluate=wanted.evaluate,
-                **wanted.filing,
-            )
+            origin = replace(origin, written=tuple(written))
+            asked = {name: getattr(wanted, name) for name in ("mode", "trade_off", "estimate", "evaluate")}
+            frame = None if table is None else table.frame
+            report = build_report(fit, data=frame, delivered=drawn, source=origin, **asked, **wanted.filing)
             for path in targets:
                 save_report(report, staging.path_for(path))
     echo("\n".join(f"wrote {on_one_line(path)}" for path in targets))

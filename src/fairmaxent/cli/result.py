@@ -127,17 +127,10 @@ def make_report(result: Result, wanted: OutputOptions, staging: Staging, origin:
     )
     # The report on a private fit says nothing about the file's content.
     exact = {"sha256": None} if result.private else {"reading": result.source.notes_spelled(origin.front_door.spell)}
-    report = build_report(
-        result.fit,
-        data=None if result.private else result.source.frame,
-        delivered=result.delivered,
-        mode=wanted.mode,
-        iid=wanted.iid,
-        seed=result.fit.request.random_state,
-        source=replace(origin, written=written, dropped=result.source.dropped, **exact),
-        evaluate=wanted.evaluate,
-        **wanted.filing,
-    )
+    asked: dict[str, Any] = {"mode": wanted.mode, "iid": wanted.iid, "evaluate": wanted.evaluate, **wanted.filing}
+    asked |= {"delivered": result.delivered, "seed": result.fit.request.random_state}
+    source = replace(origin, written=written, dropped=result.source.dropped, **exact)
+    report = build_report(result.fit, data=None if result.private else result.source.frame, source=source, **asked)
     for path in wanted.reports:
         save_report(report, staging.path_for(path))
 

@@ -163,15 +163,13 @@ def _rate_conditions(wishes: Wishes, groups: list[GroupShares], cells: Cells) ->
 
 
 def _mean_rows(wishes: Wishes, known: GroupShares, cells: Cells, values: Reals) -> Iterator[Row]:
-    """Σ v(c)·t(c) over a group is the mean of all groups compared, times its size; rows without an outcome are left.
-
-    Values are shifted and scaled to lie between 1 and 2: conditions are about masses, which are positive. A missing
-    outcome that is compared has a share that may move, and no number: with that of the mean it moves none.
-    """
+    """Σ v(c)·t(c) over a group is the mean of all groups compared, times its size; rows without an outcome are left."""
     assert known.shares is not None
     unknown = group_table(wishes.unknown_outcomes[np.newaxis], known.wish.axes)[0]
     numbers, left_out = values[tuple(cells.T)], cells[:, 0] == wishes.left_out.get(0, -1)
     counted = np.isfinite(numbers) & ~left_out
+    # Values are shifted and scaled to lie between 1 and 2: conditions are about masses, which are positive. A missing
+    # outcome that is compared has a share that may move, and no number: with that of the mean it moves none.
     low, high = (float(end(numbers[counted])) for end in (np.min, np.max))
     scaled = np.where(counted, 1 + (numbers - low) / max(high - low, np.finfo(float).tiny), 0.0)
     groups = [(group, members(cells, known.wish.axes, group)) for group in np.argwhere(known.compared)]

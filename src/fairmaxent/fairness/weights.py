@@ -196,11 +196,9 @@ def algorithm_1(table: Reals, tau: float) -> Reals:
 
 
 def reweigh(rows: Counted, table: Reals) -> Counted:
-    """Weights w on the distinct rows that give them the table t: w(α) ∝ n_α · t(cell(α)) / e(cell(α)).
-
-    This changes the mass of each cell and keeps p(x | y, z). `rows` are in block codes, root first; `table` is t over
-    the levels of the root. Cells without rows cannot get any weight, so the result is normalised.
-    """
+    """Weights w on the distinct rows that give them the table t: w(α) ∝ n_α · t(cell(α)) / e(cell(α))."""
+    # This changes the mass of each cell and keeps p(x | y, z). `rows` are in block codes, root first; `table` is t over
+    # the levels of the root. Cells without rows cannot get any weight, so the result is normalised.
     (empirical,) = rows.tables([(0,)], [len(table)])
     factor = np.divide(table, empirical, out=np.zeros(len(table)), where=empirical > 0)
     return rows.reweighed(factor / (factor @ empirical))

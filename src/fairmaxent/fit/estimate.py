@@ -61,14 +61,12 @@ def some_rows(data: Reading, rows: Indices) -> Reading:
 
 
 def fold_of_each(people: People, folds: int, *, seed: int) -> Indices:
-    """Deal people to folds like cards, at random within each group and outcome.
-
-    Equal rows are not spread evenly over the folds: a model would then learn from as many of each kind as it is asked
-    about, and seem to know people whom it has not seen.
-    """
+    """Deal people to folds like cards, at random within each group and outcome."""
     if len(people.size) < 2 * folds:
         few = f"{len(people.size)} rows are too few to learn from in {folds} folds; use "
         raise InputError(few, Option("estimate", None))
+    # Equal rows are not spread evenly over the folds: a model would then learn from as many of each kind as it is asked
+    # about, and seem to know people whom it has not seen.
     shuffled = np.random.default_rng([_STREAM, seed]).permutation(len(people.size))
     order = np.lexsort((shuffled, people.outcome, people.group))
     fold = np.empty(len(order), dtype=np.intp)

@@ -303,12 +303,10 @@ def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
 
 
 def _rate_bound(solved: Solved, achieved: Reals) -> dict[str, float]:
-    """Theorem 4.5 with its δ, on the worst grouping and favourable outcome.
-
-    The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as it is. Otherwise its proof, which
-    bounds a ratio of joint probabilities, is applied to these divided by the groups' shares, that is, to rates.
-    """
+    """Theorem 4.5 with its δ, on the worst grouping and favourable outcome."""
     request, dual, measure = solved.request, solved.optimum.dual, solved.problem.measure
+    # The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as it is. Otherwise its proof,
+    # which bounds a ratio of joint probabilities, is applied to these divided by the groups' shares, that is, to rates.
     tau = None
     if isinstance(request, PaperRequest) and request.prior == "w" and request.theta in ("b", "w"):
         tau = request.tau

@@ -197,11 +197,9 @@ class Problem:
         return fair if self.weight_limit is None else replace(fair, table=self._limited(fair.table, self.weight_limit))
 
     def _limited(self, fair: Reals, largest: float) -> Reals:
-        """The closest table in which no row counts more than ``largest`` times, with the sizes of strata that it has.
-
-        Limits are shares of all rows, as weights are: those that a rule forbids leave the others more to carry. A row
-        that is split between outcomes counts t(z) / e(z) times, over all of them.
-        """
+        """The closest table in which no row counts more than ``largest`` times; strata keep their sizes."""
+        # Limits are shares of all rows, as weights are: those that a rule forbids leave the others more to carry. A row
+        # that is split between outcomes counts t(z) / e(z) times, over all of them.
         whole, data = (table.sum(axis=0, keepdims=True) if self.relabels else table for table in (fair, self.empirical))
         rows = data * self.counted.total / self.table.total
         sizes, old = (_marginal(table, self.roles.strata_axes, keepdims=True) for table in (whole, data))

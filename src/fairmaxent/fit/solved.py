@@ -129,11 +129,7 @@ def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str)
 
 
 def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> Any:
-    """Join a lazy frame with the weights of its distinct rows, inside its engine.
-
-    Where the distinct rows are on workers, there are no ``weights``; each row is weighed by its levels alone: w(α)/n_α
-    is a factor that depends on its cell.
-    """
+    """Join a lazy frame with the weights of its distinct rows, inside its engine."""
     if fit.soft is not None:
         why = "because each row appears there once per outcome; pass the collected table, or use "
         raise InputError(f"a relabelled fit weighs tables in memory only, {why}", _MODE_ROWS)
@@ -144,6 +140,8 @@ def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> A
     if weights is not None:
         table = fit.table.collect()
         return join_weights(lazy, fit.domain, blocks, table, weights, weight=weight, scale=scale, name=name)
+    # Where the distinct rows are on workers, there are no ``weights``; each row is weighed by its levels alone:
+    # w(α)/n_α is a factor that depends on its cell.
     from fairmaxent.engines.cluster_output import weigh_rows
 
     _refuse_filled_cells(fit)

@@ -140,13 +140,11 @@ def _cells(problem: Problem) -> Table:
 
 
 def _replicated_masses(cells: Table, problem: Problem, count: int, rng: np.random.Generator) -> Iterator[Reals]:
-    """Masses of the cells in each replicate.
-
-    Every cell has half a row more than in the data, but all together at most a quarter of √N, the order of a count's
-    standard error: with very many cells, half rows would add up.
-    """
+    """Masses of the cells in each replicate."""
     outcome = cells.codes[:, 0] // (problem.blocks.levels[0] // problem.blocks.shape(0)[0])
     rows = np.nan_to_num(effective_rows(cells.counts, cells.squares))
+    # Every cell has half a row more than in the data, but all together at most a quarter of √N, the order of a count's
+    # standard error: with very many cells, half rows would add up.
     more = min(HALF_A_ROW, np.sqrt(rows.sum()) / (4 * len(rows)))
     totals, squares = (tally(outcome, sums, 0) for sums in (cells.counts, cells.squares))
     usual = np.divide(squares, totals, out=np.zeros_like(totals), where=totals > 0)[outcome]
@@ -190,11 +188,9 @@ def _quantiles(values: Reals, tail: float) -> Reals:
 
 
 def _smallest_ratio(comparisons: list[Reals], tail: float) -> Span:
-    """Interval of the smallest ratio between groups: the smallest lower and the smallest upper end of all pairs.
-
-    The pair that looks worst is partly the unluckiest one, so quantiles of the smallest ratio itself would be too low.
-    Of many groups, those of the lowest and the highest rates are compared.
-    """
+    """Interval of the smallest ratio between groups: the smallest lower and the smallest upper end of all pairs."""
+    # The pair that looks worst is partly the unluckiest one, so quantiles of the smallest ratio itself would be too
+    # low. Of many groups, those of the lowest and the highest rates are compared.
     value, low, high = 1.0, 1.0, 1.0
     for rates in comparisons:
         order = np.argsort(rates[0])

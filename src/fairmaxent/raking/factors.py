@@ -52,14 +52,12 @@ def smallest_miss(problem: RakingProblem, levels: Codes | None = None) -> tuple[
 
 
 def forced_cells(problem: RakingProblem) -> tuple[Mask, Mask]:
-    """Which cells every solution has at their lower, and at their upper bound; the problem has a solution.
-
-    One linear program finds weights that are inside the bounds wherever that is possible: they are scaled up freely
-    (by κ), and the distance of each from its bounds counts only up to 1.
-    """
+    """Which cells every solution has at their lower, and at their upper bound; the problem has a solution."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array, eye_array, hstack, vstack
 
+    # One linear program finds weights that are inside the bounds wherever that is possible: they are scaled up freely
+    # (by κ), and the distance of each from its bounds counts only up to 1.
     sums, masses = _incidence(problem), problem.masses[problem.masses > 0]
     bounds, cells = problem.bounds, len(masses)
     above = math.isfinite(bounds.high)
