@@ -57,8 +57,8 @@ def _click_option(source: TypedOption, *, required: bool) -> Decorator:
     if info.text == "flag":
         settings |= {"is_flag": True, "default": default, "show_default": "/" in source.flags[0]}
     else:
-        settings["type"] = _type(info)
-        if info.text in ("texts", "files") or getattr(settings["type"], "join", None):
+        settings["type"] = kind = _type(info)
+        if info.text in ("texts", "files") or (isinstance(kind, values.Value) and kind.join is not None):
             settings["multiple"] = True
         elif default is not None:  # None would count as a value, also of an option that is required
             settings |= {"default": default, "show_default": info.shows_default}

@@ -244,15 +244,12 @@ def measure_classifiers(rows: Any, test: Any, data: ExperimentData, protected: s
     measured: dict[str, float] = {}
     for name, classifier in (("tree", DecisionTreeClassifier(random_state=0)), ("bayes", GaussianNB())):
         chance = classifier.fit(features, outcomes).predict_proba(test_features)[:, 1].clip(0.0, 1.0)
-        predicted = chance > 0.5
-        rates = fairmaxent.metrics.statistical_rate
+        predicted, rates = chance > 0.5, fairmaxent.metrics.statistical_rate
+        nobody = not predicted.any()  # then there is no ratio
         measured |= {
             f"{name}_accuracy": float((predicted == test_outcomes).mean()),
             f"{name}_sr_probabilities": float(rates(test, chance, protected, favourable=1, as_probability=True)),
-            # If the outcome is predicted for nobody, there is no ratio.
-            f"{name}_sr_predictions": float(rates(test, predicted, protected, favourable=True))
-            if predicted.any()
-            else float("nan"),
+            f"{name}_sr_predictions": np.nan if nobody else float(rates(test, predicted, protected, favourable=True)),
         }
     return measured
 

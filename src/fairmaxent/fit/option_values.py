@@ -33,12 +33,13 @@ FREE: Free = "free"  # the target of an outcome whose share may move
 LEAST_SHARE = 1e-8  # below, a wanted share is lost in rounding, relative to the others
 _SLACK = 1e-6  # how far a user's probabilities may be from summing to 1
 
+RATE: dict[str, Any] = {  # what the two rates have in common
+    **{"main": True, "text": "rate", "slider": (0.05, 1, 0.01)},
+    "doc": "The smallest ratio allowed between group shares, and between the groups' rates of an outcome: a number in "
+    '(0, 1], one per protected column as ``{"sex": 0.9, "race": None}``, or None to ask for nothing. By default groups '
+    "keep their sizes, and each outcome becomes equally common in all of them.",
+}
 # What Python's documentation says of options that belong together.
-RATES_DOC = (
-    "The smallest ratio allowed between group shares, and between the groups' rates of an outcome: a number in (0, "
-    '1], one per protected column as ``{"sex": 0.9, "race": None}``, or None to ask for nothing. By default groups '
-    "keep their sizes, and each outcome becomes equally common in all of them."
-)
 ROLES_DOC = (
     'The outcome column, and the column or columns whose groups are compared. Several outcomes, ``["hired", '
     '"promoted"]`` or ``also="promoted"``, each get the rates, all at once.'
@@ -226,12 +227,10 @@ def checked_model(request: Any) -> Model | str | None:
     given = request.model
     if given is None:
         return None
-    beside = ("relabel", "estimate", "means", "largest_weight", "privacy")
-    for name in (
-        *(name for name in beside if getattr(request, name) is not None),
-        *["also"] * bool(request.also_names),
-    ):
-        raise InputError(Option("model"), " makes the table for one model, and is not available with ", Option(name))
+    for name in ("relabel", "estimate", "means", "largest_weight", "privacy", "also"):
+        if getattr(request, name):
+            only = " makes the table for one model, and is not available with "
+            raise InputError(Option("model"), only, Option(name))
     return given if isinstance(given, str) and Model(given) else given if isinstance(given, Model) else Model(given)
 
 

@@ -61,24 +61,18 @@ class Request:
     representation_rate: values.RateOption = option(
         None,
         has_none=True,
-        main=True,
-        text="rate",
         label="Equal group sizes",
         page_help="1: all are equally large. Not ticked: as in the data.",
-        slider=(0.05, 1, 0.01),
         help="Smallest ratio allowed between group shares: 0.9, none (groups keep their sizes), or by column: "
         "sex=0.9,race=none.",
-        doc=values.RATES_DOC,
+        **values.RATE,
     )
     statistical_rate: values.RateOption = option(
         1.0,
-        main=True,
-        text="rate",
         label="Equal outcomes",
         page_help="1: equally often good in all groups. 0.8: the lowest rate is at least 80 % of the highest.",
-        slider=(0.05, 1, 0.01),
         help="Smallest ratio allowed between the groups' rates of an outcome. Same syntax as --representation-rate.",
-        doc=values.RATES_DOC,
+        **values.RATE,
     )
     favourable: object = option(
         None,

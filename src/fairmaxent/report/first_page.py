@@ -195,21 +195,17 @@ def _model(report: Report) -> Section:
         return _answer("model", question, (report.source.front_door.text_of(parts),))
     trained = "new rows" if estimate.output == "rows" else "weighted rows"
     compared, more = _first(list(expected_lines(estimate, ["by_predictions"])), _GROUPINGS, "rate")
-    rows = tuple(
-        (
-            line.label
-            if line.grouping is None
-            else f"How equally often it predicts {outcome} in the groups of {short_name(line.grouping)} "
-            "(1 means equal)",
-            *(rate_text(value, 3) for value in line.values),
-            range_text(line.ranges[1]),
-        )
-        for line in (*compared, *expected_lines(estimate, ["accuracy"]))
-    )
+    rows = []
+    for line in (*compared, *expected_lines(estimate, ["accuracy"])):
+        name = line.label
+        if line.grouping is not None:
+            groups = short_name(line.grouping)
+            name = f"How equally often it predicts {outcome} in the groups of {groups} (1 means equal)"
+        rows.append((name, *(rate_text(value, 3) for value in line.values), range_text(line.ranges[1])))
     heads = ("Expected", "Trained on the data", f"On the {trained}", f"95% range, {trained}")
     head = f"An estimate for {estimate.student}, on people that it has not seen:"
     advice = [] if report.advice is None else [shortened(report.advice, _ALERT)]
-    table = Table("What a model is expected to do", heads, rows)
+    table = Table("What a model is expected to do", heads, tuple(rows))
     return _answer("model", question, (head,), table, (*advice, *more))
 
 

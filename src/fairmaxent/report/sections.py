@@ -41,20 +41,15 @@ def _rates(report: Report) -> Blocks:
     )
     heads = ("Rate", "Wanted", "Before", "Achieved", measured, "State", *(["Independent draws"] if drawn else []))
     states = [report.state(rate) for rate in report.rates]
-    rows = tuple(
-        (
-            ", ".join(filter(None, [f"{rate.kind.replace('_', ' ').capitalize()} of {rate.grouping}", rate.outcome])),
-            rate.wanted_text,
-            f"{rate.before:.4f}",
-            f"{rate.achieved:.4f}",
-            statements.rate_text(rate.delivered),
-            words,
-            *(["–" if rate.interval is None else "{:.3f} – {:.3f}".format(*rate.interval)] if drawn else []),
-            rate.worst_before,
-        )
-        for rate, (_, words) in zip(report.rates, states, strict=True)
-    )
-    yield Table("Rates", (*heads, "Worst before"), rows, state=5, states=tuple(kind for kind, _ in states))
+    rows = []
+    for rate, (_, words) in zip(report.rates, states, strict=True):
+        name = f"{rate.kind.replace('_', ' ').capitalize()} of {rate.grouping}"
+        numbers = rate.wanted_text, f"{rate.before:.4f}", f"{rate.achieved:.4f}", statements.rate_text(rate.delivered)
+        span = "–" if rate.interval is None else "{:.3f} – {:.3f}".format(*rate.interval)
+        more = (span, rate.worst_before) if drawn else (rate.worst_before,)
+        rows.append((", ".join(filter(None, [name, rate.outcome])), *numbers, words, *more))
+    states_of = tuple(kind for kind, _ in states)
+    yield Table("Rates", (*heads, "Worst before"), tuple(rows), state=5, states=states_of)
     if report.warnings:
         yield Note("What you should know about these data and this fit:", report.warnings)
 
@@ -191,6 +186,7 @@ def _certificate(report: Report) -> Blocks:
     numbers, distance = report.certificate, report.certificate.distance
     solver = f"{numbers.method}, converged after {numbers.iterations} iterations"
     to_prior = "KL(p*‖q): how far from the mixture of reweighted rows and base (the negated dual optimum)"
+    from_data = "KL(data‖p*): how far from the original table"
     worth = "equally weighted rows that carry as much information as the fair weights (Kish)"
     bound = "" if numbers.multiplier_bound is None else f", at most {numbers.multiplier_bound:.3g}"
     asked = any(rate.kind == "statistical_rate" and rate.wanted is not None for rate in report.rates)
@@ -199,11 +195,7 @@ def _certificate(report: Report) -> Blocks:
         ("Solver", solver, "how the optimum was found"),
         ("Residual", f"{numbers.residual:.1e}", "largest difference between a wanted and an achieved expectation"),
         ("Distance to the prior", statements.rate_text(distance["to_prior"]), to_prior),
-        (
-            "Distance from the data",
-            statements.rate_text(distance["from_data"]),
-            "KL(data‖p*): how far from the original table",
-        ),
+        ("Distance from the data", statements.rate_text(distance["from_data"]), from_data),
         ("Effective rows", f"{numbers.effective_rows:,.0f} of {report.rows:,}", worth),
         *([rate] if asked else []),
         ("Size of the multipliers", f"{numbers.multiplier_norm:.3g}{bound}", "‖λ*‖₂; the bound is Lemma 4.2"),
