@@ -151,9 +151,8 @@ def parameters(record: type) -> str:
     for field in dataclasses.fields(record):
         info = info_of(field)
         if info is not None and (info.doc or info.help):
-            choices = " or ".join(
-                f'``"{choice}"``' for choice in info.choices or ([] if info.on is True else [info.on])
-            )
+            known = info.choices or ([] if info.on is True else [info.on])
+            choices = " or ".join(f'``"{choice}"``' for choice in known)
             listed.setdefault(info.doc or (f"{choices}. " if choices else "") + info.help, []).append(field.name)
     lines: list[str] = []
     for doc, names in listed.items():

@@ -8,7 +8,7 @@ import click
 
 from fairmaxent.cli.config import domain_text, toml, toml_section
 from fairmaxent.cli.options import CONFIG, Tokens, given_options, next_step, outputs, repeated, resolved, taking
-from fairmaxent.cli.output import FORCE, JSON, check_reports, source_of
+from fairmaxent.cli.output import FORCE, JSON, REPORT, TARGET, check_reports, source_of
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions, check_files, table_command
 from fairmaxent.cli.request import RoleOptions, proposed_role_options
 from fairmaxent.cli.terminal import bar, echo, json_record
@@ -40,14 +40,10 @@ class InspectOptions:
     """What is written, and how the answer is given."""
 
     as_json: bool = option(False, **JSON)
-    report: str | None = option(
-        None, text="file", in_files=False, help="Write a report to this file (.html, .md, .json or .pdf)."
-    )
-    write_config: str | None = option(
-        None, text="file", in_files=False, help="Write a TOML file to edit, for 'debias'."
-    )
+    report: str | None = option(None, **REPORT)
+    write_config: str | None = option(None, **TARGET, help="Write a TOML file to edit, for 'debias'.")
     write_domain: str | None = option(
-        None, text="file", in_files=False, help="Write a draft domain (TOML) to edit, for 'debias --epsilon'."
+        None, **TARGET, help="Write a draft domain (TOML) to edit, for 'debias --epsilon'."
     )
     force: bool = option(False, **FORCE)
 
@@ -194,9 +190,8 @@ def _next(ctx: click.Context, data: str, inspection: Inspection, *, config: str 
     sizes = ""
     if "--representation-rate" in options:
         sizes = " (a --representation-rate of 1 also makes groups equally large; to keep their sizes, leave it out)"
-    return next_step(
-        f"{doubt}make the table fair, with a report{piped}{sizes}", ["debias", data, *options, *outputs(data, form)]
-    )
+    why = f"{doubt}make the table fair, with a report{piped}{sizes}"
+    return next_step(why, ["debias", data, *options, *outputs(data, form)])
 
 
 def _roles(ctx: click.Context, inspection: Inspection) -> Iterator[str | None]:

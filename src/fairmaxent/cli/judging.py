@@ -167,9 +167,8 @@ def compare_command(
         scores = [vars(run.scores) if run.scores else {} for run in comparison.results]
         echo(json_record([{**each, **more} for each, more in zip(own, scores, strict=True)]))
         return
-    notes = [
-        f"Note: {on_one_line(note)}" for note in good_outcome_notes(roles.favoured, domain.attribute(roles.outcome))
-    ]
+    good = good_outcome_notes(roles.favoured, domain.attribute(roles.outcome))
+    notes = [f"Note: {on_one_line(note)}" for note in good]
     if not comparison.verdict.of_decisions:
         notes.append("Note: accuracy and decisions need scikit-learn; pip install scikit-learn")
     method = comparison.verdict.method

@@ -47,6 +47,7 @@ EVALUATE: dict[str, Any] = {
     "attack the new rows.",
     "page_help": "The report then also says what the new rows give away about people. This takes a while.",
 }
+TARGET: dict[str, Any] = {"text": "file", "in_files": False}
 READABLE: dict[str, Any] = {
     "text": "flag",
     "in_files": False,
@@ -55,6 +56,7 @@ READABLE: dict[str, Any] = {
 }
 FORCE: dict[str, Any] = {"text": "flag", "in_files": False, "help": "Replace existing files."}
 JSON: dict[str, Any] = {"text": "flag", "in_files": False, "flags": ("--json",), "help": "Print JSON, for programs."}
+REPORT: dict[str, Any] = {**TARGET, "help": "Write a report to this file (.html, .md, .json or .pdf)."}
 _REPORT = "The report"
 _IN_MEMORY = "that needs the rows in memory, but they stay on the cluster; leave one of them out"
 SEED: dict[str, Any] = {"text": "whole", "flags": ("--seed", "--random-state"), "label": "Seed"}
@@ -71,8 +73,7 @@ class FilingOptions:
     purpose: str | None = option(None, label="Purpose", heading=_REPORT, help="What the result is for.")
     pdf: str | None = option(
         None,
-        text="file",
-        in_files=False,
+        **TARGET,
         label="Also as PDF",
         help="Print the report (of a fit, its first page) to this PDF, if Chromium, Chrome or Edge is installed.",
         page_help="If Chromium, Chrome or Edge is installed.",
@@ -92,7 +93,7 @@ class FileOptions(FilingOptions):
     HEADING = "What is written"
 
     output: str | None = option(
-        None, main=True, flags=("-o", "--output"), text="file", in_files=False, help="File for the table; - is stdout."
+        None, main=True, flags=("-o", "--output"), **TARGET, help="File for the table; - is stdout."
     )
     output_format: FileFormat | None = option(None, **FORMAT)
     like_input: bool = option(
@@ -102,9 +103,7 @@ class FileOptions(FilingOptions):
         reasons={"epsilon": "a private table cannot have the form of your file, such as its encoding; leave it out"},
         help="Write the table in the form of DATA: its format, and the separator, decimal mark and encoding of a CSV.",
     )
-    report: str | None = option(
-        None, main=True, text="file", in_files=False, help="Write a report to this file (.html, .md, .json or .pdf)."
-    )
+    report: str | None = option(None, main=True, **REPORT)
     readable_by_others: bool = option(False, **READABLE)
     as_json: bool = option(False, **JSON)
 
@@ -243,8 +242,7 @@ class OutputOptions(FileOptions):
     model: str | None = option(
         None,
         main=True,
-        text="file",
-        in_files=False,
+        **TARGET,
         help="Save the model to this file, for 'fairmaxent sample' and 'fairmaxent report'. A private fit always does: "
         "by default to the name of the table, or else of the report, with the suffix .fme.",
     )

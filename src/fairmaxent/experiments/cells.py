@@ -280,9 +280,8 @@ def run_cell(cell: Cell) -> Record:
         # "Raw" means the training rows themselves, not a draw from them: in the paper their divergence is 0.
         rows = train if cell.method == RAW else source.sample(ROWS, random_state=seed, iid=True)
         seconds += time.process_time() - start
-        measured.append(
-            measure_rows(rows, data, cell.protected) | measure_classifiers(rows, test, data, cell.protected)
-        )
+        of_rows = measure_rows(rows, data, cell.protected)
+        measured.append(of_rows | measure_classifiers(rows, test, data, cell.protected))
     exact = {}
     if data.domain.size <= _LARGEST_ENUMERATED:  # from the distribution itself, without drawing rows
         points = source.distribution.marginal(data.domain.names)

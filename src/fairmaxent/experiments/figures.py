@@ -169,9 +169,7 @@ def _finish(figure: Figure, styles: Mapping[str, Style], *, columns: int) -> Non
     from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.lines import Line2D
 
-    handles = [
-        Line2D([], [], **style.drawn(markeredgecolor=style.colour, label=label)) for label, style in styles.items()
-    ]
+    handles = [Line2D([], [], **look.drawn(markeredgecolor=look.colour, label=label)) for label, look in styles.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, columnspacing=1.4, handlelength=2.6)
     ConstrainedLayoutEngine().execute(figure)
 

@@ -87,9 +87,8 @@ def runtimes(cells: Iterable[Cell], folder: Path) -> Any:
     import pandas as pd
 
     labels = ["dataset", "protected", "method"]
-    found = [
-        (cell.dataset, cell.protected, _TABLE_2_NAMES[cell.method], _record(cell, folder)["seconds"]) for cell in cells
-    ]
+    times = [(cell, _record(cell, folder)["seconds"]) for cell in cells]
+    found = [(cell.dataset, cell.protected, _TABLE_2_NAMES[cell.method], seconds) for cell, seconds in times]
     rows = pd.DataFrame(found, columns=[*labels, "seconds"])
     return rows.groupby(labels, sort=False)["seconds"].mean().reset_index()
 
@@ -143,10 +142,8 @@ def reproduce(
     plan = QUICK if quick else FULL
     (folder / "cells").mkdir(parents=True, exist_ok=True)
     left_out = _unavailable(download=download)
-    available, drawn = (
-        [block for block in blocks if block[0] not in left_out] for blocks in (TABLE_2_BLOCKS, CURVE_BLOCKS)
-    )
-    table_2_cells, curve_cells = plan.table_2(available), plan.curves(drawn)
+    table_2_cells = plan.table_2([block for block in TABLE_2_BLOCKS if block[0] not in left_out])
+    curve_cells = plan.curves([block for block in CURVE_BLOCKS if block[0] not in left_out])
     planned = [*table_2_cells, *curve_cells]
     total, done = sum(cell.cost for cell in planned), 0.0
     for cell in run(planned, folder / "cells", workers=workers):

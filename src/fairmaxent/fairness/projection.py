@@ -55,6 +55,7 @@ _MOST_ITERATIONS = 200
 _REGULARISATION = 1e-12
 # Above this many conditions (intersections of many levels) the system is mostly zeros.
 _DENSE_CONDITIONS = 200
+_TOO_DIFFERENT = "the groups of the fair table differ too much in size to solve for it; merge the smallest groups"
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,14 +183,12 @@ def _linear_program(conditions: Conditions, floor: Reals, *, cost: Reals, least_
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
-    blocks = _blocks(conditions)
+    rows, blocks = conditions.rows, _blocks(conditions)
     member = np.eye(blocks)[conditions.block]
     scaled = conditions.least[:, np.newaxis] * conditions.rates
     below = np.hstack([-conditions.rates, member, -conditions.rates @ floor[:, np.newaxis]])
     above = np.hstack([scaled, -member, scaled @ floor[:, np.newaxis]])
-    equal = np.hstack(
-        [conditions.rows, np.zeros((len(conditions.rows), blocks)), conditions.rows @ floor[:, np.newaxis]]
-    )
+    equal = np.hstack([rows, np.zeros((len(rows), blocks)), rows @ floor[:, np.newaxis]])
     fixed = least_room > 0.0
     answer = linprog(
         np.concatenate([cost, np.zeros(blocks), [0.0 if fixed else -1.0]]),
@@ -323,13 +322,7 @@ def _solve_dense(system: Reals, right: Reals) -> Reals:
         lower = np.linalg.cholesky(system)
         return np.asarray(np.linalg.solve(lower.T, np.linalg.solve(lower, right)))
     except np.linalg.LinAlgError as problem:
-        raise _too_different() from problem
-
-
-def _too_different() -> SolverError:
-    return SolverError(
-        "the groups of the fair table differ too much in size to solve for it; merge the smallest groups"
-    )
+        raise SolverError(_TOO_DIFFERENT) from problem
 
 
 def _solve_sparse(system: Any, scale: Reals, shift: Reals, right: Reals) -> Reals:
@@ -343,7 +336,7 @@ def _solve_sparse(system: Any, scale: Reals, shift: Reals, right: Reals) -> Real
             csc_array(scaled), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
         )
     except RuntimeError as problem:  # exactly singular
-        raise _too_different() from problem
+        raise SolverError(_TOO_DIFFERENT) from problem
     return np.asarray(factors.solve(right))
 
 

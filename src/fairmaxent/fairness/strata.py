@@ -141,11 +141,10 @@ class Stratified:
             others=others,
             values=wanted.values[inside] if wanted.values is not None and compared else None,
         )
-        targets = {axis: share[inside] for axis, share in shares.items()}
+        known = shares if outcomes is None else {**shares, 0: outcomes}
+        targets = {axis: share[inside] for axis, share in known.items()}
         try:
-            return fair_table(
-                part / part.sum(), asked, targets if outcomes is None else {**targets, 0: outcomes[inside]}
-            )
+            return fair_table(part / part.sum(), asked, targets)
         except FairMaxEntError as problem:
             name = self.describe_stratum(stratum)
             raise type(problem)(f"within {name}: ", problem) from problem

@@ -210,9 +210,8 @@ def with_estimate(fit: Fit, estimate: EstimateOption, *, progress: Progress = si
     assert plan is not None
 
     check_in_memory(Option("estimate"), fit.table)
-    estimated = estimate_model(
-        Tryout(fit, represented(_reading(fit)), request, partial(fit_rows, progress=silent), plan), progress
-    )
+    tryout = Tryout(fit, represented(_reading(fit)), request, partial(fit_rows, progress=silent), plan)
+    estimated = estimate_model(tryout, progress)
     return replace(fit, request=request, certificate=replace(fit.certificate, estimate=estimated))
 
 

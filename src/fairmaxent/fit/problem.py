@@ -285,9 +285,8 @@ class Problem:
 
     def _refuse_lost_levels(self, counted: Counted) -> None:
         """Refuse rules that leave no row of a group or an outcome, and columns with rows in a single level."""
-        before, after = (
-            root_marginals(self.blocks, rows.tables([(0,)], self.blocks.levels)[0]) for rows in (self.table, counted)
-        )
+        cells = (rows.tables([(0,)], self.blocks.levels)[0] for rows in (self.table, counted))
+        before, after = (root_marginals(self.blocks, table) for table in cells)
         compared = self.roles.attributes[: 1 + len(self.roles.protected) + len(self.roles.others)]
         left_out = dict(self.measure.left_out)
         for axis, (column, old, new) in enumerate(zip(compared, before, after, strict=False)):

@@ -215,9 +215,8 @@ def _label_fits(attribute: Attribute, level: int, values: list[Any]) -> bool:
         return attribute.kind == "date" or not len(edges)
     sides = ((level - 1, ends[0]), (level, ends[-1]))
     # Labels have four digits or more, and what follows a value that stands alone begins just above it.
-    return all(
-        math.isclose(edges[side], end, rel_tol=1e-3, abs_tol=1e-300) for side, end in sides if 0 <= side < len(edges)
-    )
+    known = [(edges[side], end) for side, end in sides if 0 <= side < len(edges)]
+    return all(math.isclose(edge, end, rel_tol=1e-3, abs_tol=1e-300) for edge, end in known)
 
 
 # ---------------------------------------------------------------- archives
@@ -289,9 +288,8 @@ def read_archive(name: str | PathLike[str], form: str, max_bytes: int = MOST_BYT
     except StorageError:
         raise
     except OSError as problem:
-        raise StorageError(
-            f"cannot read {path}: {problem.strerror or problem}; pass a file written by fit.save()"
-        ) from problem
+        why = problem.strerror or problem
+        raise StorageError(f"cannot read {path}: {why}; pass a file written by fit.save()") from problem
     except Exception as problem:
         raise damaged(path, problem) from problem
     if not isinstance(header, dict) or header.get("format") != form:

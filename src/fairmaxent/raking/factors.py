@@ -168,13 +168,12 @@ def _together(problem: RakingProblem, levels: Sequence[int]) -> tuple[object, ..
     names = " and ".join(margin.name for margin in problem.margins)
     shares = [f"{problem.describe(level)} ({problem.wanted[level]:.4g})" for level in levels[:_SHOWN]]
     more = f" and {len(levels) - _SHOWN} more" if len(levels) > _SHOWN else ""
-    reason = (
-        "The bounds do not allow all of these shares" if problem.bounds.given else "These shares contradict each other"
-    )
-    within = f" if factors are {problem.bounds.text}" if problem.bounds.given else ""
+    limited = problem.bounds.given
+    reason = "The bounds do not allow all of these shares" if limited else "These shares contradict each other"
+    within = f" if factors are {problem.bounds.text}" if limited else ""
     miss = smallest_miss(problem)[0] / 2
     how_far = "" if math.isinf(miss) else f" The closest weights leave {miss:.3g} of the total in the wrong level."
-    widen = ("widen ", Option("bounds"), ", ") if problem.bounds.given else ()
+    widen = ("widen ", Option("bounds"), ", ") if limited else ()
     return (
         f"no weights meet these margins together{within}: {names}. {reason}: "
         f"{', '.join(shares)}{more}.{how_far} Correct one of them, ",
@@ -357,11 +356,9 @@ def replicate_weights(
         if failed > _TRIES * count + 10:
             within = f" with factors {problem.bounds.text}" if problem.bounds.given else ""
             widen = (", widen ", Option("bounds")) if problem.bounds.given else ()
-            cannot = (
-                f"{failed:,} of {failed + done:,} replicates cannot have the margins{within}, too many to be of use"
-            )
-            leave_out = (", or leave out ", Option("replicates"))
-            raise InfeasibleError(f"{cannot}; merge levels with few rows", *widen, *leave_out)
+            cannot = f"{failed:,} of {failed + done:,} replicates cannot have the margins{within}"
+            advice = ("; merge levels with few rows", *widen, ", or leave out ", Option("replicates"))
+            raise InfeasibleError(f"{cannot}, too many to be of use", *advice)
         drawn = tally(rng.integers(0, rows, rows - 1), None, rows) * (rows / (rows - 1))
         base = drawn if survey.design is None else drawn * survey.design
         masses = tally(cell, base, survey.table.distinct)

@@ -100,10 +100,8 @@ def _read_lazy(lazy: Lazy, columns: Sequence[str], weight: str | None, domain: D
     for name in columns:
         check_column(lazy, name)
     scale = 1.0 if weight is None else average_weight(lazy, weight)
-    taken = list(columns)
-    rows, mass, squares, most, least = (
-        fresh_name(name, taken) for name in ("rows", "mass", "squares", "most", "least")
-    )
+    sums = ("rows", "mass", "squares", "most", "least")
+    rows, mass, squares, most, least = (fresh_name(name, columns) for name in sums)
     totals = [nw.len().alias(rows)]
     chosen = lazy.select(*columns)
     if weight is not None:
@@ -115,16 +113,16 @@ def _read_lazy(lazy: Lazy, columns: Sequence[str], weight: str | None, domain: D
     if not len(counted):
         raise InputError("the table has no rows; pass at least one")
     names = [rows] * 5 if weight is None else [rows, mass, squares, most, least]
-    sums = [numbers(counted, name) for name in names]
+    parts = [numbers(counted, name) for name in names]
     if weight is None:
-        sums[3] = sums[4] = np.ones(len(counted))
-    learned, codes = _encoded(counted, columns, sums[1], domain)
+        parts[3] = parts[4] = np.ones(len(counted))
+    learned, codes = _encoded(counted, columns, parts[1], domain)
     # Merge what an engine counts separately, such as the numbers of a bin, or null and NaN.
     merged = Table.compress(codes, learned.sizes)
     size, cell = merged.distinct, merged.inverse
-    size_of, weight_of, squared = (tally(cell, part, size) for part in sums[:3])
-    table = Table(merged.codes, weight_of, size_of, squared, peaks=highest(cell, sums[3], size))
-    return Survey(lazy.to_native(), learned, table, _lowest(cell, sums[4], size), None, weight, scale)
+    size_of, weight_of, squared = (tally(cell, part, size) for part in parts[:3])
+    table = Table(merged.codes, weight_of, size_of, squared, peaks=highest(cell, parts[3], size))
+    return Survey(lazy.to_native(), learned, table, _lowest(cell, parts[4], size), None, weight, scale)
 
 
 # e^700 is close to the largest float64; a score beyond it is the step of a search that went too far.
@@ -296,9 +294,8 @@ class RakingProblem:
     def restricted(self, margins: Sequence[int]) -> "RakingProblem":
         """Ask for some of the margins only; cells that these do not tell apart are merged."""
         chosen = [self.margins[number] for number in margins]
-        _, first, cell = np.unique(
-            np.column_stack([margin.cells for margin in chosen]), axis=0, return_index=True, return_inverse=True
-        )
+        cells = np.column_stack([margin.cells for margin in chosen])
+        _, first, cell = np.unique(cells, axis=0, return_index=True, return_inverse=True)
         merged = tuple(replace(margin, cells=margin.cells[first]) for margin in chosen)
         return RakingProblem(merged, tally(cell.reshape(-1), self.masses, len(first)), self.bounds)
 
