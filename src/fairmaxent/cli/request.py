@@ -144,9 +144,6 @@ REQUEST_NAMES = [source.param for source in _ASKED]
 
 role_options = taking(RoleOptions, "roles", ROLES)
 request_options = taking(AskedOptions.of, "asked", _ASKED)
-comparison_options = taking(
-    AskedOptions.of,
-    "asked",
-    [source for source in _ASKED if "model" not in (source.field.name, source.owner) and source.param != "relabel"],
-)
+_COMPARED = [source for source in _ASKED if not {"model", "relabel"} & {source.field.name, source.owner}]
+comparison_options = taking(AskedOptions.of, "asked", _COMPARED)
 proposed_role_options = taking(RoleOptions, "roles", ROLES, required=False)

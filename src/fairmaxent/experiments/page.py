@@ -99,11 +99,8 @@ def _reason_from(row: Any, source: Source) -> str:
     return CODE_AGREES if source == "printed" and has_code and not row.beyond_authors_code else UNEXPLAINED
 
 
-# ---------------------------------------------------------------- the page
-
 _NO_REASON = "Unexplained: the reason for this difference is not known."
 _MISSING = "–"
-
 
 Entry = tuple[str, int | None]  # a number as shown, and the note that explains why ours differs from it
 Line = tuple[str, list[Entry]]  # one number for each method, all from one source

@@ -87,16 +87,14 @@ class Costs:
 
 
 def measure_costs(solved: Solved, *, filled: bool) -> Costs:
-    """Take the costs from the fair weights and from the fitted distribution.
-
-    Copies are expected draws of an input row itself; a row from the base that happens to equal it comes on top. Input
-    rows that are equal share their copies. ``filled``: the fair table needs cells that no row has.
-    """
+    """Take the costs from the fair weights and the fitted distribution; ``filled``: it needs cells that no row has."""
     problem, table = solved.problem, solved.distribution.root_table
     drawn = tilted_rows(solved.distribution.tilted)
     fair = _fair_weights(solved, drawn, filled=filled)
     size = float(problem.table.size)
     cells, groups = (spread.scaled(size) for spread in _spreads(solved, fair))
+    # Copies are expected draws of an input row itself; a row from the base that happens to equal it comes on top.
+    # Input rows that are equal share their copies.
     share, tilted = (0.0, fair) if drawn is None else drawn
     cell_copies, group_copies = (spread.scaled(size * share) for spread in _spreads(solved, tilted))
     # The cell in which one person counts most: the first of ties, whatever the last digits say.
@@ -170,9 +168,6 @@ def _changed(problem: Problem, tilted: Tilted, design: Reals | None) -> Iterator
             for old, other in np.argwhere(~np.eye(outcomes, dtype=bool)).tolist() if people else ():
                 changed = float(by_group[group][old, other])
                 yield ChangedOutcome(columns, name, people, names[old], names[other], changed)
-
-
-# ---------------------------------------------------------------- groups and cells
 
 
 def _group_costs(problem: Problem, fair: Reals, weights: Spread, copies: Spread) -> Iterator[GroupCost]:

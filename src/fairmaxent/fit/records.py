@@ -37,10 +37,8 @@ _PAIRS = ""  # the key of a mapping whose keys are not texts
 
 
 def pack(value: Any, arrays: Arrays | None = None, path: str = "", *, without: Sequence[str] = ()) -> Any:
-    """Return JSON from which `unpack` restores a value; arrays and columns are put into ``arrays`` by their path.
-
-    What JSON has no word for becomes its text, and a field that may hold anything (a model, say) keeps only a name.
-    """
+    """Return JSON from which `unpack` restores a value; arrays and columns are put into ``arrays`` by their path."""
+    # What JSON has no word for becomes its text, and a field that may hold anything (a model, say) keeps only a name.
     within = f"{path}." if path else ""
     if is_dataclass(value) and not isinstance(value, type):
         stored = {}

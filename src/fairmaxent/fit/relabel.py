@@ -37,10 +37,8 @@ NO_LABELS = Labelling()
 def relabelled_if_asked(
     problem: Problem, request: Request, data: Reading, learned: Labelling, progress: Progress
 ) -> tuple[FairTable, Problem, Labelling]:
-    """Make the fair table t(y, z), and relabel the rows if that is asked for: every profile once per outcome.
-
-    Each profile is as common as it was, and e(y | z) is t(y | z) exactly. A student may need another table.
-    """
+    """Make the fair table t(y, z), and relabel the rows if that is asked for: every profile once per outcome."""
+    # Each profile is as common as it was, and e(y | z) is t(y | z) exactly. A student may need another table.
     plan, fair = request.relabelling, problem.fair_table()
     if (taught := learned.taught) is not None:
         labelled = problem if taught.labels is None else with_labels(problem, taught.labels)
