@@ -336,7 +336,8 @@ NUMBER = (int, float)
 _LEVEL = (str, bool, int, float, datetime.date, datetime.time, type(None))
 _RATES = (*NUMBER, {str: (*NUMBER, NOTHING, type(None))})
 _SHARES = {str: ({str: NUMBER}, KEEP, FREE, type(None))}
-_STRATA = ([str], {str: (*_LEVEL, [_LEVEL])})
+_LEVELS = (*_LEVEL, [_LEVEL])
+_STRATA = ([str], {str: _LEVELS})
 _PAIRS = ([{str: _LEVEL}], {str: _LEVEL})
 _BINS = (int, {str: (int, [(int, float, datetime.date)])})
 _by_column: dict[str, Any] = {"join": _by_name, "texts": _texts_by_column}
@@ -365,7 +366,5 @@ TEXTS = {
     ),
     "levels": Value("LEVELS", _levels, {str: [_LEVEL]}, "a list of levels", **_by_column),
     "sheet": Value("SHEET", str, (str, int), "the name or number of a sheet", **_as_it_is),
-    "level": Value(
-        "LEVEL", str, (*_LEVEL, [_LEVEL]), "a level, or a list of levels", join=list, take=_listed, **_as_it_is
-    ),
+    "level": Value("LEVEL", str, _LEVELS, "a level, or a list of levels", join=list, take=_listed, **_as_it_is),
 }

@@ -53,13 +53,12 @@ def table_lines(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     numeric = numeric_columns(rows, len(heads))
     cells = [[on_one_line(cell) for cell in row] for row in (heads, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
-    return [
-        "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
+    lines = []
+    for row in cells:
+        placed = zip(row, widths, numeric, strict=True)
+        padded = (cell.rjust(width) if right else cell.ljust(width) for cell, width, right in placed)
+        lines.append("  ".join(padded).rstrip())
+    return lines
 
 
 def on_one_line(text: str) -> str:

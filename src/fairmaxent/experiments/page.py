@@ -166,15 +166,13 @@ def _by_method_and_metric(frame: Any, block: Block) -> dict[tuple[str, str], Any
 def _time_sheet(blocks: Iterable[Block], runtimes: Any, published: Any) -> dict[str, Any]:
     groups = []
     for block in blocks:
-        printed = _by_method_and_metric(published, block)
-        ours = _by_method_and_metric(runtimes.assign(metric="seconds"), block)
-        keys = [(method, "seconds") for method in METHODS]
-        numbers: dict[str, list[Entry]] = {
-            "printed": [(_text(printed.get(key), "printed"), None) for key in keys],
-            "authors' code": [(_text(printed.get(key), "authors_code"), None) for key in keys],
-            "ours": [(_text(ours.get(key), "seconds", digits=3), None) for key in keys],
-        }
-        groups.append((block_label(block), _lines(numbers)))
+        known, ours = (_by_method_and_metric(rows, block) for rows in (published, runtimes.assign(metric="seconds")))
+        lines: dict[str, list[Entry]] = {"printed": [], "authors' code": [], "ours": []}
+        for key in ((method, "seconds") for method in METHODS):
+            lines["printed"].append((_text(known.get(key), "printed"), None))
+            lines["authors' code"].append((_text(known.get(key), "authors_code"), None))
+            lines["ours"].append((_text(ours.get(key), "seconds", digits=3), None))
+        groups.append((block_label(block), _lines(lines)))
     caption = "Seconds to learn and to draw 10,000 rows"
     return {"key": "times", "caption": caption, "heading": "Times", "groups": groups, "notes": ()}
 

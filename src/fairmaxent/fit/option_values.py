@@ -329,9 +329,8 @@ def model_words(plan: Any) -> Iterator[str]:
     """What is asked of a model."""
     whom = "those whose outcome is good in each group" if plan.parity == "opportunity" else "each group"
     sees = "sees" if plan.sees_protected else "does not see"
-    many = (
-        "decides for as many people as when it learns from the data" if plan.decided == "keep" else "is most accurate"
-    )
+    keeps = plan.decided == "keep"
+    many = "decides for as many people as when it learns from the data" if keeps else "is most accurate"
     yield (
         f"The table is made for a model that {sees} the protected columns: the share of {whom} that it decides for (at "
         f"a probability of {plan.threshold:g} or more) is equal, up to the statistical rate, and it {many}. The "

@@ -179,9 +179,8 @@ def scale_of(margins: Sequence[Margin]) -> tuple[float | None, list[str]]:
                 f"{margin.total:,g}; give totals of the same population, or shares"
             )
         if abs(margin.total - total) > _EXACT * total:
-            notes.append(
-                f"the margin of {margin.name} adds up to {margin.total:,.12g}, and was rescaled to {total:,.12g}"
-            )
+            rescaled = f"and was rescaled to {total:,.12g}"
+            notes.append(f"the margin of {margin.name} adds up to {margin.total:,.12g}, {rescaled}")
     return total, notes
 
 
