@@ -169,9 +169,7 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
     fairmaxent report model.fme --data census.csv -o report.html
     """
     from fairmaxent.fit.fit import load
-    from fairmaxent.report import build_report
-    from fairmaxent.report.source import written_file
-    from fairmaxent.report.writer import save_report
+    from fairmaxent.report import build_report, source, writer
 
     data, sample = wanted.data, wanted.sample
     path = "report.html" if wanted.output is None and wanted.pdf is None else wanted.output
@@ -189,7 +187,7 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
             table = None if data is None else scanned or reading.read(data)
         with bar("writing"):
             files = {"Fair table": sample, "Model": model}
-            written = [written_file(what, path) for what, path in files.items() if path and os.path.isfile(path)]
+            written = [source.written_file(what, path) for what, path in files.items() if path and os.path.isfile(path)]
             origin = shared.source_of(data, None, None)
             if table is not None:
                 notes = table.notes_spelled(origin.front_door.spell)
@@ -199,6 +197,6 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
             frame = None if table is None else table.frame
             report = build_report(fit, data=frame, delivered=drawn, source=origin, **asked, **wanted.filing)
             for path in targets:
-                save_report(report, staging.path_for(path))
+                writer.save_report(report, staging.path_for(path))
     echo("\n".join(f"wrote {on_one_line(path)}" for path in targets))
     echo(f"\n{next_step(f'open {targets[0]} and read its first page before you use the result')}")

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import click
-from click.core import ParameterSource
 
 from fairmaxent.cli.reading import DomainOptions, check_files
 from fairmaxent.cli.values import as_typed
@@ -155,9 +154,9 @@ class FileOptions(FilingOptions):
         if STANDARD in self.targets[self.output is not None :]:
             raise click.UsageError("only the table goes to stdout; name a file for --model, --report and --pdf")
         check_reports(self.report, self.pdf)
-        context = click.get_current_context()
+        given = click.get_current_context().get_parameter_source
         for name in () if self.reports else ("title", "author", "purpose", "evaluate"):
-            if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:  # a file may say it for other runs
+            if given(name) is click.core.ParameterSource.COMMANDLINE:  # a file may say it for other runs
                 raise click.UsageError(f"--{name} is for a report, but none is written; add --report or --pdf")
 
 

@@ -142,12 +142,11 @@ def rake_command(
 
 def make_report(raking: Raking, wanted: RakeOptions, staging: Staging, origin: Source, table: TableFile) -> None:
     """Write the report; the weighted table is there, so that its digest can be named."""
-    from fairmaxent.report.source import written_file
-    from fairmaxent.report.writer import write_raking_report
+    from fairmaxent.report import source, write_raking_report
 
-    files = [written_file("Margins", path) for path in wanted.margins if os.path.isfile(path)]
+    files = [source.written_file("Margins", path) for path in wanted.margins if os.path.isfile(path)]
     if wanted.output not in (None, STANDARD):
-        files.append(written_file("Weighted table", staging.path_for(wanted.output), name=wanted.output))
+        files.append(source.written_file("Weighted table", staging.path_for(wanted.output), name=wanted.output))
     notes = table.notes_spelled(origin.front_door.spell)
     origin = replace(origin, written=tuple(files), dropped=table.dropped, reading=notes)
     for path in wanted.reports:

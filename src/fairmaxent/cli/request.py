@@ -5,7 +5,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import click
-from click.core import ParameterSource
 
 from fairmaxent.cli.options import taking
 from fairmaxent.cli.values import NOTHING, comma_hint
@@ -100,7 +99,8 @@ class AskedOptions:
 
     def check(self, ctx: click.Context, roles: RoleOptions) -> None:
         """Refuse, before any work, two sizes for the same groups."""
-        if ctx.get_parameter_source("representation_rate") is ParameterSource.DEFAULT or roles.groups != "each":
+        given = ctx.get_parameter_source("representation_rate")
+        if given is click.core.ParameterSource.DEFAULT or roles.groups != "each":
             return
         rates = self.values["representation_rate"]
         for column in self.values["target"] or ():

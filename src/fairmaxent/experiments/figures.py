@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_DATA = tomllib.loads(resources.files("fairmaxent.experiments").joinpath("figures.toml").read_text(encoding="utf-8"))
+FILES = resources.files("fairmaxent.experiments")
+_DATA = tomllib.loads(FILES.joinpath("figures.toml").read_text(encoding="utf-8"))
 DATASETS, METHODS, METRICS = (_DATA[names] for names in ("datasets", "methods", "metrics"))
 _LOOK: dict[str, Any] = _DATA["look"]
 _DISTANCES = ("kl_plugin", "kl_exact", "correlation_distance", "covariance_distance")

@@ -13,13 +13,11 @@ import html
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from importlib import resources
 from typing import Any, Literal
 
 from fairmaxent.experiments.cells import TABLE_2_BLOCKS, Block
-from fairmaxent.experiments.figures import METHODS, METRICS, Drawing, block_label, draw_figures
+from fairmaxent.experiments.figures import FILES, METHODS, METRICS, Drawing, block_label, draw_figures
 
-_FILES = resources.files("fairmaxent.experiments")
 KEYS = ["dataset", "protected", "method", "metric"]
 
 
@@ -27,7 +25,7 @@ def load_published() -> Any:
     """Return dataset, protected, method, metric, printed, printed_sd, authors_code; the metric may be ``seconds``."""
     import pandas as pd
 
-    with _FILES.joinpath("published.csv").open() as file:
+    with FILES.joinpath("published.csv").open() as file:
         return pd.read_csv(file)
 
 
@@ -36,7 +34,7 @@ Source = Literal["printed", "authors_code"]
 UNEXPLAINED = "unexplained"
 
 # Why a published number differs from ours: `covers` says of which ones a reason speaks.
-REASONS: list[dict[str, Any]] = tomllib.loads(_FILES.joinpath("reasons.toml").read_text(encoding="utf-8"))["reason"]
+REASONS: list[dict[str, Any]] = tomllib.loads(FILES.joinpath("reasons.toml").read_text(encoding="utf-8"))["reason"]
 CODE_AGREES = (
     "The authors' code, run unmodified, gives our number and not the printed one; how the printed number was computed "
     "is not known."
@@ -116,7 +114,7 @@ def render_page(table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[s
     measured = set(zip(table_2["dataset"], table_2["protected"], strict=True))
     blocks = [block for block in TABLE_2_BLOCKS if block in measured]
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = _FILES.joinpath("page.html").read_text(encoding="utf-8")
+    template = FILES.joinpath("page.html").read_text(encoding="utf-8")
     drawings = draw_figures(table_2, curves)
     return environment.from_string(template).render(
         methods=list(METHODS.values()),

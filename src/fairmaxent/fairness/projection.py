@@ -153,9 +153,6 @@ def most_cells(conditions: Conditions, floor: Reals) -> Mask:
 
 def _capped_program(conditions: Conditions, floor: Reals, wanted: Mask) -> Mask | None:
     """Maximise Σ u over the wanted cells, for u <= 1 and t >= u·floor·`_SHARE_OF_FLOOR`; return where u is above 0."""
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
-
     cells, blocks = len(floor), _blocks(conditions)
     member = np.eye(blocks)[conditions.block]
     # The unknowns are t / floor, the bounds m, and u: scaled, so that small cells count as much as large ones.
@@ -163,26 +160,15 @@ def _capped_program(conditions: Conditions, floor: Reals, wanted: Mask) -> Mask 
     below = np.hstack([-scaled, member, np.zeros((len(scaled), cells))])
     above = np.hstack([conditions.least[:, np.newaxis] * scaled, -member, np.zeros((len(scaled), cells))])
     capped = np.hstack([-np.eye(cells), np.zeros((cells, blocks)), _SHARE_OF_FLOOR * np.eye(cells)])
-    answer = linprog(
-        np.concatenate([np.zeros(cells + blocks), -wanted.astype(float)]),
-        A_ub=csr_array(np.vstack([below, above, capped])),
-        b_ub=np.zeros(2 * len(scaled) + cells),
-        A_eq=csr_array(np.hstack([rows, np.zeros((len(rows), blocks + cells))])),
-        b_eq=conditions.values,
-        bounds=[(0, None)] * (cells + blocks) + [(0, 1.0 if cell else 0.0) for cell in wanted],
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    if answer.status != 0:
-        return None
-    return np.asarray((answer.x[:cells] > LEAST_ROOM) | (answer.x[cells + blocks :] > 0.5))
+    cost = np.concatenate([np.zeros(cells + blocks), -wanted.astype(float)])
+    equal = np.hstack([rows, np.zeros((len(rows), blocks + cells))])
+    bounds = [(0.0, None)] * (cells + blocks) + [(0.0, 1.0 if cell else 0.0) for cell in wanted]
+    answer = _minimum(cost, np.vstack([below, above, capped]), equal, conditions.values, bounds)
+    return None if answer is None else np.asarray((answer[:cells] > LEAST_ROOM) | (answer[cells + blocks :] > 0.5))
 
 
 def _linear_program(conditions: Conditions, floor: Reals, *, cost: Reals, least_room: float) -> Reals | None:
     """Minimise cost·t − (room x) over t = x·floor + v, v >= 0; the unknowns are v, the bounds m, and x."""
-    # SciPy is slow to import, and only tables with empty cells need it.
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
-
     rows, blocks = conditions.rows, _blocks(conditions)
     member = np.eye(blocks)[conditions.block]
     scaled = conditions.least[:, np.newaxis] * conditions.rates
@@ -190,15 +176,19 @@ def _linear_program(conditions: Conditions, floor: Reals, *, cost: Reals, least_
     above = np.hstack([scaled, -member, scaled @ floor[:, np.newaxis]])
     equal = np.hstack([rows, np.zeros((len(rows), blocks)), rows @ floor[:, np.newaxis]])
     fixed = least_room > 0.0
-    answer = linprog(
-        np.concatenate([cost, np.zeros(blocks), [0.0 if fixed else -1.0]]),
-        A_ub=csr_array(np.vstack([below, above])),
-        b_ub=np.zeros(2 * len(below)),
-        A_eq=csr_array(equal),
-        b_eq=conditions.values,
-        bounds=[(0, None)] * (len(floor) + blocks) + [(least_room, least_room if fixed else 1.0)],
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
+    costs = np.concatenate([cost, np.zeros(blocks), [0.0 if fixed else -1.0]])
+    bounds = [(0.0, None)] * (len(floor) + blocks) + [(least_room, least_room if fixed else 1.0)]
+    return _minimum(costs, np.vstack([below, above]), equal, conditions.values, bounds)
+
+
+def _minimum(cost: Reals, below: Reals, equal: Reals, values: Reals, bounds: list[Any]) -> Reals | None:
+    """Minimise cost·x under below·x <= 0, equal·x = values and the bounds; None if nothing meets them."""
+    # SciPy is slow to import, and only tables with empty cells need it.
+    from scipy import optimize, sparse
+
+    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    limits = {"A_ub": sparse.csr_array(below), "b_ub": np.zeros(len(below)), "A_eq": sparse.csr_array(equal)}
+    answer = optimize.linprog(cost, **limits, b_eq=values, bounds=bounds, options=tight)
     return np.asarray(answer.x) if answer.status == 0 else None
 
 
@@ -327,12 +317,11 @@ def _solve_dense(system: Reals, right: Reals) -> Reals:
 
 def _solve_sparse(system: Any, scale: Reals, shift: Reals, right: Reals) -> Reals:
     """Solve by a sparse LU that keeps to the diagonal, as the system is symmetric and positive definite."""
-    from scipy.sparse import csc_array, diags_array
-    from scipy.sparse.linalg import splu
+    from scipy.sparse import csc_array, diags_array, linalg
 
     scaled = diags_array(scale) @ system @ diags_array(scale) + diags_array(shift * scale**2)
     try:
-        factors = splu(
+        factors = linalg.splu(
             csc_array(scaled), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
         )
     except RuntimeError as problem:  # exactly singular

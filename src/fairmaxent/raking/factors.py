@@ -29,18 +29,17 @@ def smallest_miss(problem: RakingProblem, levels: Codes | None = None) -> tuple[
     Returns the minimum and the price of each level: if the minimum is positive, the levels with a price contradict each
     other. ``levels`` are those that count, all by default.
     """
-    from scipy.optimize import linprog
-    from scipy.sparse import eye_array, hstack, vstack
+    from scipy import optimize, sparse
 
     sums, masses = _incidence(problem), problem.masses[problem.masses > 0]
     low, high = problem.bounds.low, problem.bounds.high
     counted = np.arange(len(problem.wanted)) if levels is None else levels
-    unit = eye_array(len(counted), format="csr")
-    every = hstack([sums[counted], unit, -unit], format="csr")
+    unit = sparse.eye_array(len(counted), format="csr")
+    every = sparse.hstack([sums[counted], unit, -unit], format="csr")
     total = np.concatenate([np.ones(len(masses)), np.zeros(2 * len(counted))])[None, :]
-    program = linprog(
+    program = optimize.linprog(
         np.concatenate([np.zeros(len(masses)), np.ones(2 * len(counted))]),
-        A_eq=vstack([every, total], format="csr"),
+        A_eq=sparse.vstack([every, total], format="csr"),
         b_eq=np.append(problem.wanted[counted], 1.0),
         bounds=[*((low * mass, high * mass) for mass in masses), *[(0, None)] * (2 * len(counted))],
         method="highs",
@@ -53,21 +52,21 @@ def smallest_miss(problem: RakingProblem, levels: Codes | None = None) -> tuple[
 
 def forced_cells(problem: RakingProblem) -> tuple[Mask, Mask]:
     """Which cells every solution has at their lower, and at their upper bound; the problem has a solution."""
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array, eye_array, hstack, vstack
+    from scipy import optimize, sparse
 
     # One linear program finds weights that are inside the bounds wherever that is possible: they are scaled up freely
     # (by κ), and the distance of each from its bounds counts only up to 1.
     sums, masses = _incidence(problem), problem.masses[problem.masses > 0]
     bounds, cells = problem.bounds, len(masses)
     above = math.isfinite(bounds.high)
-    unit, zero = eye_array(cells, format="csr"), csr_array((cells, cells))
-    meet = hstack([sums, csr_array((sums.shape[0], 2 * cells)), -csr_array(problem.wanted[:, None])], format="csr")
-    limits = [hstack([-unit, unit, zero, csr_array(bounds.low * masses[:, None])], format="csr")]
+    unit, zero = sparse.eye_array(cells, format="csr"), sparse.csr_array((cells, cells))
+    wanted, nothing = sparse.csr_array(problem.wanted[:, None]), sparse.csr_array((sums.shape[0], 2 * cells))
+    meet = sparse.hstack([sums, nothing, -wanted], format="csr")
+    limits = [sparse.hstack([-unit, unit, zero, sparse.csr_array(bounds.low * masses[:, None])], format="csr")]
     if above:
-        limits.append(hstack([unit, zero, unit, -csr_array(bounds.high * masses[:, None])], format="csr"))
-    scaled = vstack(limits, format="csr")
-    program = linprog(
+        limits.append(sparse.hstack([unit, zero, unit, -sparse.csr_array(bounds.high * masses[:, None])], format="csr"))
+    scaled = sparse.vstack(limits, format="csr")
+    program = optimize.linprog(
         np.concatenate([np.zeros(cells), -np.ones(2 * cells), [0.0]]),
         A_eq=meet,
         b_eq=np.zeros(sums.shape[0]),
@@ -84,12 +83,12 @@ def forced_cells(problem: RakingProblem) -> tuple[Mask, Mask]:
 
 def _incidence(problem: RakingProblem) -> Any:
     """Which cells have which level: (levels, cells), sparse."""
-    from scipy.sparse import csr_array
+    from scipy import sparse
 
     kept = problem.masses > 0
     codes = problem.codes[kept] + np.array([part.start for part in problem.blocks.slices])
     cells = np.repeat(np.arange(len(codes)), codes.shape[1])
-    return csr_array((np.ones(codes.size), (codes.ravel(), cells)), shape=(len(problem.wanted), len(codes)))
+    return sparse.csr_array((np.ones(codes.size), (codes.ravel(), cells)), shape=(len(problem.wanted), len(codes)))
 
 
 # Sets of margins to check before one is called the smallest; a set from which none can be left out is taken otherwise.
