@@ -37,7 +37,7 @@ from fairmaxent.fit import pipeline
 
 EPSILONS = (0.5, 1.0, 4.0, math.inf)
 DELTA = 1e-9
-RUNS, FAIR_RUNS = 5, 2
+RUNS, FAIR_RUNS, SMALL = 5, 2, 1000
 PAGE = HERE.parent / "docs" / "questions" / "privacy-cost.md"
 _PLACE = re.compile(r"(<!-- measured: privacy -->\n).*?(<!-- measured: end -->)", re.S)
 
@@ -88,6 +88,11 @@ class Coded:
         order = np.random.default_rng(0).permutation(len(self.frame))
         cut = int(0.7 * len(order))
         return tuple(self.frame.iloc[part].reset_index(drop=True) for part in (order[:cut], order[cut:]))  # type: ignore[return-value]
+
+    @property
+    def runs(self) -> int:
+        """More for few people, whom noise treats differently each time."""
+        return RUNS if len(self.split()[0]) >= SMALL else 4 * RUNS
 
     @property
     def domain(self) -> Any:
@@ -219,16 +224,18 @@ def _runs(table: Coded, epsilon: float, count: int, wishes: dict[str, Any]) -> I
 
 
 def mean_of(runs: Sequence[dict[str, float]]) -> dict[str, float]:
-    """The mean of every number over the runs, and how many there are."""
-    names = runs[0] if runs else ()
-    return {name: float(np.mean([run[name] for run in runs])) for name in names} | {"runs": len(runs)}
+    """The mean of every number over the runs, how many there are, and the standard error of the AUC."""
+    means = {name: float(np.mean([run[name] for run in runs])) for name in (runs[0] if runs else ())}
+    if len(runs) > 1:
+        means["auc_error"] = float(np.std([run["auc"] for run in runs], ddof=1) / math.sqrt(len(runs)))
+    return means | {"runs": len(runs)}
 
 
 def mst(table: Coded, epsilon: float, folder: Path) -> dict[str, float]:
     """The same for rows of MST; those that are missing are made, where that is possible."""
     people, judged = table.split()
     python, runs = os.environ.get("FAIRMAXENT_MBI_PYTHON"), []
-    for seed in range(RUNS):
+    for seed in range(table.runs):
         path = folder / f"{table.name.split()[0]}-{epsilon:g}-{seed}.npz"
         if not path.exists() and python:
             source = folder / f"{table.name.split()[0]}.npz"
@@ -252,7 +259,7 @@ def curve(table: Coded, folder: Path | None) -> list[dict[str, Any]]:
         if exact:
             pipeline.OpenDP = NoNoise  # type: ignore[assignment, misc]
         try:
-            plain = mean_of(list(_runs(table, epsilon, 1 if exact else RUNS, {"statistical_rate": None})))
+            plain = mean_of(list(_runs(table, epsilon, 1 if exact else table.runs, {"statistical_rate": None})))
             fair = mean_of(list(_runs(table, epsilon, 1 if exact else FAIR_RUNS, {})))
         finally:
             pipeline.OpenDP = noise  # type: ignore[misc]

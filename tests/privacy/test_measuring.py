@@ -25,20 +25,20 @@ from fairmaxent.privacy.model import (
 )
 from quiet import DOMAIN, Seeded, Silence, people
 
-SIZES = (2, 3, 2, 2)
+SIZES = (4, 3, 2, 2)  # the root has two outcomes in two groups
 EVERY_ROW = np.array(list(product(*map(range, SIZES))))
 
 
 class Watched(Silence):
     """Keeps what it was asked to protect."""
 
-    def __init__(self):
-        self.tables, self.scores, self.scales = [], [], []
+    def __init__(self, answer=7.0):
+        self.tables, self.scores, self.scales, self.answer = [], [], [], answer
 
     def counts(self, table, scale):
         self.scales.append(scale)
         self.tables.append(table.copy())
-        return np.full(table.shape, 7.0)  # the same for neighbours, so that scores are compared on equal terms
+        return np.full(table.shape, self.answer)  # the same for neighbours, so that scores are compared on equal terms
 
     def choice(self, scores, scale):
         self.scales.append(scale)
@@ -52,6 +52,9 @@ def looked_at(rows, k=1):
     for wanted in ([(0,)], [(1,), (2,)], [(0, 1), (0, 2)], [(1, 2)], [(0, 1, 2)]):
         counter.measure(wanted, 1.0)
     worth = {1: 1.0, 2: 0.7, 3: 1 / 3}
+    outcomes, few = counter.for_columns(1e-9, 9, 2, "o")
+    outcomes.measure([(0, 1)], 1.0)
+    measurements.choose_columns(outcomes, np.array([7.3, 2.9]), few - 1, 1.0)
     measurements.choose_hub(counter, lambda pair: 1.7, worth, rhos=(1.0, 1.0))
     measurements.choose_edges(counter, lambda pair: 1.7, worth, (), rhos=(1.0, 1.0))
     return watched
@@ -67,7 +70,7 @@ def test_a_person_of_k_rows_changes_each_table_and_each_score_by_k_at_most_and_n
         neighbours += [np.delete(rows, range(start, start + k), axis=0) for start in range(len(rows) - k)]
         furthest = 0.0
         for after in (looked_at(other, k) for other in neighbours):
-            assert len(after.tables) == 7
+            assert len(after.tables) == 8
             for old, new in zip(before.tables, after.tables, strict=True):
                 assert np.abs(new - old).sum() == k
                 furthest = max(furthest, np.linalg.norm(new - old))
@@ -76,19 +79,28 @@ def test_a_person_of_k_rows_changes_each_table_and_each_score_by_k_at_most_and_n
                 assert (new * 2**20 == np.round(new * 2**20)).all()  # nothing is rounded in floating point
         assert furthest == k  # L2 sensitivity
         more = np.array(before.scales) / np.array(looked_at(rows).scales)
-        np.testing.assert_allclose(more[:7], k)
-        np.testing.assert_allclose(more[7:], (k + 2**-19) / (1 + 2**-19), rtol=1e-12)
+        np.testing.assert_allclose(more[:8], k)
+        np.testing.assert_allclose(more[8:], (k + 2**-19) / (1 + 2**-19), rtol=1e-12)
 
 
 @pytest.mark.parametrize("k", [1, 4])
-def test_a_ledger_lists_every_look(k):
-    (roles, table), watched = counted(people()), Watched()
+@pytest.mark.parametrize(
+    ("answer", "looks", "choices"),
+    [  # of two columns to count with the outcome; of a hub, and of the edges of a tree
+        (7.0, ["hired × age", "hired × job"], 2),
+        (7e4, ["hired × sex × age", "hired × sex × job", "hired × sex × town"], 3),
+    ],
+)
+def test_a_ledger_lists_every_look_and_noisy_counts_decide_what_they_are(monkeypatch, k, answer, looks, choices):
+    monkeypatch.setattr(measurements, "_FEWEST", 2)
+    (roles, table), watched = counted(people()), Watched(answer)
     model = learn_private_model(table, roles, Privacy(epsilon=2.0, rows_per_person=k), noise=watched)
     added = {"discrete Gaussian": 0, "noisy maximum": 2**-19}  # what floating point could add
     assert all(look.sensitivity == k + added[look.mechanism] for look in model.ledger.spent)
     gauss = [look for look in model.ledger.spent if look.mechanism == "discrete Gaussian"]
     assert [look.cells for look in gauss] == [table.size for table in watched.tables]
-    assert len(model.ledger.spent) - len(gauss) == len(watched.scores) == 3  # of a hub, and of the two edges of a tree
+    assert [look.measured for look in gauss][4 : 4 + len(looks)] == looks
+    assert len(model.ledger.spent) - len(gauss) == len(watched.scores) == choices
     assert [look.scale for look in model.ledger.spent] == watched.scales  # the noise is the one that is written down
     assert model.ledger.rho <= Privacy(epsilon=2.0).rho
     assert model.ledger.rho == pytest.approx(Privacy(epsilon=2.0).rho, rel=1e-9)
@@ -174,6 +186,27 @@ def test_two_measurements_of_a_column_are_combined_by_their_variances():
         errors.append(column - truth.sum(0))
     best = 1 / (1 / 900 + 1 / 1600)  # of the mean of both; the known total takes a sixth off
     assert np.var(errors) == pytest.approx(best * 5 / 6, rel=0.1)
+
+
+def test_a_column_that_was_counted_with_the_outcome_only_is_the_same_in_all_groups():
+    truth, root = np.array([[300.0, 100.0, 50.0], [50.0, 100.0, 400.0]]), np.array([200.0, 250.0, 350.0, 200.0])
+    column, table = column_counts(root, noisy(truth.sum(0), 0.01), noisy(truth, 0.01), (2, 2))
+    np.testing.assert_allclose(table.reshape(2, 2, 3).sum(1), truth, rtol=1e-2)
+    np.testing.assert_allclose(table[0] / 200, table[1] / 250, rtol=1e-4)
+    unknown = column_counts(root, noisy(column, 0.01), None, (2, 2))[1]
+    np.testing.assert_allclose(unknown, np.outer(root, column) / 1000, rtol=1e-6)
+
+
+def test_a_few_columns_that_say_most_about_the_outcome_are_chosen():
+    rng = np.random.default_rng(6)
+    outcome, sizes = rng.integers(0, 2, 400), (2, 2, 9, 3, 2)
+    rows = np.column_stack([outcome, *(rng.integers(0, size, 400) for size in sizes[1:])])
+    rows[:300, 3], rows[:200, 1] = outcome[:300], outcome[:200]
+    counter = NoisyCounter(Table.compress(np.asfortranarray(rows), sizes), sizes, tuple("rabcd"), Seeded(0))
+    chosen, spent = measurements.choose_columns(counter, np.array([210.0, 190.0]), 2, 0.25)
+    assert (chosen, sum(look.rho for look in spent)) == ([1, 3], pytest.approx(0.05))
+    noise = math.sqrt(2 / math.pi) * 2 * (2 * 9 * 3 * 2) ** (1 / 4)  # of σ = 1, in a table of the typical size
+    assert [counter.clear(rho, 400, 0.1) for rho in (1e-4, 0.1)] == [0, int(0.2 * (40 / noise) ** 2)]
 
 
 def test_a_pair_that_noise_explains_is_what_the_root_says_of_it():

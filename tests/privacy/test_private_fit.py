@@ -346,7 +346,7 @@ def test_numbers_beyond_the_edges_count_in_the_outermost_bins(noise):
 
 def test_noise_that_hides_the_groups_is_said_so(noise):
     reasons = set()
-    for seed in range(12):
+    for seed in range(40):
         noise(lambda seed=seed: Seeded(seed))
         try:
             assert len(private(people(8), privacy=Privacy(epsilon=0.05), statistical_rate=None).sample(10)) == 10

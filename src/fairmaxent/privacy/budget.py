@@ -224,12 +224,11 @@ class Ledger:
     def count_ranges(self) -> tuple[float, float]:
         """How far from the truth the count of an outcome in a group, and that of all rows, is with 95% confidence.
 
-        The root has been counted alone, with variance σ², and with each column, in sums of k cells, with kσ².
+        The root has been counted alone, with variance σ², and maybe with each column, in sums of k cells, with kσ².
         """
-        root = self.spent[0]
-        with_root = [look.measured.startswith(f"{root.measured} × ") for look in self.spent]
-        columns = with_root.index(True) - 1 if any(with_root) else 0  # first each alone, then each with the root
-        looks = self.spent[1 + columns : 1 + 2 * columns]
+        root, *others = self.spent
+        with_root = {f"{root.measured} × {look.measured}" for look in others}  # each column was counted alone, too
+        looks = [look for look in others if look.measured in with_root]
         precision = sum(root.cells / (look.cells * look.scale**2) for look in (root, *looks))
         return 1.96 / math.sqrt(precision), 1.96 * math.sqrt(root.cells / precision)
 

@@ -11,11 +11,17 @@ removing one row changes one n(a, b) by one, and with it the score by one at mos
 that the noise of measuring the pair is expected to have is subtracted (as in AIM: McKenna, Mullins, Sheldon and Miklau
 2022); that is a public number. Floating point could betray more than that, so m and this number are rounded down to
 multiples of 2⁻²⁰ first: then sums of fewer than 2³² rows are exact. What is charged for is k + 2⁻¹⁹ all the same.
+
+So are the columns that are counted with the outcome, if noise would hide most of them (decision 025). The score of a
+column is how many rows would have another outcome if it said nothing about it: Σ |n(y, a) − p(y)·n(a)|/2 over outcomes
+y and levels a, where n(a) = Σ n(y, a), and p is a noisy share, rounded down. Adding or removing a row with y and a adds
+e_y − p to the differences of a, or takes it away. That is 1 − p(y) in one place and at most as much in all others, so
+the score changes by one at most, too. Of it, a third of the error of measuring is subtracted as well.
 """
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Protocol
 
@@ -86,10 +92,13 @@ def _check_cost(stated: float, scale: float) -> None:
 # table of outcome and groups; at most, for pairs, which get half of it if they are off by so many rows for each row;
 # for choosing them, as a part of it. The rest goes to each column alone, and to each with outcome and groups.
 # That later shares depend on earlier answers is allowed, as ρ in all is fixed (Feldman and Zrnic 2021).
-ROOT_SHARE, _MOST_FOR_PAIRS, _HALVING_ERROR, _FOR_CHOOSING = 0.02, 0.32, 0.3, 0.15
+ROOT_SHARE, _MOST_FOR_PAIRS, _HALVING_ERROR, _FOR_CHOOSING = 0.05, 0.32, 0.3, 0.15
 # Among tables of one kind, the sum of their expected errors is least if the budget grows like cells^(2/3).
 _POWER = 2 / 3
-_CLEAR = 0.4  # rows by which a table may be off, for each row that there is
+# Rows by which a table may be off, for each row that there is: a pair with the root, a column with the root, and with
+# the outcome.
+_CLEAR, _CLEAR_GROUPS, _CLEAR_OUTCOMES = 0.4, 0.2, 0.125
+_FEWEST, _FOR_COLUMNS = 4, 0.2  # columns that are counted with the outcome at least; for choosing them, as a part
 
 Pair = tuple[int, int]
 
@@ -116,11 +125,34 @@ class NoisyCounter:
     names: tuple[str, ...]  # of each block
     noise: Noise
     sensitivity: float = 1.0  # k: how many rows can be about one person
+    groups: int = 1  # levels of the root that are counted as one, one after the other
 
-    def shares(self, rho: float, rows: float) -> Reals:
+    def exact(self, wanted: Sequence[tuple[int, ...]]) -> list[Reals]:
+        """Exact tables, for a mechanism only; the root comes first in each if its groups are counted together."""
+        tables = self.table.tables(wanted, (self.levels[0] * self.groups, *self.levels[1:]))
+        if self.groups == 1:
+            return tables
+        return [table.reshape(-1, self.groups, *table.shape[1:]).sum(axis=1) for table in tables]
+
+    def for_columns(self, rho: float, rows: float, outcomes: int, name: str) -> tuple["NoisyCounter", int]:
+        """Count columns with the root, or for all groups together if noise would hide that; and how many of them."""
+        every = len(self.levels) - 1
+        if not every or self.clear(rho, rows, _CLEAR_GROUPS) >= every:
+            return self, every
+        levels, names = (outcomes, *self.levels[1:]), (name, *self.names[1:])
+        coarse = replace(self, levels=levels, names=names, groups=self.levels[0] // outcomes)
+        return coarse, min(max(coarse.clear(rho, rows, _CLEAR_OUTCOMES), _FEWEST), every)
+
+    def clear(self, rho: float, rows: float, error: float) -> int:
+        """How many columns can be counted with the root, for ρ in all, so that none is off by more than the error."""
+        cells = self.levels[0] * math.exp(float(np.log(self.levels[1:]).mean()))
+        return int(2 * rho * (error * rows / expected_error(self.sensitivity, cells)) ** 2)
+
+    def shares(self, rho: float, rows: float, *, forced: bool) -> Reals:
         """What columns alone, columns with the root, choosing pairs and pairs get of ρ, if there are so many rows.
 
-        The fewer rows stand out of the noise, the more is it worth to know single columns well.
+        The fewer rows stand out of the noise, the more is it worth to know single columns well. Pairs that would be off
+        by more than all rows get nothing, unless some are ``forced``.
         """
         sizes = self.levels[1:]
         if len(sizes) < 2:  # what a table of few columns has no use for goes to the other measurements
@@ -128,7 +160,7 @@ class NoisyCounter:
         # Of a pair: the geometric mean, because large ones are mostly empty.
         cells = math.exp(2 * float(np.log(sizes).mean()))
         error = expected_error(scale_of(rho * _MOST_FOR_PAIRS / (len(sizes) - 1), self.sensitivity), cells) / rows
-        pairs = _MOST_FOR_PAIRS / (1 + error / _HALVING_ERROR)
+        pairs = _MOST_FOR_PAIRS / (1 + error / _HALVING_ERROR) if error <= 1 or forced else 0.0
         rest = (1 - pairs * (1 + _FOR_CHOOSING)) / 2
         return np.array([rest * (1 + pairs), rest * (1 - pairs), pairs * _FOR_CHOOSING, pairs])
 
@@ -147,7 +179,7 @@ class NoisyCounter:
             return []
         shares = np.array([float(math.prod(self.levels[block] for block in blocks)) ** _POWER for blocks in wanted])
         scales = [scale_of(rho * share, self.sensitivity) for share in shares / shares.sum()]
-        tables = self.table.tables(wanted, self.levels)
+        tables = self.exact(wanted)
         names, k = (" × ".join(self.names[block] for block in blocks) for blocks in wanted), self.sensitivity
         return [
             NoisyTable(self.noise.counts(table, scale), Spent("discrete Gaussian", name, table.size, k, scale))
@@ -165,6 +197,24 @@ _LARGEST_HUB = 32  # levels
 _LARGEST_FAMILY = 1 << 20  # cells of root, hub, parent and child
 
 
+def choose_columns(counter: NoisyCounter, root: Reals, few: int, rho: float) -> tuple[list[int], list[Spent]]:
+    """Choose a few columns that say most about the root, of about these counts; ρ is for measuring them, too."""
+    waiting, chosen = list(range(1, len(counter.levels))), []
+    if few >= len(waiting):
+        return waiting, []
+    p = np.floor(root / root.sum() * _GRID / 2)[:, None] * 2 / _GRID
+    error = _ERROR_SHARE / 2 * expected_error(scale_of(rho * (1 - _FOR_COLUMNS) / few, counter.sensitivity), 1)
+    tables = counter.exact([(0, block) for block in waiting])
+    scores = [float(np.abs(t - p * t.sum(axis=0)).sum() / 2 - _on_grid(error * t.size)) for t in tables]
+    sensitivity = counter.sensitivity + _GRID_SENSITIVITY
+    scale, measured = scale_of(rho * _FOR_COLUMNS / few, sensitivity), f"which column to count with {counter.names[0]}"
+    for _ in range(few):
+        best = counter.noise.choice(np.array([scores[block - 1] for block in waiting]), scale)
+        chosen.append(waiting.pop(best))
+    cells = range(len(scores), len(scores) - few, -1)
+    return sorted(chosen), [Spent("noisy maximum", measured, count, sensitivity, scale) for count in cells]
+
+
 def choose_hub(
     counter: NoisyCounter, expected: Expected, worth: Mapping[int, float], *, rhos: Rhos
 ) -> tuple[int, list[Spent]]:
@@ -178,7 +228,7 @@ def choose_hub(
     most = min(_LARGEST_HUB, _LARGEST_FAMILY // (root * math.prod(sorted(sizes)[-2:])))
     able = [block for block in worth if 1 < counter.levels[block] <= most]
     others = len(sizes) - 1
-    if others < 2 or not able:
+    if others < 2 or not able or not rhos[1]:
         return 0, []
     scores = _scores(counter, expected, worth, rho=rhos[1] / others, share=_HUB_ERROR_SHARE)
     means = [sum(scores[pair] for pair in scores if block in pair) / others * worth[block] for block in able]
@@ -197,7 +247,7 @@ def _scores(
     pairs, scale = list(combinations(blocks, 2)), scale_of(rho, counter.sensitivity)
     for start in range(0, len(pairs), _AT_ONCE):
         some = pairs[start : start + _AT_ONCE]
-        for pair, table in zip(some, counter.table.tables(some, counter.levels), strict=True):
+        for pair, table in zip(some, counter.exact(some), strict=True):
             error = _on_grid(share * expected_error(scale, table.size))
             scores[pair] = float(np.abs(table - _on_grid(expected(pair))).sum() - error)
     return scores
@@ -214,7 +264,7 @@ def choose_edges(
     forest = {block: block for block in blocks}
     edges = [pair for pair in forced if set(pair) <= set(forest) and _join(forest, pair)]
     missing = len(forest) - 1 - len(edges)
-    if missing <= 0:
+    if missing <= 0 or not rhos[1]:
         return edges, ()
     scores = _scores(counter, expected, forest, rho=rhos[1] / (missing + len(edges)), share=_ERROR_SHARE)
     sensitivity = counter.sensitivity + _GRID_SENSITIVITY

@@ -29,6 +29,7 @@ from fairmaxent.privacy.measurements import (
     NoisyCounter,
     NoisyTable,
     Pair,
+    choose_columns,
     choose_edges,
     choose_hub,
     parents_of,
@@ -38,7 +39,8 @@ from fairmaxent.privacy.measurements import (
 FLOOR = 1e-6
 _ROUNDS = 100
 _CLOSE = 1e-7  # of the total, at which margins agree
-_STEPS = 20  # groups of cells of similar size that are shrunk alike
+# Groups of cells of similar size that are shrunk alike, at most; and cells in each at least, or noise passes for more.
+_STEPS, _ALIKE = 20, 16
 
 
 def on_simplex(counts: Reals, total: Reals | float) -> Reals:
@@ -65,27 +67,39 @@ def root_counts(root: NoisyTable, with_columns: Sequence[NoisyTable]) -> Reals:
     return on_simplex(best, max(float(best.sum()), 1.0)) + FLOOR
 
 
-def column_counts(root: Reals, alone: NoisyTable, given_root: NoisyTable, shape: Sequence[int]) -> tuple[Reals, Reals]:
+def column_counts(
+    root: Reals, alone: NoisyTable, counted: NoisyTable | None, shape: Sequence[int]
+) -> tuple[Reals, Reals]:
     """Rows of each level of a column, alone and with each level of the root, that agree with each other and the root.
 
-    Least squares: where the two tables disagree about a level, the cells take their part of the difference, by their
-    variances. Then, as far as noise does not explain how they differ, each outcome, each group of each protected column
-    and at last each level of the root moves away from the whole column. ``shape`` are the levels of those columns.
+    The column was counted with the root, with its first column, the outcome, or with neither. Least squares: where two
+    tables disagree about a level, the cells take their part of the difference, by their variances. Then, as far as
+    noise does not explain how they differ, each outcome, each group of each protected column and at last each level of
+    the root moves away from the whole column. ``shape`` are the levels of those columns.
     """
-    cells, roots = given_root.counts, len(root)
-    share = given_root.variance / (roots * given_root.variance + alone.variance)
-    cells = cells + share * (alone.counts - cells.sum(axis=0))
+    roots, cells, variance = len(root), alone.counts[None], 0.0
+    if counted is not None:
+        cells, variance = counted.counts, counted.variance
+        share = variance / (len(cells) * variance + alone.variance)
+        cells = cells + share * (alone.counts - cells.sum(axis=0))
     column = on_simplex(cells.sum(axis=0), root.sum()) + FLOOR
+    cells = cells + (column - cells.sum(axis=0)) / len(
+        cells
+    )  # of k parts of a known sum, each has 1 − 1/k of its noise
     table = np.outer(root, column / column.sum()).reshape(*shape, -1)
-    variance = given_root.variance - share * given_root.variance  # of a cell, once both tables are combined
-    for axis in range(len(shape)):
+    told = len(shape) if len(cells) == roots else int(counted is not None)  # columns of the root that cells tell apart
+    cells_of = cells.reshape(*shape[:told], *[1] * (len(shape) - told), -1)
+    for axis in range(told):
         others = tuple(other for other in range(len(shape)) if other != axis)
         expected = table.sum(axis=others, keepdims=True)
-        seen = cells.reshape(table.shape).sum(axis=others, keepdims=True)
-        moved = shrunk(seen, expected, variance * roots / shape[axis])
+        noise = variance * len(cells) / shape[axis] * (1 - 1 / shape[axis])
+        moved = shrunk(cells_of.sum(axis=others, keepdims=True), expected, noise)
         table = agreeing((table * _factor(np.maximum(moved, FLOOR), expected)).reshape(roots, -1), root, column)
         table = table.reshape(*shape, -1)
-    rows = [shrunk(row, towards, variance) for row, towards in zip(cells, table.reshape(roots, -1), strict=True)]
+    table = table.reshape(roots, -1)
+    if told < len(shape):
+        return column, table
+    rows = [shrunk(row, towards, variance * (1 - 1 / roots)) for row, towards in zip(cells, table, strict=True)]
     return column, agreeing(on_simplex(np.stack(rows), root) + FLOOR, root, column)
 
 
@@ -116,7 +130,7 @@ def pair_counts(counts: Reals, expected: Reals, variance: float) -> Reals:
     """
     seen, towards = counts.ravel(), expected.ravel()
     result = np.empty_like(seen)
-    for cells in np.array_split(np.argsort(towards, kind="stable"), _STEPS):
+    for cells in np.array_split(np.argsort(towards, kind="stable"), max(1, min(_STEPS, seen.size // _ALIKE))):
         result[cells] = shrunk(seen[cells], towards[cells], variance)
     result = np.maximum(result, 0.0).reshape(expected.shape) + FLOOR
     return agreeing(result, expected.sum(axis=1), expected.sum(axis=0))
@@ -228,20 +242,36 @@ def learn_private_model(
     rho = privacy.rho * (1 - 1e-12)
     (root_alone,) = counter.measure([(0,)], rho * (ROOT_SHARE if blocks.levels[1:] else 1.0))
     rho *= 1 - ROOT_SHARE
-    rho_columns, rho_both, rho_choice, rho_pairs = rho * counter.shares(rho, max(root_alone.counts.sum(), 1.0))
-    alone = counter.measure([(block,) for block in range(1, len(blocks.levels))], rho_columns)
-    given_root = counter.measure([(0, block) for block in range(1, len(blocks.levels))], rho_both)
-    root = root_counts(root_alone, given_root)
-    fitted = (column_counts(root, *both, blocks.shape(0))[1] for both in zip(alone, given_root, strict=True))
-    known = Columns(root, dict(enumerate(fitted, start=1)))
-    looks = [measured.spent for measured in (root_alone, *alone, *given_root)]
-    tree, spent = _tree(counter, known, roles, rules, (rho_choice, rho_pairs))
+    rows, forced = max(root_alone.counts.sum(), 1.0), needed_edges(rules)
+    *rho_columns, rho_choice, rho_pairs = rho * counter.shares(rho, rows, forced=bool(forced))
+    known, looks = _columns(counter, roles, root_alone, rho_columns)
+    tree, spent = _tree(counter, known, roles, forced, (rho_choice, rho_pairs))
     ledger = Ledger(privacy, (*looks, *spent), (*_PUBLIC, *([_ALL_DECLARED] if privacy.undeclared == "refuse" else [])))
-    return PrivateModel(max(1, round(float(root.sum()))), tree, ledger)
+    return PrivateModel(max(1, round(float(known.trunk.sum()))), tree, ledger)
+
+
+def _columns(
+    counter: NoisyCounter, roles: Roles, root_alone: NoisyTable, rhos: Sequence[float]
+) -> tuple[Columns, list[Spent]]:
+    """Measure each column, alone and with the root; if noise would hide that, the best ones with the outcome.
+
+    ``rhos`` are for the columns alone and for what is measured with them.
+    """
+    shape, every, rows = roles.blocks.shape(0), range(1, len(counter.levels)), max(root_alone.counts.sum(), 1.0)
+    alone = counter.measure([(block,) for block in every], rhos[0])
+    counter, few = counter.for_columns(rhos[1], rows, shape[0], roles.names[0])
+    parts = root_counts(root_alone, []).reshape(counter.levels[0], -1).sum(axis=1)
+    chosen, choices = choose_columns(counter, parts, few, rhos[1])
+    rho = rhos[1] - sum(look.rho for look in choices)
+    counted = dict(zip(chosen, counter.measure([(0, block) for block in chosen], rho), strict=True))
+    root = root_counts(root_alone, [*counted.values()] if counter.groups == 1 else [])
+    fitted = {block: column_counts(root, alone[block - 1], counted.get(block), shape)[1] for block in every}
+    looks = [table.spent for table in (root_alone, *alone)] + choices + [table.spent for table in counted.values()]
+    return Columns(root, fitted), looks
 
 
 def _tree(
-    counter: NoisyCounter, known: Columns, roles: Roles, rules: Sequence[Rule], rhos: tuple[float, float]
+    counter: NoisyCounter, known: Columns, roles: Roles, forced: Sequence[Pair], rhos: tuple[float, float]
 ) -> tuple[Tree, list[Spent]]:
     """Choose and measure a hub, if that pays, and the edges of a tree; make the tree, and say what it cost."""
     blocks, root, rows = roles.blocks, known.trunk, float(known.trunk.sum())
@@ -255,9 +285,7 @@ def _tree(
         parents[hub], tables[hub] = hub, family(root, known.given_trunk[hub])
         known = known.given(hub, measured)
         looks += [table.spent for table in measured.values()]
-    edges, choices = choose_edges(
-        counter, known.expected, known.given_trunk, needed_edges(rules), rhos=(choice_rho, pairs_rho)
-    )
+    edges, choices = choose_edges(counter, known.expected, known.given_trunk, forced, rhos=(choice_rho, pairs_rho))
     tree = parents_of(edges, list(known.given_trunk))  # parents first
     measured = counter.families({block: parent for block, parent in tree.items() if parent}, pairs_rho, rows)
     reached = {0: known.trunk[:, None]}
