@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import pickle
 import runpy
 import shlex
 from functools import cache
@@ -35,6 +34,7 @@ def people(*counts, size=100):
     return pl.DataFrame({"sex": sex, "hired": hired})
 
 
+ROLES = "[a]\nprotected = 'sex'\noutcome = 'hired'"
 ASKED = {"outcome": "hired", "protected": "sex", "favourable": "yes", "statistical_rate": 0.8}
 
 
@@ -85,11 +85,20 @@ def test_rates_of_counted_rows_are_those_of_the_rows(weight, within):
             assert [group.count for group in found.rate.groups] == [group.count for group in rate.groups]
 
 
-def doors_agree(seeds, folder):
-    """Draw tables and policies, and ask Python, the command line, a file of policies, and the test made of it."""
+def typed(asked):
+    for name, value in asked.items():
+        texts = [",".join(value)] if isinstance(value, list) else [] if isinstance(value, bool) else [str(value)]
+        yield from [f"--{name.replace('_', '-')}", *texts] if value is not False else []
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(200), pytest.param(range(1000, 11_000), marks=pytest.mark.slow)], ids=lambda seeds: str(len(seeds))
+)
+def test_front_doors_agree(seeds, tmp_path):
+    """Tables and policies are drawn: Python, the command line, a file of policies, and the test made of it."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        size, table = int(rng.integers(20, 200)), folder / ("table.parquet" if seed % 5 else "table.csv")
+        size, table = int(rng.integers(20, 200)), tmp_path / ("table.parquet" if seed % 5 else "table.csv")
         columns = {"sex": rng.choice(["F", "M"], size), "age": rng.choice(["old", "young", "x, y"], size)}
         frame = pl.DataFrame(columns | {"hired": np.where(rng.random(size) < rng.random(), "yes", "no")})
         asked = {"outcome": "hired", "protected": list(rng.permutation(["sex", "age"])[: rng.integers(1, 3)])}
@@ -106,46 +115,13 @@ def doors_agree(seeds, folder):
         (expected,) = json.loads(FORMS["json"]([result]))["checks"]
         said = clifiles.run("check", table, "--format", "json", *typed(asked), code=CODES[result.answer]).stdout
         assert json.loads(said)["checks"] == [expected | {"file": str(table)}]
-        policies = folder / "pyproject.toml"
+        policies = tmp_path / "pyproject.toml"
         lines = [f"{name} = {toml(value)}" for name, value in {"data": table.name, **asked}.items()]
         policies.write_text("\n".join(["[tool.fairmaxent.check.case]", *lines]), encoding="utf-8")
         (again,) = check_policies(policies)
         assert [found.to_dict() for found in again.findings] == [found.to_dict() for found in result.findings]
         with contextlib.nullcontext() if result.ok else pytest.raises(UnfairError, match=result.answer):
             fair_test(policies)("case")
-
-
-def typed(asked):
-    for name, value in asked.items():
-        texts = [",".join(value)] if isinstance(value, list) else [] if isinstance(value, bool) else [str(value)]
-        yield from [f"--{name.replace('_', '-')}", *texts] if value is not False else []
-
-
-@pytest.fixture
-def remembered(monkeypatch):
-    """Intervals of the same counts are computed once: the first door does, and the others ask for the same."""
-    for name in ("ratio_ends", "share_interval"):
-        monkeypatch.setattr(intervals, name, remembering(getattr(intervals, name)))
-
-
-def remembering(function):
-    found = {}
-
-    def remembered(counts, confidence):
-        key = pickle.dumps((counts, confidence))
-        if key not in found:
-            found[key] = function(counts, confidence)
-        return found[key]
-
-    return remembered
-
-
-@pytest.mark.parametrize(
-    "seeds", [range(200), pytest.param(range(1000, 11_000), marks=pytest.mark.slow)], ids=lambda seeds: str(len(seeds))
-)
-@pytest.mark.usefixtures("remembered")
-def test_front_doors_agree(seeds, tmp_path):
-    doors_agree(seeds, tmp_path)
 
 
 # ---------------------------------------------------------------- chance
@@ -166,14 +142,10 @@ def answers(first, second, size, tables=2000):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [30, 300, 3000])
-def test_on_the_limit_a_confident_check_seldom_fails(size):
+def test_a_confident_check_seldom_fails_on_the_limit_and_finds_a_large_gap(size):
     assert answers(0.4, 0.5, size)["fail"] <= 0.05
-
-
-@pytest.mark.slow
-def test_a_confident_check_finds_a_large_gap():
-    """A rate of .6 with a limit of .8; of the better group, most were hired."""
-    assert answers(0.48, 0.8, 300)["fail"] >= 0.95
+    # A rate of .6, where most of the better group were hired, is found.
+    assert size != 300 or answers(0.48, 0.8, 300)["fail"] >= 0.95
 
 
 @pytest.mark.slow
@@ -199,11 +171,7 @@ def test_so_many_people_are_needed(first, second):
 
     assert telling(found.needed / 1.2) < 0.8 < telling(found.needed * 1.2)
     assert f"About {found.needed:,} people" in found.sentence
-
-
-def test_on_the_limit_no_number_of_people_would_tell():
-    (found,) = check(people(40, 50), **ASKED, confident=True).findings
-    assert (found.answer, found.needed) == ("cannot tell", None)
+    assert check(people(40, 50), **ASKED, confident=True).findings[0].needed is None  # on the limit nobody will tell
 
 
 # ---------------------------------------------------------------- files
@@ -236,11 +204,10 @@ def test_files_hold_whatever_the_data_hold(tmp_path):
     [
         ("", "holds no policy"),
         ("protected = 'sex'", "name protected columns, and the outcome"),
-        ("[a]\nprotected = 'sex'\noutcome = 'hired'", "nothing to check; set a limit"),
-        ("[a]\nprotected = 'sex'\noutcome = 'hired'\nstatistical_rates = 0.8", "did you mean 'statistical_rate'"),
-        ("[a]\nprotected = 'sex'\noutcome = 'hired'\nstatistical_rate = 8", "statistical_rate"),
-        ("[a]\nprotected = 'sex'\noutcome = 'hired'\nstatistical_rate = {rce = 0.8}", "names 'rce'"),
-        ("[a]\nprotected = 'sex'\noutcome = 'hired'\nstatistical_rate = 0.8", "names no table"),
+        (ROLES, "nothing to check; set a limit"),
+        (f"{ROLES}\nstatistical_rates = 0.8", "did you mean 'statistical_rate'"),
+        (f"{ROLES}\nstatistical_rate = {{rce = 0.8}}", "names 'rce'"),
+        (f"{ROLES}\nstatistical_rate = 0.8", "names no table"),
         ("a =", "is not valid TOML"),
     ],
 )
@@ -250,14 +217,6 @@ def test_a_file_without_a_policy_that_can_be_used(tmp_path, text, said):
     with pytest.raises(fairmaxent.InputError, match=said):
         check_policies(path)
     clifiles.run("check", "--policies", path, code=3)
-
-
-def test_options_in_the_wrong_place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert "name a table" in clifiles.run("check", code=5).stderr
-    assert "leave --policies out" in clifiles.run("check", *typed(ASKED), "--policies", "p.toml", code=2).stderr
-    with pytest.raises(fairmaxent.InputError, match="lazy frame"):
-        check(people(1, 2).lazy(), **ASKED, predictions=["yes"] * 200)
 
 
 def test_the_files_to_copy_work(tmp_path, monkeypatch):

@@ -63,8 +63,9 @@ def test_every_part_is_filled_or_marked(audited):
         assert all("\n- " in part or "\n| " in part or "**To be written by" in part for part in sections)
     points = re.findall(r"## 10\(2\)\((.)\)", audited.document("article-10"))
     assert points == list("abcdefgh")
-    with pytest.raises(fairmaxent.InputError, match="did you mean 'card'"):
-        audited.document("cards")
+    for kind, said in (("cards", "did you mean 'card'"), ("ll144", "name favourable")):
+        with pytest.raises(fairmaxent.InputError, match=said):
+            fairmaxent.debias(biased_table(), "income", "sex", random_state=0).document(kind)
 
 
 def test_a_document_belongs_to_one_model(audited, tmp_path):

@@ -1,8 +1,4 @@
-"""The documents that people must file: every part is filled from a fit, or says who must write it.
-
-What they ask is data: `papers.toml`. Nothing in them is a verdict. Each holds the digest of the certificate, so that
-`fairmaxent verify --document` can tell whether it is about a model.
-"""
+"""The documents that people must file: each part of `papers.toml` is filled from a fit, or says who must write it."""
 
 import hashlib
 import os
@@ -16,7 +12,7 @@ import numpy as np
 from fairmaxent.document import Block, Document, Listing, Note, Section, Table
 from fairmaxent.document.text import to_markdown
 from fairmaxent.document.words import percent
-from fairmaxent.errors import InputError, did_you_mean
+from fairmaxent.errors import InputError, Option, did_you_mean
 from fairmaxent.fairness.rates import Grouping, group_table
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes
@@ -32,8 +28,9 @@ def document(fit: Fit, kind: str, data: str | os.PathLike[str] | None = None) ->
     """Write a document about a fit; ``data`` is the file of the fair table, which a Croissant document describes."""
     if kind not in TEMPLATES:
         raise InputError(f"there is no document {kind!r}; {did_you_mean(kind, TEMPLATES)}")
-    if kind == "ll144" and fit.request.privacy is not None:
-        raise InputError("an audit counts the people themselves, and a private fit does not know them; use another fit")
+    is_unclear = fit.request.favourable is None and fit.roles.attributes[0].kind != "numeric"
+    if kind == "ll144" and (is_unclear or fit.request.privacy is not None):
+        raise InputError("an audit counts who was selected; name ", Option("favourable"), ", and do not fit privately")
     template, facts = TEMPLATES[kind], _facts(fit)
     if kind == "croissant":
         return json_text(_croissant(fit, template, facts, data)) + "\n"
@@ -91,8 +88,7 @@ def _facts(fit: Fit) -> Facts:
         "warnings": [*certificate.warnings] or ["The certificate warns of nothing."],
         "protected": [f"Columns whose groups are compared: {', '.join(roles.protected_names)}."],
         "privacy": [f"Privacy: {asked.privacy or 'no guarantee is given'}."],
-        "impact": list(impact),
-        "unknown": list(unknown),
+        **{"impact": list(impact), "unknown": list(unknown)},
     }
 
 
@@ -105,9 +101,10 @@ def _impact(fit: Fit, axes: Grouping) -> tuple[Table, str]:
             np.moveaxis(people, axis, 0)[attribute.missing] = 0.0
     good, heads = list(fit.problem.measure.favourable), ("Selected", "Selection rate")
     if outcome.kind == "numeric" and fit.request.favourable is None:  # a score: who is above the median of all
-        running = np.cumsum(people.reshape(len(people), -1).sum(axis=1))
-        good = list(range(1 + int(np.searchsorted(running, running[-1] / 2)), len(people)))
-        heads = ("Above the median", "Scoring rate")
+        scores = fit.problem.cells("rows").reshape(len(people), -1).sum(axis=1)[: outcome.missing]
+        running = np.cumsum(scores)
+        good = list(range(1 + int(np.searchsorted(running, running[-1] / 2)), len(scores)))
+        heads = ("Above the median" if outcome.is_value_coded else "Above the median's bin", "Scoring rate")
     counts, chosen = people.sum(axis=0), people[good].sum(axis=0)
     rates = np.divide(chosen, counts, out=np.zeros_like(chosen), where=counts > 0)
     rows = tuple(
@@ -124,10 +121,7 @@ def _impact(fit: Fit, axes: Grouping) -> tuple[Table, str]:
     name = " × ".join(column.name for column in columns)
     table = Table(f"Impact ratios by {name}", (name, "People", *heads, "Impact ratio", "Small"), rows)
     left_out = fit.problem.cells("rows").sum() - counts.sum()
-    return (
-        table,
-        f"{name}: {left_out:,.0f} people are not in the table, because a category or their outcome is unknown.",
-    )
+    return table, f"{name}: {left_out:,.0f} people are not in the table: their category or outcome is unknown."
 
 
 def _croissant(fit: Fit, template: Any, facts: Facts, data: str | os.PathLike[str] | None) -> dict[str, Any]:

@@ -118,20 +118,16 @@ def _junit(results: Sequence[CheckResult]) -> str:
     suites = ElementTree.Element("testsuites", name="fairmaxent check")
     for result in results:
         answers = [found.answer for found in result.findings]
-        counts = {"failures": answers.count("fail"), "errors": answers.count("cannot tell"), "tests": len(answers)}
-        about = {"name": _xml(result.name), **{name: str(count) for name, count in counts.items()}}
-        suite = ElementTree.SubElement(suites, "testsuite", about)
+        counts = {"name": result.name, "tests": len(answers)}
+        counts |= {"failures": answers.count("fail"), "errors": answers.count("cannot tell")}
+        suite = ElementTree.SubElement(suites, "testsuite", {name: str(count) for name, count in counts.items()})
         for found in result.findings:
-            case = ElementTree.SubElement(suite, "testcase", classname=_xml(result.name), name=_xml(found.name))
+            case = ElementTree.SubElement(suite, "testcase", classname=result.name, name=found.name)
             if found.answer != "pass":
                 kind = "failure" if found.answer == "fail" else "error"
-                ElementTree.SubElement(case, kind, message=_xml(found.sentence), type=found.answer)
-    return ElementTree.tostring(suites, encoding="unicode") + "\n"
-
-
-def _xml(text: str) -> str:
-    """Text without what XML cannot hold."""
-    return visible(text).replace("\ufffe", "").replace("\uffff", "")
+                ElementTree.SubElement(case, kind, message=found.sentence, type=found.answer)
+    text = visible(ElementTree.tostring(suites, encoding="unicode"))
+    return text.translate(dict.fromkeys((0xFFFE, 0xFFFF))) + "\n"  # which XML cannot hold
 
 
 def _sarif(results: Sequence[CheckResult]) -> str:
