@@ -69,7 +69,13 @@ class FilingOptions:
         None, label="Title", heading=_REPORT, help="Title of the report; by default it says what the report is about."
     )
     author: str | None = option(None, label="Author", heading=_REPORT, help="Who answers for the report.")
-    purpose: str | None = option(None, label="Purpose", heading=_REPORT, help="What the result is for.")
+    purpose: str | None = option(
+        None,
+        label="Purpose",
+        heading=_REPORT,
+        help="What the result is for.",
+        page_help="What the result is for. What its rates are evidence of, in law: docs/questions/law.md.",
+    )
     pdf: str | None = option(
         None,
         **TARGET,

@@ -13,6 +13,7 @@ from fairmaxent.document.text import to_markdown, to_text
 from fairmaxent.errors import UnfairError
 from fairmaxent.gate.policy import PROJECT, Policy
 from fairmaxent.metrics.group_rates import Rate, left_out_text
+from fairmaxent.metrics.intervals import interval_text
 from fairmaxent.plain_text import json_text, visible
 
 Answer = Literal["pass", "fail", "cannot tell"]
@@ -48,7 +49,7 @@ class Finding:
         """What was found, in a sentence or two."""
         rate, limit = self.rate, f"the limit of {self.limit:g}"
         who = f"({rate.worst}{left_out_text(rate.left_out)})"
-        text = f"The {self.name.removesuffix(' since before')} is {rate.value:.3f}"
+        text = f"The {self.name.removesuffix(' since before')} is {rate.value:.3f}{interval_text(rate.interval)}"
         if self.before is not None:
             change = "more of a fall than chance explains" if self.answer == "fail" else "no fall beyond chance"
             return f"{text}, after {self.before.value:.3f}: {change} {who}."
@@ -56,9 +57,8 @@ class Finding:
             return f"{text}, {'below' if self.answer == 'fail' else 'not below'} {limit} {who}."
         if rate.interval is None or self.needed is None:
             return f"{text}; no number of people like these would tell whether that is below {limit} {who}."
-        allowed = "chance alone allows {:.3f} to {:.3f}".format(*rate.interval)
         needed = f"About {self.needed:,} people like these would be needed for an answer, four times in five."
-        return f"{text}, but {allowed}, so it may be above {limit}, or below {who}. {needed}"
+        return f"{text}, so chance alone may put it above {limit}, or below {who}. {needed}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
