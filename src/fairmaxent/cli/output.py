@@ -70,11 +70,7 @@ class FilingOptions:
     )
     author: str | None = option(None, label="Author", heading=_REPORT, help="Who answers for the report.")
     purpose: str | None = option(
-        None,
-        label="Purpose",
-        heading=_REPORT,
-        help="What the result is for.",
-        page_help="What the result is for. What its rates are evidence of, in law: docs/questions/law.md.",
+        None, label="Purpose", heading=_REPORT, help="What the result is for. On the law: docs/questions/law.md."
     )
     pdf: str | None = option(
         None,

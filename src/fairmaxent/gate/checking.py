@@ -67,12 +67,10 @@ def checked(data: Any, policy: Policy, name: str = "check") -> CheckResult:
 
 def check_policies(path: str | os.PathLike[str] = PROJECT, data: Any = None) -> list[CheckResult]:
     """Check the table of each policy in a file, or another one."""
-    results = []
-    for name, (file, policy) in read_policies(path).items():
-        if data is None and file is None:
-            raise InputError(f'the policy {name!r} of {path} names no table; add data = "FILE" to it')
-        results.append(checked(file if data is None else data, policy, name))
-    return results
+    policies = read_policies(path)
+    for name in (name for name, (file, _) in policies.items() if data is None and file is None):
+        raise InputError(f'the policy {name!r} of {path} names no table; add data = "FILE" to it')
+    return [checked(file if data is None else data, policy, name) for name, (file, policy) in policies.items()]
 
 
 def fair_test(path: str | os.PathLike[str] = PROJECT) -> Callable[..., None]:

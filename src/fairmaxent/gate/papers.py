@@ -20,6 +20,7 @@ from fairmaxent.plain_text import json_text, visible
 
 TEMPLATES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("papers.toml").read_text(encoding="utf-8"))
 _SMALL = 0.02  # of all people; a category below it may be left out of an audit
+_BOTH = "{} in the data, {} in the result."
 _TYPES = {"numeric": "sc:Float", "date": "sc:Date"}
 Facts = Mapping[str, list[Any]]  # sentences, or tables
 
@@ -61,10 +62,6 @@ def _name(fit: Fit) -> str:
     return visible(f"{' and '.join(fit.roles.outcome_names)} by {', '.join(fit.roles.protected_names)}, made fair")
 
 
-def _both(shares: tuple[float, float]) -> str:
-    return f"{percent(shares[0])} in the data, {percent(shares[1])} in the result"
-
-
 def _facts(fit: Fit) -> Facts:
     """Everything that a document can say, by name."""
     certificate, roles = fit.certificate, fit.roles
@@ -79,9 +76,10 @@ def _facts(fit: Fit) -> Facts:
         "table": [f"The table has {certificate.rows:,} rows and {len(fit.columns)} columns: {names}."],
         "asked": [f"Asked for: {rate.label} at least {rate.wanted:g}." for rate in wanted] + list(asked.words()),
         "rates": [f"{rate.label}: {rate.before:.3f} in the data, {rate.reached:.3f} in the result." for rate in wanted],
-        "groups": [f"{name}: {_both(pair)}." for name, pair in shares.items()],
+        "groups": [f"{name}: {_BOTH.format(*map(percent, pair))}" for name, pair in shares.items()],
         "rates_of_groups": [
-            f"{one.name} have {one.about}: {_both((one.rate_before, one.rate_after))}." for one in changes
+            f"{one.name} have {one.about}: {_BOTH.format(percent(one.rate_before), percent(one.rate_after))}"
+            for one in changes
         ],
         "prepared": [*certificate.notes] + [f"Left out: {name}." for name in certificate.left_out_columns],
         "costs": [f"The weights are worth {certificate.effective_rows:,.0f} of {certificate.rows:,} rows."],
