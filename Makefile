@@ -58,6 +58,10 @@ lint: $(VENV)/contributors
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/size.py
+	@if ! command -v node > /dev/null; then echo "no node here: the JavaScript of the page is not checked"; else \
+	for file in $(filter-out %/preact.js,$(wildcard src/fairmaxent/app/static/*.js)); do \
+	node --input-type=module --check < $$file || exit 1; done; fi
+	@if command -v tsc > /dev/null; then tsc -p jsconfig.json; fi
 
 test: lint
 	$(BIN)/pytest -n 2 -m "not slow and not process"

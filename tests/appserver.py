@@ -108,8 +108,16 @@ class Client:
         values = {**state["options"], **options}
         return self.done("/api/fit", {"table": state["table"]["number"], "options": values})["answer"]
 
+    def present(self):
+        """The table and the scenario that a page which has just been loaded speaks of."""
+        state = self.get("/api/state")[1]
+        return {"table": state["table"]["number"], "scenario": (state["answer"] or {}).get("scenario")}
+
+    def pin(self):
+        return self.done("/api/pin", self.present())["pins"]
+
     def work(self, kind, **values):
-        job = self.done("/api/job", {"kind": kind, **values})
+        job = self.done("/api/job", {"kind": kind, **self.present(), **values})
         end = time.monotonic() + 120
         while job["state"] == "running" and time.monotonic() < end:
             time.sleep(0.02)
@@ -183,7 +191,7 @@ def enter(page, client):
 
 def answered(page):
     """Wait for the newest result."""
-    page.wait_for_selector("#answer .tiles")
+    page.wait_for_selector("#detail .tiles")
     page.wait_for_function("() => document.getElementById('see').getAttribute('aria-busy') !== 'true'")
 
 
@@ -193,12 +201,12 @@ def shot(page, name, *, full_page=True):
         page.screenshot(path=f"{folder}/{name}.png", full_page=full_page)
 
 
-def tab_to(page, selector, most=80):
+def tab_to(page, selector, most=80, key="Tab"):
     """Press Tab until the element has the focus."""
     for _ in range(most):
         if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
             return
-        page.keyboard.press("Tab")
+        page.keyboard.press(key)
     raise AssertionError(f"Tab does not reach {selector}")
 
 
@@ -212,6 +220,13 @@ def asked(page, **wanted):
             return
         assert time.monotonic() < end, (wanted, scenario)
         page.wait_for_timeout(50)
+
+
+def roles(page):
+    """The chips for outcome, good outcome and groups, open."""
+    page.wait_for_selector("#look .chip")
+    page.evaluate("for (const one of document.querySelectorAll('.chip')) one.open = true")
+    return page.locator("#look .chips").first
 
 
 def unfold(page):

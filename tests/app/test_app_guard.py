@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from appserver import running
 from fairmaxent.app import serve
-from fairmaxent.app.session import safe_name
+from fairmaxent.app.upload import safe_name
 from fairmaxent.cli.group import group
 
 PATHS = ("/", "/static/main.js", "/api/state", "/files/0/adult.csv", "/api/job/1")
@@ -212,7 +212,7 @@ def test_a_broken_file_and_a_page_with_an_old_table_end_in_a_sentence_without_ou
     assert str(client.session.folder) not in answer["error"]
     assert client.upload("empty.csv", b"")[0] == 422
     status, answer = client.post("/api/fit", {"table": -5, "options": {}})
-    assert status == 422
+    assert status == 409
     assert "Reload" in answer["error"]
 
 

@@ -1,13 +1,12 @@
 """See in a real browser: what is shown, and when it is out of date."""
 
 import re
-import time
 
 import numpy as np
 import polars
 import pytest
 
-from appserver import answered, asked, enter, people_file, running, shot, unfold
+from appserver import answered, asked, enter, people_file, roles, running, shot, unfold
 
 pytestmark = pytest.mark.slow
 
@@ -22,11 +21,9 @@ def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
     with running(tmp_path, data=path) as client:
         enter(page, client)
         answered(page)
-        see = page.locator("#see")
-        lede = see.locator(".lede").inner_text()
-        assert re.search(r"sex = f gains most: [\d.]+.% instead of [\d.]+.% get “yes”", lede)
-        assert "sex = m loses most" in lede
-        assert re.search(r"get “yes” \(\d+ people instead of \d+\)", lede)
+        see = page.locator("#detail")
+        lede = page.locator("#see .lede").inner_text()
+        more, fewer = re.match(r"(\d+) more f would have “yes”, (\d+) fewer m\.", lede).groups()
         table = see.get_by_role("region", name="Who gains and who loses")
         cells = {
             row.locator("th").inner_text(): row.locator("td").all_inner_texts()
@@ -42,27 +39,31 @@ def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
             assert (int(count), int(before)) == (everybody, with_it)
             assert int(after) - int(before) == int(change.replace("−", "-"))
             assert cells[f"sex = {sex}"][2][0] == ("▲" if sex == "f" else "▼")
+            assert change == (f"+{more}" if sex == "f" else f"−{fewer}")
+        page.locator("#detail summary", has_text="Each group as a line").click()
         ticks = see.locator(".axis").first.locator("text").all_text_contents()
         assert ticks[0] == "0 %"
         assert len(ticks) > 2
-        page.locator("#look").get_by_label("sex", exact=True).uncheck()
-        page.locator("#look").get_by_label("town", exact=True).check()
+        roles(page).get_by_label("sex", exact=True).uncheck()
+        roles(page).get_by_label("town", exact=True).check()
         asked(page, protected=["town"])
-        page.wait_for_function("() => /\\d+ more groups change less. They are in the table above/.test(see.innerText)")
+        page.wait_for_function(
+            "() => /\\d+ more groups change less. They are in the table above/.test(detail.innerText)"
+        )
         assert see.get_by_role("region", name="Who gains and who loses").locator("tbody tr").count() == 50
         assert page.problems == []
 
 
 def test_an_older_result_is_marked_and_cannot_be_taken(page, people_app):
-    page.locator("#ask summary", has_text="Wanted shares").click()
+    page.locator("#more summary", has_text="Wanted shares").click()
     page.get_by_label("Choose the shares of").select_option("sex")
     page.get_by_role("slider", name="Share of sex = f").press("Home")
     page.wait_for_selector("#problem:not([hidden])")
     shot(page, "outdated")
     for _ in range(2):  # also after a reload
-        for name in ("Make the files", "Pin this scenario", "Show the trade-off"):
+        for name in ("Make the files", "Pin this scenario", "Estimate what a model will do"):
             assert page.get_by_role("button", name=name).is_disabled()
-        assert page.locator("#problem").inner_text() in page.locator("#outdated").inner_text()
+        assert page.locator("#problem span").inner_text() in page.locator("#outdated").inner_text()
         assert page.locator("#command").inner_text() == ""
         page.reload()
         page.wait_for_selector("#problem:not([hidden])")
@@ -78,51 +79,31 @@ def test_an_older_result_is_marked_and_cannot_be_taken(page, people_app):
     assert len(polars.read_csv(event.value.path())) == 60
 
 
-def test_a_slow_fit_is_waited_for_and_an_estimate_outlives_a_reload(page, tmp_path, monkeypatch):
-    from fairmaxent.app import session
-
-    # The estimate is the slower one, so that it can be overtaken.
-    fit, estimate = session.Session.fit, session.with_estimate
-    monkeypatch.setattr(session.Session, "fit", lambda *args, **more: time.sleep(2) or fit(*args, **more))
-    monkeypatch.setattr(session, "with_estimate", lambda *args, **more: time.sleep(6) or estimate(*args, **more))
-    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
-        enter(page, client)
-        answered(page)
-        page.get_by_label("Ask for equal outcomes of sex").uncheck()
-        page.get_by_role("button", name="Estimate what a model will do").click()  # waits for the fit under way
-        page.wait_for_selector("#outdated:not([hidden])")
-        assert page.get_by_role("button", name="Make the files").is_disabled()
-        page.wait_for_selector("#slow progress")
-        assert client.get("/api/state")[1]["answer"]["scenario"]["statistical_rate"] is None
-        page.reload()
-        page.wait_for_selector("#slow progress")
-        page.wait_for_function("() => document.getElementById('answer').innerText.includes('What a model will do')")
-        page.get_by_role("button", name="Estimate what a model will do").click()
-        page.wait_for_selector("#slow progress")
-        page.get_by_label("Ask for equal outcomes of sex").check()
-        page.wait_for_function("() => document.getElementById('slow').innerText.includes('changed meanwhile')")
-        assert page.problems == []
-
-
-def test_ask_and_see_stand_side_by_side_as_in_the_documentation(page, tmp_path):
+def test_the_first_screen_is_the_answer_as_in_the_documentation(page, tmp_path):
+    page.set_viewport_size({"width": 1440, "height": 900})
     with running(tmp_path) as client:
         enter(page, client)
         page.get_by_role("button", name="Income in the US census").click()
         answered(page)
-        page.locator("#look").get_by_label("race", exact=True).uncheck()
-        page.get_by_label("Ask for equal group sizes of sex").check()
-        answered(page)
-        page.locator("#ask summary", has_text="Wanted shares").click()
-        page.get_by_label("Choose the shares of").select_option("sex")
-        page.get_by_role("slider", name="Share of sex = Female").press("PageUp")
-        asked(page, representation_rate=None)
-        answered(page)
-        page.evaluate("document.activeElement.blur(); document.getElementById('ask').style.maxHeight = 'none'")
-        page.set_viewport_size({"width": 1280, "height": 1180})
-        page.evaluate("document.getElementById('live').scrollIntoView()")
-        boxes = [page.locator(part).bounding_box() for part in ("#ask", "#see")]
-        assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
-        assert abs(boxes[0]["y"] - boxes[1]["y"]) < 20
+        roles(page).get_by_label("race", exact=True).uncheck()
+        asked(page, protected=["sex"])
+        page.evaluate("for (const one of document.querySelectorAll('.chip')) one.open = false")
+        slider = page.get_by_role("slider", name="Equal outcomes of sex", exact=True)
+        for _ in range(10):
+            slider.press("ArrowLeft")
+        asked(page, statistical_rate=0.9)
+        page.wait_for_selector(".curve svg")
+        assert page.locator("#see .lede").bounding_box()["y"] < 400
+        for part in ("#see .crowd", "#ask .slider", ".curve", "#make"):
+            box = page.locator(part).first.bounding_box()
+            assert box["y"] + box["height"] <= 900, part
+        assert slider.bounding_box()["width"] > 900
+        groups = {one["group"]: one for one in client.get("/api/state")[1]["answer"]["see"]["groups"]}
+        said = ", ".join(f"{sex} {100 * groups[sex]['rate_after']:.1f}\u00a0%" for sex in ("Female", "Male"))
+        assert slider.get_attribute("aria-valuetext") == f"0.90: {said}"
+        gained = round(groups["Female"]["with_after"]) - round(groups["Female"]["with_before"])
+        assert page.locator("#see .lede").inner_text().startswith(f"{gained:,} more Female would have “>50K”")
+        page.evaluate("document.activeElement.blur()")
         shot(page, "documentation", full_page=False)
         assert page.problems == []
 
@@ -130,21 +111,21 @@ def test_ask_and_see_stand_side_by_side_as_in_the_documentation(page, tmp_path):
 def test_a_pin_is_named_and_put_back_whole(page, people_app):
     unfold(page)
     page.get_by_label("Largest weight: on or off").check()
-    page.locator("#ask").get_by_role("group", name="Compare only within").get_by_label("region").check()
+    page.locator("#more").get_by_role("group", name="Compare only within").get_by_label("region").check()
     page.locator("#take").get_by_label("How many rows").fill("120")
     page.locator("#take").get_by_label("How many rows").press("Tab")
     asked(page, largest_weight=10, within={"region": None}, rows=120)
     answered(page)
     page.get_by_role("button", name="Pin this scenario").click()
-    name = page.get_by_label("Name of Pin 1")
+    name = page.get_by_label("Name of rate 1 for sex within region, sizes kept")
     name.fill("within <b>regions</b>")
     name.press("Enter")
     page.get_by_role("button", name="Restore within <b>regions</b>").wait_for()
     pinned = people_app.get("/api/state")[1]["pins"][0]["answer"]
 
-    page.locator("#look").get_by_label("region", exact=True).check()  # which can then be no stratum
+    roles(page).get_by_label("region", exact=True).check()  # which can then be no stratum
     page.get_by_label("Largest weight: on or off").uncheck()
-    page.locator("#ask").get_by_label("Compare missing values").check()
+    page.locator("#more").get_by_label("Compare missing values").check()
     asked(page, protected=["sex", "region"], largest_weight=None, compare_missing=True)
     answered(page)
     cells = page.locator("#pins tbody tr")

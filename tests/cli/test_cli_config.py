@@ -79,6 +79,7 @@ CASES = ABOUT_MODELS | {
     # columns as levels
     "bins": Case({"age": [0, 60, 100]}, "--bins 'age: 0, 60, 100'", {"base_share": 1.0}),
     "kinds": Case({"age": "categorical"}, "--kinds 'age: categorical'", {"base_share": 1.0}),
+    "levels": Case({"job": {"nurse": "care", "cook": "care"}}, "--levels 'job: nurse=care, cook=care'"),
     "order": Case({"job": ["nurse", "cook", "clerk"]}, "--order 'job: nurse, cook, clerk'", {"base_share": 1.0}),
     "max_levels": Case(2, "--max-levels 2", {"base_share": 1.0}),
     "declared": Case("domain.toml", "--domain domain.toml"),

@@ -43,7 +43,7 @@ def serve(data: str | None, *, port: int, browser: bool, say: Callable[[str], No
     parent = Path(tempfile.gettempdir())
     _remove_left(parent)
     with listening(port) as listener, private_folder(parent, f"{_MARK}{os.getpid()}") as folder:
-        starting = start_session(folder, data)
+        starting = start_session(folder, data, example=data is None)
         app = make_app(starting, port=listener.getsockname()[1], most_bytes=_MOST_BYTES)
         say(f"Open {app.new_address()}\nPress Ctrl-C to stop the app; it then removes what was uploaded.")
         if browser:  # by way of a file, because all users of the computer see what a program is started with
@@ -73,8 +73,8 @@ def _remove_left(parent: Path) -> None:
                 pass
 
 
-def start_session(folder: Path, data: str | None) -> Future[Session]:
-    """Load the library and the table in a thread, so that the page is there at once."""
+def start_session(folder: Path, data: str | None, *, example: bool = False) -> Future[Session]:
+    """Load the library and the table, or an example, in a thread, so that the page is there at once."""
     starting: Future[Session] = Future()
 
     def start() -> None:
@@ -85,6 +85,8 @@ def start_session(folder: Path, data: str | None) -> Future[Session]:
             session = Session(folder)
             if data is not None:
                 session.open_given(data)
+            elif example:
+                session.open_demo("adult", is_first=True)
             warm_up()
             starting.set_result(session)
         except BaseException as problem:

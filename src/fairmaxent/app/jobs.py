@@ -16,12 +16,22 @@ from fairmaxent.errors import FairMaxEntError, InputError, is_out_of_memory
 from fairmaxent.plain_text import visible
 from fairmaxent.progress import STEPS, Progress
 
+# The example tables of the page, by their names in `fairmaxent.datasets`.
+EXAMPLES = {
+    "adult": "Income in the US census of 1994",
+    "german": "Credit in Germany",
+    "compas": "Reoffending in Florida",
+}
 _REMEMBERED = 20  # jobs that can still be asked about
 Result = TypeVar("Result")
 
 
 class SupersededError(Exception):
     """Newer work has come in, or the user stopped this, so nobody needs it any more."""
+
+
+class StaleError(InputError):
+    """What a page asks for is about a table or a scenario that is no longer the session's."""
 
 
 def explained(problem: BaseException, *, hide: str) -> tuple[str, int]:
@@ -33,7 +43,7 @@ def explained(problem: BaseException, *, hide: str) -> tuple[str, int]:
 
     from fairmaxent.app.page_options import as_labelled, labelled
 
-    status = 422
+    status = 409 if isinstance(problem, StaleError) else 422
     if isinstance(problem, FairMaxEntError):
         text = labelled(problem.spelled(as_labelled))
     elif isinstance(problem, ClickException):

@@ -172,7 +172,7 @@ def forms() -> dict[str, list[dict[str, Any]]]:
     """The controls of each part of the page, in their order."""
     wishes = ("equal_means", "compare_missing", "base", "detail", "random_state")
     return {
-        "reading": _drawn(debias, READING_NAMES),
+        "reading": _drawn(debias, [name for name in READING_NAMES if name != "levels"]),  # which columns have
         "columns": _drawn(debias, ("max_levels",)),
         "kept": _drawn(debias, (KEPT,)),
         "groups": _drawn(debias, ("groups",)),

@@ -10,7 +10,9 @@ from typing import Any
 
 import narwhals
 
+from fairmaxent.app.jobs import StaleError
 from fairmaxent.app.page_options import FILING_NAMES, READING_NAMES, PageOptions, meaningful, page_options
+from fairmaxent.app.quick import cells_of
 from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.config import declared
 from fairmaxent.cli.debias import debias_command as debias
@@ -49,6 +51,7 @@ class OpenedTable:
     can_be_taken: bool = False  # whether the page offers the table itself, because it came with the package
     asked: Mapping[str, Any] = field(default_factory=dict)  # how the page wants it to be read
     is_upload: bool = False  # and may come from anywhere
+    is_first: bool = False  # the example that the page begins with, before anybody has opened a table
     _levels: dict[str, Domain] = field(default_factory=dict, init=False)
     _declared: dict[str, TableFile] = field(default_factory=dict, init=False)  # as it was declared last
 
@@ -106,6 +109,19 @@ class OpenedTable:
         else:
             whole = self._read if in_memory or self._scanned is None else self._scanned
         return self.reading(drop).without_dropped(whole)
+
+    @cached_property
+    def stamp(self) -> tuple[int, int] | None:
+        """What tells a file from a later one in its place; copies of the app's own do not change."""
+        if self.is_upload or self.can_be_taken or not self.path.is_file():
+            return None
+        return self.path.stat().st_mtime_ns, self.path.stat().st_size
+
+    def check_unchanged(self) -> None:
+        """Refuse to go on with a file that is another one by now."""
+        if self.stamp is not None and replace(self).stamp != self.stamp:
+            now = "has changed" if self.path.is_file() else "is gone"
+            raise StaleError(f"{self.typed} {now} since it was opened: press “Read the file again”, or open another.")
 
     @cached_property
     def content(self) -> str:
@@ -183,6 +199,7 @@ def _collected(lazy: Any) -> Any:
 ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))
 COLUMN_NAMES = ("bins", "kinds", "order", "max_levels")
 _TAKEN_NAMES = ("mode", "rows", "iid", "weight_name", "evaluate", *FILING_NAMES)
+_RATES = ("statistical_rate", "representation_rate")
 _DOMAIN, _PDF = "domain", "pdf"  # on the page a text and a tick; on the command line both are files
 _UNSPENT = (
     "A private result looks at the table once, which spends its budget. Press “Spend the budget” under Privacy; after "
@@ -204,6 +221,7 @@ class Scenario:
     domain_text: str | None
     declaration: Declaration | None  # which that is
     pdf: bool  # whether the report is printed, too
+    is_typed: bool = True  # whether `options` are those of `given`
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any], table: OpenedTable) -> "Scenario":
@@ -238,6 +256,13 @@ class Scenario:
             declaration=declaration,
             pdf=bool(pdf),
         )
+
+    def moved(self, values: Mapping[str, Any]) -> "Scenario | None":
+        """The same with other rates, not read as the command line does, which takes longer than the fit; or None."""
+        rates = {name: values[name] for name in _RATES if type(values.get(name)) in (int, float, dict)}
+        if {**self.given, **rates} != values:
+            return None
+        return replace(self, given=values, asked=AskedOptions(self.asked.values | rates), is_typed=False)
 
     def fits_like(self, other: "Scenario") -> bool:
         """Whether both have the same fit: they differ at most in what is taken."""
@@ -292,6 +317,7 @@ class Readings:
         if private and not spend:
             raise InputError(_UNSPENT)
         self._newest = None  # two tables need not be in memory at once
+        cells_of.cache_clear()
         frame = scenario.file.frame
         if request.domain is None:
             request = replace(request, domain=scenario.columns_as.domain(frame, request.weight))
@@ -310,6 +336,8 @@ class Fitted:
     scenario: Scenario
     bare: Fit  # without an estimate
     estimates: Mapping[OutputOption, Fit] = field(default_factory=dict)
+    cells: Reading | None = None  # that the fit can be made again of at once; None: it takes all rows
+    is_whole: bool = True  # or a fit of the cells alone, which can draw nothing
 
     @property
     def output(self) -> OutputOption:

@@ -20,19 +20,12 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from fairmaxent.app.guard import Guard
-from fairmaxent.app.jobs import SupersededError, explained
+from fairmaxent.app.jobs import EXAMPLES, StaleError, SupersededError, explained
 from fairmaxent.errors import InputError
-from fairmaxent.progress import Progress
 
 if TYPE_CHECKING:
     from fairmaxent.app.session import Session
 
-# The example tables of the page, by their names in `fairmaxent.datasets`.
-EXAMPLES = {
-    "adult": "Income in the US census of 1994",
-    "german": "Credit in Germany",
-    "compas": "Reoffending in Florida",
-}
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _MOST_JSON = 1 << 20  # bytes of a request
 
@@ -55,7 +48,10 @@ def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
 
     async def file(request: Request) -> Response:
         session = await asyncio.wrap_future(starting)
-        path = session.file(request.path_params["folder"], request.path_params["name"])
+        try:
+            path = session.file(request.path_params["folder"], request.path_params["name"])
+        except StaleError as problem:
+            return JSONResponse({"error": str(problem)}, status_code=409)
         if path is None or not path.is_file():
             return JSONResponse({"error": "That file is no longer there; make it again."}, status_code=404)
         return FileResponse(path, media_type="application/octet-stream", filename=path.name)
@@ -150,22 +146,18 @@ def _options(values: Values) -> Values:
 
 def _start(session: Session, values: Values) -> Values:
     """Begin slow work."""
-    works: dict[object, Callable[[Progress], Values]] = {
-        "estimate": session.estimate,
-        "evaluate": session.evaluate,
-        "rake": partial(session.rake, values),
-        "take": session.take,
-        "trade-off": session.trade_off,
-    }
+    works = {"estimate": session.estimate, "evaluate": session.evaluate, "rake": session.rake, "take": session.take}
     kind = values.get("kind")
     if not isinstance(kind, str) or kind not in works:
         raise InputError("there is no such work; reload the page")
-    return vars(session.jobs.start(kind, works[kind]))
+    session.current_table(values.get("table")) if kind == "rake" else session.current(values)
+    return vars(session.jobs.start(kind, partial(works[kind], values)))
 
 
 def _fit(session: Session, values: Values) -> Values:
     """Fit the newest wish, in the thread of the live fits."""
-    work = partial(session.fit, values.get("table"), _options(values), spend=values.get("spend") is True)
+    spend, moving = (values.get(name) is True for name in ("spend", "moving"))
+    work = partial(session.fit, values.get("table"), _options(values), spend=spend, moving=moving)
     return session.live.submit(work).result()
 
 
@@ -175,12 +167,13 @@ _GETS: dict[str, Act] = {
     "job/{number:int}": lambda session, values: vars(session.jobs.get(values["number"])),
 }
 _POSTS: dict[str, Act] = {
-    "demo": lambda session, values: session.open_demo(str(values.get("name")), EXAMPLES),
+    "demo": lambda session, values: session.open_demo(str(values.get("name"))),
     "fit": _fit,
     "read": lambda session, values: session.read_again(values.get("table"), _options(values)),
     "draft": lambda session, values: session.draft(values.get("table"), _options(values)),
     "look": lambda session, values: session.look(values.get("table"), _options(values)),
-    "pin": lambda session, values: session.pin(),
+    "curve": lambda session, values: session.curves.submit(partial(session.curve, values)).result(),
+    "pin": lambda session, values: session.pin(values),
     "rename": lambda session, values: session.rename(values.get("number"), values.get("name")),
     "unpin": lambda session, values: session.unpin(values.get("number")),
     "job": _start,

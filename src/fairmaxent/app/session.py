@@ -1,38 +1,38 @@
 """The session: the table that is open, the scenario, its fit, and what was kept for comparison."""
 
 import os
-import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
-from fairmaxent.app.jobs import Jobs, LatestOnly, explained
+from fairmaxent.app.jobs import EXAMPLES, Jobs, LatestOnly, StaleError, SupersededError, explained
 from fairmaxent.app.page_options import as_labelled, forms
+from fairmaxent.app.quick import cells_of, curve, is_quick, quick_fit, says_all
 from fairmaxent.app.scenario import Fitted, OpenedTable, Readings, Scenario
 from fairmaxent.app.shown import drawn_blocks, look_at, looked_at, seen
 from fairmaxent.app.taking import command_text, python_text, take, weigh
-from fairmaxent.app.upload import cool_down
+from fairmaxent.app.upload import cool_down, safe_name
 from fairmaxent.cli.inspect import domain_draft
-from fairmaxent.errors import InputError, Option
+from fairmaxent.errors import InputError
 from fairmaxent.files.formats import COMPRESSED, SUFFIXES
 from fairmaxent.files.write import remove
 from fairmaxent.fit.pipeline import fit_read, with_estimate
+from fairmaxent.fit.request import Request
 from fairmaxent.plain_text import plain_json, visible
 from fairmaxent.progress import Progress
-from fairmaxent.report.refits import evaluated, evaluation_blocks, trade_off
+from fairmaxent.report.refits import evaluated, evaluation_blocks
 
 Values = dict[str, Any]
 
 MOST_PINS = 3
-_PIN_LENGTH = 40  # of the name of a pin
-_NAME_LENGTH = 100  # of a file
-_OF_A_FIT = ("estimate", "evaluate", "take", "trade-off")  # slow work that is about one fit
+_PIN_LENGTH = 60  # of the name of a pin
+_OF_A_FIT = ("estimate", "evaluate", "take")  # slow work that is about one fit
 _ACCEPTED = ",".join((*SUFFIXES, *COMPRESSED))
 _STALE = "Another table was opened, perhaps in another tab. Reload this page."
 _CHANGED = "What you ask for has changed meanwhile, so this was stopped. Start it again."
+_ELSEWHERE = "Something else was asked for since, perhaps in another tab. What you see here is shown anew; try again."
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Session:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.live = LatestOnly("fit")
+        self.live, self.curves = LatestOnly("fit"), LatestOnly("curve")
         self.jobs = Jobs(hide=str(folder))
         self.opened: OpenedTable | None = None
         self._unread: OpenedTable | None = None  # a file that could not be read, and perhaps can be in another way
@@ -64,6 +64,7 @@ class Session:
         self._readings = Readings()
         self._files: list[Values] = []
         self._raked_files: list[Values] = []
+        self._past: set[tuple[int, str]] = set()  # files of earlier scenarios
         self._numbers = 0
         self._copies: list[Path] = []  # of tables that were opened: when another one is, they are removed
 
@@ -82,26 +83,28 @@ class Session:
         os.rename(uploaded, target)
         return self._show(OpenedTable(self._next(), target, typed=target.name, title=target.name, is_upload=True))
 
-    def open_demo(self, name: str, titles: Mapping[str, str]) -> Values:
+    def open_demo(self, name: str, *, is_first: bool = False) -> Values:
         """Open a table that comes with the package."""
         from fairmaxent import datasets
         from fairmaxent.files.write import write_table
 
-        if name not in titles:
+        if name not in EXAMPLES:
             raise InputError("there is no such example; reload the page")
         target = self._new_folder() / f"{name}.csv"
         write_table(datasets.load(name, library="polars").frame, target)  # type: ignore[arg-type]
-        return self._show(OpenedTable(self._next(), target, typed=target.name, title=titles[name], can_be_taken=True))
+        opened = OpenedTable(self._next(), target, typed=target.name, title=EXAMPLES[name], can_be_taken=True)
+        return self._show(replace(opened, is_first=is_first))
 
     def read_again(self, number: object, values: Mapping[str, Any]) -> Values:
         """Read the same file in another way, e.g. with another separator."""
         unread = self._unread
-        opened = unread if unread is not None and unread.number == number else self._current_table(number)
+        opened = unread if unread is not None and unread.number == number else self.current_table(number)
         return self._show(replace(opened, number=self._next(), asked=dict(values)))
 
     def _show(self, opened: OpenedTable) -> Values:
         self._unread = opened  # until it is read
         try:
+            opened.stamp  # noqa: B018 (what the file is like before it is read)
             look = look_at(opened, {})
         finally:  # one that is being read stays, whatever is opened meanwhile
             self._copies.append(opened.path)
@@ -109,7 +112,8 @@ class Session:
             self.jobs.stop_all()
             self._unread = None
             self.opened, self._look = opened, look
-            self._fitted, self._answer, self._pins, self._files = None, None, [], []
+            self._past |= _keys([*self._files, *self._raked_files])
+            self._fitted, self._answer, self._pins, self._files, self._raked_files = None, None, [], [], []
             self._options = {name: look[name] for name in ("outcome", "protected", "favourable")}
             self._options["outcome"] = look["outcome"] or ""
         for path in [path for path in self._copies if path != opened.path and self.folder in path.parents]:
@@ -137,7 +141,12 @@ class Session:
             return {"table": None, "problem": self.problem, **always}
         return {
             **always,
-            "table": {**_named(opened), "title": opened.title, "offered": opened.can_be_taken},
+            "table": {
+                **_named(opened),
+                "title": opened.title,
+                "offered": opened.can_be_taken,
+                "is_first": opened.is_first,
+            },
             "look": self._look,
             "options": self._options,
             "answer": self._answer,
@@ -149,69 +158,101 @@ class Session:
 
     def look(self, number: object, options: Mapping[str, Any]) -> Values:
         """Inspect the table again with the roles that the page chose."""
-        look = look_at(self._current_table(number), options)
+        look = look_at(self.current_table(number), options)
         with self._lock:
             self._look, self._options = look, dict(options)
         return {"look": look}
 
     def draft(self, number: object, options: Mapping[str, Any]) -> Values:
         """Draft a declared domain from the table, to be read and edited."""
-        opened = self._current_table(number)
+        opened = self.current_table(number)
         return {"text": domain_draft(opened.file().form, *looked_at(opened, options))}
 
-    def fit(self, number: object, options: Mapping[str, Any], progress: Progress, *, spend: bool = False) -> Values:
+    def fit(
+        self,
+        number: object,
+        options: Mapping[str, Any],
+        progress: Progress,
+        *,
+        spend: bool = False,
+        moving: bool = False,
+    ) -> Values:
         """Fit the scenario, and return what See shows; a private one needs leave to spend its budget."""
-        began = perf_counter()
-        opened = self._current_table(number)
+        opened = self.current_table(number)
+        opened.check_unchanged()
         with self._lock:
             self._options = dict(options)
         if self._is_outdated():
             self.jobs.stop_all(_OF_A_FIT, _CHANGED)
-        scenario = Scenario.from_json(options, opened)
+        latest = self._fitted if moving else None  # the command can wait until the hand rests
+        scenario = (latest and latest.scenario.moved(options)) or Scenario.from_json(options, opened)
         fits = [self._fitted, *(pin.fitted for pin in reversed(self._pins))]
         alike = next((fit for fit in fits if fit is not None and fit.scenario.fits_like(scenario)), None)
-        if alike is not None:
-            fitted = replace(alike, scenario=scenario)
-        else:
-            request = replace(scenario.request(), progress=progress)
-            data = self._readings.get(scenario, request, spend=spend)
-            fitted = Fitted(scenario, fit_read(scenario.file.frame, data, request.kept(), progress))
+        fitted = self._made(scenario, progress, spend=spend) if alike is None else replace(alike, scenario=scenario)
         progress("done", 1.0)
-        return self._answered(opened, fitted, perf_counter() - began)
+        return self._answered(opened, fitted)
 
-    def _answered(self, opened: OpenedTable, fitted: Fitted, seconds: float) -> Values:
+    def _made(self, scenario: Scenario, progress: Progress, *, spend: bool = False, whole: bool = False) -> Fitted:
+        """Fit the cells alone if that says all that is shown, unless the whole fit is needed."""
+        request = replace(scenario.request(), progress=progress)
+        data = self._readings.get(scenario, request, spend=spend)
+        cells = cells_of(data) if is_quick(request, data) else None
+        if cells is not None and not whole:
+            quick = quick_fit(cells, request.kept(), progress)
+            if says_all(quick):
+                return Fitted(scenario, quick, cells=cells, is_whole=False)
+        return Fitted(scenario, fit_read(scenario.file.frame, data, request.kept(), progress), cells=cells)
+
+    def curve(self, values: Mapping[str, Any], progress: Progress) -> Values:
+        """What one rate does over its whole range, in the present scenario or in a pin, from the fair tables alone."""
+        pinned = [pin.fitted for pin in self._pins if pin.answer["scenario"] == values.get("scenario")]
+        try:
+            fitted = pinned[0] if pinned else self.current(values)[1]
+        except InputError as problem:
+            raise SupersededError from problem
+        column, request = values.get("column"), fitted.bare.request
+        drawn = next((rate for rate in forms()["rates"] if rate["name"] == values.get("kind")), None)
+        if drawn is None or (column is not None and column not in fitted.scenario.roles.protected):
+            raise InputError("there is no such curve; reload the page")
+        if fitted.cells is None or not isinstance(request, Request):
+            return {"skipped": "each point would take a fit of all rows"}
+        ends = drawn["least"], drawn["most"]
+        return {"curve": curve(fitted.cells, request, drawn["name"], column, ends, progress)}
+
+    def _answered(self, opened: OpenedTable, fitted: Fitted) -> Values:
         scenario = fitted.scenario
         answer = plain_json(
             {
                 "scenario": scenario.given,
                 "wishes": scenario.options.wishes,
-                "see": seen(fitted.fit),
-                "command": command_text(fitted),
-                "python": python_text(fitted),
-                "seconds": seconds,
+                "see": seen(fitted.fit, is_whole=fitted.is_whole),
+                "command": command_text(fitted) if scenario.is_typed else "",
+                "python": python_text(fitted) if scenario.is_typed else "",
                 "spent": opened.spent(getattr(fitted.bare.request.privacy, "delta", None)),
             }
         )
         with self._lock:
             if self.opened is not opened:
-                raise InputError(_STALE)
+                raise StaleError(_STALE)
+            self._past |= _keys(self._files)
             self._fitted, self._answer, self._files = fitted, answer, []
         return {"answer": answer}
 
-    def _current_table(self, number: object) -> OpenedTable:
+    def current_table(self, number: object) -> OpenedTable:
+        """The table that a page speaks of, if it is that of the session."""
         if self.opened is None or number != self.opened.number:
-            raise InputError(_STALE)
+            raise StaleError(_STALE)
         return self.opened
 
     # ------------------------------------------------------------ slow work
 
-    def estimate(self, progress: Progress) -> Values:
+    def estimate(self, values: Mapping[str, Any], progress: Progress) -> Values:
         """Estimate what a model trained on the result will do; pins of the same scenario have it, too."""
-        opened, fitted = self._current()
+        opened, fitted = self._whole(values, progress)
         fit = with_estimate(fitted.bare, fitted.output, progress=progress)
         estimated = replace(fitted, estimates={**fitted.estimates, fitted.output: fit})
         self._check_current(fitted)
-        answer = self._answered(opened, estimated, (self._answer or {}).get("seconds", 0.0))["answer"]
+        answer = self._answered(opened, estimated)["answer"]
         with self._lock:
             self._pins = [
                 replace(pin, fitted=estimated, answer=answer) if pin.answer["scenario"] == answer["scenario"] else pin
@@ -219,17 +260,9 @@ class Session:
             ]
         return {"answer": answer, **self._shown_pins()}
 
-    def trade_off(self, progress: Progress) -> Values:
-        """Fit a few more times with other rates and other shares of the base."""
-        _, fitted = self._current()
-        curve = trade_off(fitted.fit, progress=progress, spell=as_labelled)
-        kinds = {point.varied for point in curve.points}
-        names = {kind: "the rate asked for" if kind == "rates" else as_labelled(Option(kind)) for kind in sorted(kinds)}
-        return {"points": plain_json(curve.points), "names": names, "skipped": curve.skipped}
-
-    def evaluate(self, progress: Progress) -> Values:
+    def evaluate(self, values: Mapping[str, Any], progress: Progress) -> Values:
         """Judge the new rows before they are shared, as the report does if asked."""
-        _, fitted = self._current()
+        _, fitted = self._whole(values, progress)
         scenario = fitted.scenario
         frame = scenario.table.file(scenario.options.drop, in_memory=True).frame
         progress("judging the rows", 0.1)
@@ -237,28 +270,44 @@ class Session:
         self._check_current(fitted)
         return {"blocks": drawn_blocks(evaluation_blocks(judged))}
 
-    def take(self, progress: Progress) -> Values:
+    def take(self, values: Mapping[str, Any], progress: Progress) -> Values:
         """Write the files to take."""
-        _, fitted = self._current()
+        opened, fitted = self._whole(values, progress)
         files = take(fitted, self._new_folder(), progress)
+        opened.check_unchanged()
         self._check_current(fitted)
         with self._lock:
             self._files = files
-        return {"files": files}
+        return {"files": files, "answer": self._answer}
 
     def rake(self, values: Mapping[str, Any], progress: Progress) -> Values:
         """Weigh the table so that it has known margins, and write the files."""
-        result = weigh(self._current_table(values.get("table")), values, self._new_folder(), progress)
+        result = weigh(self.current_table(values.get("table")), values, self._new_folder(), progress)
         with self._lock:
             self._raked_files = result["files"]
         return result
 
-    def _current(self) -> tuple[OpenedTable, Fitted]:
-        if self.opened is None or self._fitted is None:
+    def current(self, values: Mapping[str, Any]) -> tuple[OpenedTable, Fitted]:
+        """The table and the fit that a page speaks of, if they are those of the session."""
+        opened, fitted, answer = self.current_table(values.get("table")), self._fitted, self._answer
+        if fitted is None or answer is None:
             raise InputError("there is no result yet; open a table, and choose the outcome and the groups")
         if self._is_outdated():
             raise InputError("there is no result for what you asked for last; change it, and try again")
-        return self.opened, self._fitted
+        if values.get("scenario") != answer["scenario"]:
+            raise StaleError(_ELSEWHERE)
+        return opened, fitted
+
+    def _whole(self, values: Mapping[str, Any], progress: Progress) -> tuple[OpenedTable, Fitted]:
+        """The same with all rows fitted, which files, models and estimates are made of."""
+        opened, fitted = self.current(values)
+        opened.check_unchanged()
+        if not fitted.is_whole:
+            whole = self._made(Scenario.from_json(fitted.scenario.given, opened), progress, whole=True)
+            self._check_current(fitted)
+            self._answered(opened, whole)
+            fitted = whole
+        return opened, fitted
 
     def _is_outdated(self) -> bool:
         """Whether the newest result is not that of the newest wish, because a fit failed or is under way."""
@@ -270,22 +319,26 @@ class Session:
 
     def file(self, folder: int, name: str) -> Path | None:
         """The path of a file that was made, or of an example table; nothing that is not on the list is ever opened."""
-        opened, made = self.opened, [(file["folder"], file["name"]) for file in (*self._files, *self._raked_files)]
-        if opened is not None and opened.can_be_taken and (folder, name) == (0, opened.typed):
+        opened, key = self.opened, (folder, name)
+        if opened is not None and opened.can_be_taken and key == (0, opened.typed):
             return opened.path
-        return self.folder / str(folder) / name if (folder, name) in made else None
+        if key in _keys([*self._files, *self._raked_files]):
+            return self.folder / str(folder) / name
+        if key in self._past:
+            raise StaleError("That file is of an earlier scenario; make it again.")
+        return None
 
     # ------------------------------------------------------------ scenarios to compare
 
-    def pin(self) -> Values:
+    def pin(self, values: Mapping[str, Any]) -> Values:
         """Keep the present scenario; none of the others goes for it, as people may have named them."""
-        _, fitted = self._current()
+        _, fitted = self.current(values)
         with self._lock:
             if len(self._pins) >= MOST_PINS:
                 raise InputError(f"{MOST_PINS} scenarios are pinned already; remove one of them first")
             number = 1 + max((pin.number for pin in self._pins), default=0)
             self._pins.append(Pin(number, f"Pin {number}", fitted, self._answer or {}))
-        return self._shown_pins()
+        return self.rename(number, values.get("name"))
 
     def rename(self, number: object, name: object) -> Values:
         """Give a pinned scenario another name; an empty one changes nothing."""
@@ -306,21 +359,15 @@ class Session:
     def stop(self) -> None:
         """Stop all work."""
         self.live.stop()
+        self.curves.stop()
         self.jobs.stop_all()
         cool_down()
 
 
+def _keys(files: Iterable[Values]) -> set[tuple[int, str]]:
+    return {(file["folder"], file["name"]) for file in files}
+
+
 def _named(opened: OpenedTable) -> Values:
-    return {"number": opened.number, "name": opened.typed, "reading": dict(opened.asked)}
-
-
-def safe_name(name: str) -> str:
-    """A file name without folders, hidden beginnings, or characters that mean something to a shell or a page.
-
-    >>> safe_name("../../etc/passwd"), safe_name("my survey (1).csv"), safe_name("<b>.csv"), safe_name("..")
-    ('passwd', 'my survey (1).csv', '_b_.csv', 'table')
-    """
-    last = re.split(r"[/\\]", name)[-1]
-    plain_letters = re.sub(r"[^\w .()+-]", "_", last).lstrip(".- ").strip()
-    stem, dot, suffix = plain_letters.rpartition(".")
-    return f"{stem[:_NAME_LENGTH]}{dot}{suffix[:_NAME_LENGTH]}" or "table"
+    names = {"name": opened.typed, "title": opened.title, "is_first": opened.is_first}
+    return {"number": opened.number, **names, "reading": dict(opened.asked)}

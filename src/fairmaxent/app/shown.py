@@ -10,6 +10,7 @@ from fairmaxent.app.scenario import COLUMN_NAMES, ROLE_NAMES, OpenedTable
 from fairmaxent.cli.inspect import inspect_command, inspected
 from fairmaxent.cli.reading import DomainOptions
 from fairmaxent.cli.request import RoleOptions
+from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.document import Block
@@ -100,7 +101,14 @@ def _column(column: ColumnSummary, domain: Domain) -> dict[str, Any]:
         "choices": choices,
         "shares": list(zip(attribute.labels, (counts / counts.sum()).tolist(), strict=True)) if has_shares else [],
         "identifier": column.identifier,
+        **_numbers(attribute),
     }
+
+
+def _numbers(attribute: Attribute) -> dict[str, Any]:
+    """The ends of a column of numbers, and a round one in the middle."""
+    edges = () if attribute.kind != "numeric" or attribute.edges is None else tuple(map(float, attribute.edges))
+    return {"range": (edges[0], edges[-1]), "middle": float(f"{edges[len(edges) // 2]:.2g}")} if edges else {}
 
 
 def _grouping(grouping: GroupingRates, protected: tuple[str, ...], frame: Any, domain: Domain) -> dict[str, Any]:
@@ -141,8 +149,8 @@ def _gaps(frame: Any, domain: Domain, columns: Sequence[str]) -> dict[str, dict[
     return gaps
 
 
-def seen(fit: Fit) -> dict[str, Any]:
-    """Rates wanted, before and after; every group; who gains and who loses; costs; what to know."""
+def seen(fit: Fit, *, is_whole: bool = True) -> dict[str, Any]:
+    """Rates wanted, before and after; every group; costs, copies of a whole fit only; what to know."""
     certificate, costs = fit.certificate, fit.certificate.costs
     made_for = [visible(line) for line in beyond_lines(certificate.decisions)]
     about_models = [*made_for, *_sentences(unfair_decisions(certificate))]
@@ -154,6 +162,8 @@ def seen(fit: Fit) -> dict[str, Any]:
             {
                 "kind": kind,
                 "name": certificate.measure.about(kind, name),
+                "grouping": name,
+                "columns": certificate.measure.columns_of(name),
                 "wanted": certificate.wanted[kind][name],
                 "before": certificate.before[kind][name],
                 "after": certificate.achieved[kind][name],
@@ -169,12 +179,19 @@ def seen(fit: Fit) -> dict[str, Any]:
         ],
         "means": certificate.means,
         "effective_rows": certificate.effective_rows,
-        "copied_share": certificate.copied_share,
+        "copied_share": certificate.copied_share if is_whole else None,
         "copied_rows": copies_of(certificate.redrawn)[0],
         "heaviest": max((group.most_weight for group in groups), default=None),
-        "most_copies": max((group.most_copies for group in groups), default=None),
+        "most_copies": max((group.most_copies for group in groups), default=None) if is_whole else None,
         "costs": [
-            [one.beyond_line, one.name, one.rows, one.effective_rows, one.most_weight, one.most_copies]
+            [
+                one.beyond_line,
+                one.name,
+                one.rows,
+                one.effective_rows,
+                one.most_weight,
+                one.most_copies if is_whole else 0,
+            ]
             for one in groups
         ],
         # Every grouping counts all people who get another outcome.

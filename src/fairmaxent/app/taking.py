@@ -98,7 +98,9 @@ def _reading(fitted: Fitted, *, is_lazy: bool) -> list[str]:
     domain = ["from fairmaxent.cli.config import read_domain", f"domain = read_domain({declared!r})"]
     domain = [] if declared is None else domain
     if is_lazy:
-        return ["import fairmaxent", "import polars", *domain, f"table = polars.scan_parquet({table.typed!r})"]
+        lines = ["import fairmaxent", "import polars", *domain, f"table = polars.scan_parquet({table.typed!r})"]
+        names = f"table = Reading(levels={table.reading().levels!r}).renamed(table)"
+        return [*lines, *(["from fairmaxent.files.reading import Reading", names] if table.reading().levels else [])]
     how = {name: value for name, value in vars(table.reading()).items() if value not in (None, ())}
     options = [f"Reading({', '.join(f'{name}={value!r}' for name, value in how.items())})"] if how else []
     options += ["declaration=domain"] if domain else []

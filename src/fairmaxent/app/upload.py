@@ -3,6 +3,7 @@
 import contextlib
 import multiprocessing
 import os
+import re
 from dataclasses import fields
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -16,6 +17,7 @@ from fairmaxent.files.parquet import scan_table
 from fairmaxent.files.reading import Reading, TableFile
 
 SECONDS = 300.0
+_NAME_LENGTH = 100  # of a file
 LEAST_MEMORY = 3 * 2**30  # that libraries reserve, though they use little of it
 
 Answer = TableFile | FairMaxEntError | None
@@ -110,3 +112,15 @@ def read_or_refused(path: Path, reading: Reading, declaration: Declaration | Non
     except FairMaxEntError as problem:
         return problem
     return None
+
+
+def safe_name(name: str) -> str:
+    """A file name without folders, hidden beginnings, or characters that mean something to a shell or a page.
+
+    >>> safe_name("../../etc/passwd"), safe_name("my survey (1).csv"), safe_name("<b>.csv"), safe_name("..")
+    ('passwd', 'my survey (1).csv', '_b_.csv', 'table')
+    """
+    last = re.split(r"[/\\]", name)[-1]
+    plain_letters = re.sub(r"[^\w .()+-]", "_", last).lstrip(".- ").strip()
+    stem, dot, suffix = plain_letters.rpartition(".")
+    return f"{stem[:_NAME_LENGTH]}{dot}{suffix[:_NAME_LENGTH]}" or "table"

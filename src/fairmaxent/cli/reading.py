@@ -59,7 +59,7 @@ class ReadingOptions(Reading):
         if lazy is None:
             return None
         formats.refuse_options(path, self, "parquet")
-        return self.without_dropped(TableFile(lazy))
+        return self.without_dropped(TableFile(self.renamed(lazy)))
 
     def without_dropped(self, table: TableFile, *, beside: Sequence[str] = ()) -> TableFile:
         """Leave out the columns to drop; those that only other tables have are ``beside``."""

@@ -229,6 +229,12 @@ def _levels(text: str) -> tuple[str, list[str]]:
     return column, [unquoted(level) for level in split(rest, ",")]
 
 
+def _names(text: str) -> tuple[str, dict[str, str]]:
+    """Parse ``SEX: 1=men, 2=women``."""
+    column, rest = _column_and(text, "SEX: 1=men, 2=women")
+    return column, _pairs(rest)
+
+
 def _bins(text: str) -> tuple[str | None, int | list[float]]:
     """Parse ``8`` (for all columns), ``age: 8`` or the edges ``age: 0, 18, 65, 120``."""
     if len(split(text, ":")) == 1:
@@ -364,6 +370,7 @@ TEXTS = {
     "kind": Value(
         "KIND", lambda text: _column_and(text, "zip: categorical"), {str: str}, "the name of a kind", **_by_column
     ),
+    "names": Value("NAMES", _names, {str: {str: str}}, "names of levels, by column", **_by_column),
     "levels": Value("LEVELS", _levels, {str: [_LEVEL]}, "a list of levels", **_by_column),
     "sheet": Value("SHEET", str, (str, int), "the name or number of a sheet", **_as_it_is),
     "level": Value("LEVEL", str, _LEVELS, "a level, or a list of levels", join=list, take=_listed, **_as_it_is),

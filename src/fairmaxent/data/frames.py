@@ -164,6 +164,8 @@ def plain_option(name: str, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, str | int | float | None):  # at once, because narwhals takes long to say what is no series
+        return value
     if nw.dependencies.is_into_series(value) or (isinstance(value, np.ndarray) and value.ndim):
         value = list(value)
     if isinstance(value, Mapping):

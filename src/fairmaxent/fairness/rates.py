@@ -129,7 +129,7 @@ def representation_rate(table: Reals, grouping: Grouping, *, strata: int = 0) ->
     >>> representation_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,))
     0.25
     """
-    return representation_pair(table, grouping, strata=strata).rate
+    return worst_ratio(np.where((shares := group_shares(table, grouping)) > 0, shares, np.nan), strata)
 
 
 def statistical_rate(table: Reals, grouping: Grouping, outcomes: Sequence[int], *, strata: int = 0) -> float:
@@ -138,7 +138,7 @@ def statistical_rate(table: Reals, grouping: Grouping, outcomes: Sequence[int], 
     >>> statistical_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,), [0])
     0.75
     """
-    return statistical_pair(table, grouping, outcomes, strata=strata).rate
+    return float(np.fmin.reduce([worst_ratio(one, strata) for one in outcome_rates(table, grouping)[[*outcomes]]]))
 
 
 def rates_of_many(

@@ -67,6 +67,8 @@ def read_table(path: Name, reading: Reading | None = None, *, declaration: Decla
     if not content.strip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"):  # beside marks of an encoding
         raise InputError(f"{path} is empty; pass a table with column names and at least one row")
     if declaration is not None:
+        if reading.levels:
+            raise InputError(Option("levels"), " is for levels that are learned; a declared domain names its own")
         return _read_declared(content, str(path), reading, declaration, format)
     read = _function(FORMATS[format].read)
     frame, remarks, form = read(content, str(path), reading, format)
@@ -78,7 +80,7 @@ def read_table(path: Name, reading: Reading | None = None, *, declaration: Decla
         what = f"the last row of {path} is called a total, so it was left out; to keep it, set "
         remarks.append((what, Option("skip_last", 0)))
         form = replace(form or TableForm(format), found=(*(form.found if form else ()), ("skip_last", "1")))
-    return TableFile(frame, tuple(remarks), form=form or TableForm(format))
+    return TableFile(reading.renamed(frame), tuple(remarks), form=form or TableForm(format))
 
 
 def _read_declared(content: bytes, path: str, reading: Reading, declaration: Declaration, format: str) -> TableFile:
@@ -104,7 +106,7 @@ def _read_declared(content: bytes, path: str, reading: Reading, declaration: Dec
 
 def refuse_options(path: object, reading: Reading, format: str) -> None:
     """Refuse options that do not apply to a file of this format; None or empty was not given."""
-    for name in (field.name for field in fields(Reading) if field.name != "input_format"):
+    for name in (field.name for field in fields(Reading) if field.name not in ("input_format", "levels")):
         if getattr(reading, name) not in (None, (), []) and name not in FORMATS[format].options:
             option = Option("missing_text" if name == "missing" else name)
             raise InputError(option, f" is for other files, and {path} is {format}; leave it out")

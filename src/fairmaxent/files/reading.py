@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -97,6 +97,25 @@ class Reading:
         help="Names of the columns, if there is no header line; one that contains a comma goes in double quotes.",
         doc="Names of the columns, for a CSV or a sheet without a header.",
     )
+    levels: Mapping[str, Mapping[str, str]] | None = option(
+        None,
+        text="names",
+        label="Names of levels",
+        help="New names for codes, 'SEX: 1=men, 2=women'; values that get the same name are merged. Repeatable.",
+    )
+
+    def renamed(self, frame: Any) -> Any:
+        """A polars frame, lazy or not, in which levels have the names that were given; the others keep theirs."""
+        polars, wanted = load_library("polars"), self.levels or {}
+        for column, names in wanted.items():
+            if column not in frame.collect_schema().names():
+                raise ColumnError(Option("levels"), f" names {column!r}, which is not a column; check its spelling")
+            text = polars.col(column).cast(polars.String)
+            known = names.keys() if hasattr(frame, "collect") else {*frame.select(text.unique()).to_series()}
+            if unknown := [*names.keys() - known]:
+                raise InputError(Option("levels", column=column), f" names {unknown[0]!r}, which no row has")
+            frame = frame.with_columns(text.replace(dict(names)))
+        return frame
 
     @property
     def markers(self) -> Sequence[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any, Literal
 
 import narwhals as nw
@@ -99,14 +100,20 @@ def changes_by_column(fit: Solved, after: Reals | None = None) -> tuple[GroupCha
 def _intervals(fit: Solved, measure: Measure, tables: list[Reals], axes: Grouping, confidence: float) -> Reals:
     """Both ends of the interval of each rate in the data, by outcome and group; NaN where groups are not compared."""
     compared = [group_table(measure.outcomes_compared(table, axes), axes) for table in tables]
-    weight, squares, rows = (table.reshape(len(table), -1) for table in compared)
-    ends = np.full((2, *weight.shape), np.nan)
-    # A private fit has none: the noise in its counts is no part of such intervals, which would be far too short.
-    if fit.request.privacy is None:
-        seen = weight.sum(axis=0) > 0
-        counts = WeightSums(weight, squares, np.where(weight > 0, rows, 0.0)).against_others()
-        ends[:, :, seen] = share_interval(counts[:, seen], confidence)
-    return ends.reshape(2, *compared[0].shape)
+    shape = (2, *compared[0].shape)
+    if fit.request.privacy is not None:  # the noise in its counts is no part of them: they would be far too short
+        return np.full(shape, np.nan)
+    sums = (table.astype(float).tobytes() for table in compared)
+    return _ends(*sums, len(compared[0]), confidence).reshape(shape)
+
+
+@lru_cache(64)  # many fits of the same rows have the same
+def _ends(weights: bytes, squares: bytes, rows: bytes, outcomes: int, confidence: float) -> Reals:
+    weight, square, people = (np.frombuffer(sums).reshape(outcomes, -1) for sums in (weights, squares, rows))
+    ends, seen = np.full((2, *weight.shape), np.nan), weight.sum(axis=0) > 0
+    counts = WeightSums(weight, square, np.where(weight > 0, people, 0.0)).against_others()
+    ends[:, :, seen] = share_interval(counts[:, seen], confidence)
+    return ends
 
 
 def group_label(fit: Solved, axes: Grouping, group: tuple[int, ...]) -> str:

@@ -1,6 +1,9 @@
+// @ts-check
 // What the page asks its server; every failure is an Error with a sentence for people.
 
-class Superseded extends Error {}
+export class Superseded extends Error {}
+// What a page asked for is no longer the session's.
+export class Stale extends Error {}
 
 const GONE =
   "The app is no longer running. Start it again with 'fairmaxent app', and open the address that it prints.";
@@ -19,14 +22,15 @@ async function ask(path, options) {
     throw new Error(answer.status === 403 ? "Open the address that 'fairmaxent app' printed." : GONE);
   }
   if (values.superseded) throw new Superseded();
-  if (!answer.ok) throw new Error(values.error ?? GONE);
+  if (!answer.ok) throw new (answer.status === 409 ? Stale : Error)(values.error ?? GONE);
   return values;
 }
 
 export const get = (path) => ask(path);
 export const post = (path, values) =>
   ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(values ?? {}) });
-export const upload = (file) => ask(`/api/upload?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
+export const upload = (file) =>
+  ask(`/api/upload?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
 
 // Start slow work, and call `watch` until it ends.
 export async function work(kind, watch, values = {}) {
@@ -49,26 +53,38 @@ export const stop = (number) => post("/api/stop", { number });
 // ---------------------------------------------------------------- live fits
 
 // At most one fit is under way while the hand moves; the newest wish goes next, and one that takes long is replaced at
-// once, because the server gives up an older fit for a newer one.
-const LONG = 800; // milliseconds
+// once, because the server gives up an older fit for a newer one. When the hand rests, the same is asked once more, for
+// the command that repeats it.
+const LONG = 800, REST = 200; // milliseconds
 
 export class Live {
   constructor({ answered, failed, busy }) {
-    Object.assign(this, { answered, failed, busy });
+    this.answered = answered;
+    this.failed = failed;
+    this.busy = busy;
     this.sent = 0;
     this.shown = 0;
     this.since = null;
     this.waiting = null;
+    this.resting = null;
     this.ends = [];
   }
 
-  // Wait until no fit is under way.
+  // Wait until no fit is under way, and the hand rests.
   async settled() {
+    if (this.resting) this.rest();
     if (this.since !== null) await new Promise((resolve) => this.ends.push(resolve));
   }
 
-  ask(table, options, spend = false) {
-    this.waiting = { table, options, spend };
+  rest() {
+    const wish = this.resting.wish;
+    this.ask(wish.table, wish.options);
+  }
+
+  ask(table, options, { spend = false, moving = false } = {}) {
+    clearTimeout(this.resting?.timer);
+    this.resting = null;
+    this.waiting = { table, options, spend, moving };
     if (this.since === null) this.send();
     else if (performance.now() - this.since > LONG) this.send();
     else {
@@ -87,14 +103,16 @@ export class Live {
       const { answer } = await post("/api/fit", wish);
       if (number > this.shown) {
         this.shown = number;
-        this.answered(answer);
+        this.answered(answer, wish.moving);
       }
     } catch (problem) {
+      wish.moving = false;
       if (!(problem instanceof Superseded) && number === this.sent) this.failed(problem);
     }
     if (number !== this.sent) return;
     this.since = null;
     if (this.waiting) this.send();
+    else if (wish.moving) this.resting = { wish, timer: setTimeout(() => this.rest(), REST) };
     else {
       this.busy(false);
       for (const end of this.ends.splice(0)) end();

@@ -1,60 +1,75 @@
-// Ask: every wish is a control, and every change is fitted at once.
+// @ts-check
+// Ask: the sliders with their trade-off, and every other wish; every change is answered at once.
 
-import { at, h, has, newId, refill } from "./dom.js";
-import { checks, choose, form, isGiven, rateOf, wish, withRate } from "./form.js";
+import { tradeOff } from "./charts.js";
+import { Component, at, button, folded, h, has, newId, soft } from "./dom.js";
+import { Typed, checks, choose, form, isGiven, rateOf, wish, withRate } from "./form.js";
+import { percent } from "./format.js";
 import { shares } from "./shares.js";
+import { NOT_READY, change, draft, isReady, singleRates, sliders, spend, store } from "./store.js";
 
 const MOST_LEVELS = 20;
 
-export function drawAsk(section, { state, options, change, actions }) {
-  const { forms, look } = state;
+export function askPart(width) {
+  if (!isReady()) return h("section", { id: "ask", "aria-labelledby": "ask-title" },
+    h("h2", { id: "ask-title" }, "Ask"), h("p", null, NOT_READY));
+  const { state: { forms }, options } = store;
+  return h("section", { id: "ask", "aria-labelledby": "ask-title" }, h("h2", { id: "ask-title", class: "quiet" }, "Ask"),
+    forms.rates.map((one) => h("fieldset", { key: one.name }, h("legend", null, one.label), soft(one.help),
+      sliders().filter((slider) => slider.one === one).map((slider) => rate(slider, options, width)))),
+    options.protected.length > 1 && form(forms.groups, options, (values) =>
+      change({ ...values, ...singleRates() }, { look: true })));
+}
+
+// The wishes beside the sliders, folded.
+export function morePart() {
+  const { state, options } = store, { forms, look } = state;
   const dropped = options.drop ?? [];
   const taken = [options.outcome, options.weight, ...options.protected, ...dropped];
-  const few = look.columns.filter((column) => !column.identifier && column.choices.length > 1 && column.choices.length <= MOST_LEVELS);
+  const few = look.columns.filter((column) => !column.identifier && column.choices.length > 1 &&
+    column.choices.length <= MOST_LEVELS);
   const free = few.filter((column) => !taken.includes(column.name));
   const outcome = look.columns.find((column) => column.name === options.outcome);
   const wishes = forms.wishes.filter((one) => one.name !== "equal_means" || outcome?.kind === "numeric");
   const isAdvanced = Object.keys(options.also ?? {}).length || options.forbid?.length || options.weight || options.release || options.epsilon;
-  refill(section,
-    h("h2", { id: "ask-title" }, "Ask"),
-    options.protected.length > 1 && form(forms.groups, options, (values) =>
-      change({ ...values, ...singleRates(forms, options) }, { look: true, draw: true })),
-    forms.rates.map((one) => rates(one, options, change)),
-    shares(state, options, change, actions.again),
-    free.length > 0 && h("details", { open: Object.keys(options.within ?? {}).length > 0 },
-      h("summary", null, "Compare only like with like"),
+  return isReady() && h("section", { id: "more", "aria-labelledby": "more-title" },
+    h("h2", { id: "more-title" }, "Ask for more"),
+    shares(),
+    free.length > 0 && folded("Compare only like with like", Object.keys(options.within ?? {}).length > 0,
       levelsOf("within", "Compare only within", "Rates then hold in every stratum of these columns, e.g. in every department.",
-        "Only where", "all strata", free.filter((column) => !has(options.also, column.name)), options, change)),
-    h("fieldset", null, form(forms.change, options, change)),
-    h("details", { open: Boolean(isAdvanced) }, h("summary", null, "Advanced"),
+        "Only where", "all strata", free.filter((column) => !has(options.also, column.name)), options)),
+    folded("How the table changes", forms.change.some((one) => isGiven(options[one.name])),
+      form(forms.change, options, change)),
+    folded("Advanced", isAdvanced,
       levelsOf("also", "More outcomes", "They get the same rates at the same time.",
-        "Good outcome of", "every level is compared", free.filter((column) => !has(options.within, column.name)), options, change),
-      forbidden(few.filter((column) => !dropped.includes(column.name)), options, change),
-      h("fieldset", null, h("legend", null, "More options"), weights(look, options, taken, change), form(wishes, options, change)),
-      privacy(forms, options, change, actions)));
+        "Good outcome of", "every level is compared", free.filter((column) => !has(options.within, column.name)), options),
+      h(Forbidden, { columns: few.filter((column) => !dropped.includes(column.name)), options }),
+      h("fieldset", null, h("legend", null, "More options"), weights(look, options, taken), form(wishes, options, change)),
+      privacy(forms, options)));
 }
 
-// A rate for all columns of groups together, as others may be compared.
-export const singleRates = (forms, options) => Object.fromEntries(forms.rates.map(({ name }) => [name,
-  [options[name]].flatMap((asked) => (asked !== null && typeof asked === "object" ? Object.values(asked) : [asked]))
-    .find((rate) => rate !== null) ?? null]));
-
-function rates(one, options, change) {
-  const { name, label, help } = one;
-  const columns = options.groups === "joint" || options.protected.length === 1 ? [null] : options.protected;
-  return h("fieldset", null, h("legend", null, label), h("p", { class: "soft" }, help), columns.map((column) => {
-    const what = column ?? options.protected.join(" × "), first = column ?? options.protected[0];
-    const isTargeted = name === "representation_rate" && has(options.target, first);
-    return [wish(one, { label: what, spoken: `Ask for ${label.toLowerCase()} of ${what}`, value: rateOf(options[name], first), disabled: isTargeted },
-      (rate) => change({ [name]: withRate(options, name, column, rate) })),
-    isTargeted && h("p", { class: "soft" }, `The shares of ${what} are chosen below.`)];
-  }));
+// One slider, the curve under it, and what its value means in people, for those who do not see it.
+function rate({ one, column, first }, options, width) {
+  const { answer, curves } = store, { name, label } = one, what = column ?? options.protected.join(" × ");
+  const value = rateOf(options[name], first), isTargeted = name === "representation_rate" && has(options.target, first);
+  const about = (answer?.see.rates ?? []).find((known) => known.kind === name && known.columns === what);
+  const groups = (answer?.see.groups ?? []).filter((group) => group.column === about?.grouping);
+  const now = groups.map((group) => (name === "statistical_rate" ? group.rate_after : group.share_after));
+  const said = groups.slice(0, 4).map((group, index) => `${group.group} ${percent(now[index])}`).join(", ");
+  const curve = at(curves, `${name} ${column}`)?.curve;
+  return h("div", { class: "rate", key: what },
+    wish(one, { label: what, spoken: `${label} of ${what}`, ticked: `Ask for ${label.toLowerCase()} of ${what}`, value,
+      said: value === null ? undefined : `${value.toFixed(2)}: ${said}`, disabled: isTargeted },
+    (next, moving) => change({ [name]: withRate(options, name, column, next) }, { moving })),
+    isTargeted && soft(`The shares of ${what} are chosen below.`),
+    value !== null && curve && curve.points.length > 1 &&
+      tradeOff({ curve, one, value, now, own: about?.before ?? null, rows: answer.see.rows, width }));
 }
+
 
 // Columns to choose, and of each some of its levels, or all.
-function levelsOf(name, title, help, which, ifNone, columns, options, change) {
-  const chosen = options[name] ?? {};
-  const set = (values) => change({ [name]: values }, { draw: true });
+function levelsOf(name, title, help, which, ifNone, columns, options) {
+  const chosen = options[name] ?? {}, set = (values) => change({ [name]: values });
   return columns.length > 0 && [
     checks(title, columns.map((column) => column.name), Object.keys(chosen), (names) =>
       set(Object.fromEntries(names.map((one) => [one, at(chosen, one) ?? null]))), { help }),
@@ -63,56 +78,58 @@ function levelsOf(name, title, help, which, ifNone, columns, options, change) {
         set({ ...chosen, [column.name]: levels.length ? levels : null }), { ifNone: `None is chosen: ${ifNone}.` }))];
 }
 
-function weights(look, options, taken, change) {
+function weights(look, options, taken) {
   const numeric = look.columns.filter((column) => column.kind === "numeric" &&
     (column.name === options.weight || !taken.includes(column.name)) && !has(options.within, column.name));
   return numeric.length > 0 && choose("Design weights", options.weight ?? "", [["", "none"],
-    ...numeric.map((column) => [column.name, column.name])],
-    (weight) => change({ weight: weight || null }, { look: true, draw: true }));
+    ...numeric.map((column) => [column.name, column.name])], (weight) => change({ weight: weight || null }, { look: true }));
 }
 
 // Combinations that cannot exist: two or three columns with a level each.
-function forbidden(columns, options, change) {
-  const present = options.forbid ?? [];
-  const rows = [1, 2, 3].map((number) => condition(number, columns));
-  const add = () => {
-    const combination = Object.fromEntries(rows.map((row) => row.value()).filter(([name]) => name));
-    if (Object.keys(combination).length) change({ forbid: [...present, combination] }, { draw: true });
-  };
-  const words = (combination) => Object.entries(combination).map(([name, level]) => `${name} = ${level}`).join(", ");
-  return columns.length > 1 && h("fieldset", null, h("legend", null, "Impossible combinations"),
-    h("p", { class: "soft" }, "New rows never have them, e.g. sex = male and pregnant = yes."),
-    present.length > 0 && h("ul", null, present.map((combination, index) => h("li", null, words(combination), " ",
-      h("button", { type: "button", "aria-label": `Allow ${words(combination)}`,
-        onclick: () => change({ forbid: present.filter((_, other) => other !== index) }, { draw: true }) }, "Allow")))),
-    rows.map((row) => row.element),
-    h("button", { type: "button", onclick: add }, "Add this combination"));
+class Forbidden extends Component {
+  constructor(props) {
+    super(props);
+    this.state = { chosen: [1, 2, 3].map(() => ["", ""]) };
+  }
+  render({ columns, options }, { chosen }) {
+    const present = options.forbid ?? [];
+    const choices = (name) => columns.find((one) => one.name === name)?.choices ?? [];
+    const pick = (index, pair) => this.setState({ chosen: chosen.map((old, other) => (other === index ? pair : old)) });
+    const add = () => {
+      const combination = Object.fromEntries(chosen.filter(([name]) => name));
+      if (Object.keys(combination).length) change({ forbid: [...present, combination] });
+    };
+    const words = (combination) => Object.entries(combination).map(([name, level]) => `${name} = ${level}`).join(", ");
+    const listed = (label, value, all, act) => h("select", { "aria-label": label, value, onchange: (event) => act(event.target.value) },
+      all.map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
+    return columns.length > 1 && h("fieldset", null, h("legend", null, "Impossible combinations"),
+      soft("New rows never have them, e.g. sex = male and pregnant = yes."),
+      present.length > 0 && h("ul", null, present.map((combination, index) => h("li", null, words(combination), " ",
+        button("Allow", () => change({ forbid: present.filter((_, other) => other !== index) }),
+          { "aria-label": `Allow ${words(combination)}` })))),
+      chosen.map(([name, level], index) => h("div", { class: "line" },
+        listed(`Column ${index + 1}`, name, [["", "column…"], ...columns.map((one) => [one.name, one.name])],
+          (next) => pick(index, [next, choices(next)[0] ?? ""])), " = ",
+        listed(`Level of column ${index + 1}`, level, choices(name).map((one) => [one, one]), (next) => pick(index, [name, next])))),
+      button("Add this combination", add));
+  }
 }
 
-function condition(number, columns) {
-  const level = h("select", { "aria-label": `Level of column ${number}` });
-  const fill = () => level.replaceChildren(...(columns.find((one) => one.name === column.value)?.choices ?? [])
-    .map((one) => h("option", { value: one }, one)));
-  const column = h("select", { "aria-label": `Column ${number}`, onchange: fill }, h("option", { value: "" }, "column…"),
-    columns.map((one) => h("option", { value: one.name }, one.name)));
-  return { value: () => [column.value, level.value], element: h("div", { class: "line" }, column, " = ", level) };
-}
-
-function privacy(forms, options, change, { draft, spend }) {
-  const isPrivate = isGiven(options.epsilon), id = newId("domain");
-  const area = h("textarea", { id, rows: 10, spellcheck: "false", value: options.domain ?? "",
-    onchange: () => change({ domain: area.value.trim() ? area.value : null }) });
+const AREA = newId("domain");
+function privacy(forms, options) {
+  const isPrivate = isGiven(options.epsilon);
   return h("fieldset", null, h("legend", null, "Privacy"),
-    form(forms.privacy, options, (values) => change({ ...values, mode: null }, { draw: true })),
+    form(forms.privacy, options, (values) => change({ ...values, mode: null })),
     (isPrivate || options.release) && [
-      h("label", { for: id }, "Public values of every column"),
-      h("p", { class: "soft" }, isPrivate ? "A private result needs them, because levels that are learned from rows reveal who is in them."
+      h("label", { for: AREA }, "Public values of every column"),
+      soft(isPrivate
+        ? "A private result needs them, because levels that are learned from rows reveal who is in them."
         : "If you declare them, rare values need not be merged. May be left empty."),
-      area,
-      h("p", null, h("button", { type: "button", onclick: async () => {
+      h(Typed, { id: AREA, rows: 10, spellcheck: "false", value: options.domain ?? "",
+        change: (words) => change({ domain: words.trim() ? words : null }) }),
+      h("p", null, button("Draft them from this table", async () => {
         const text = await draft();
-        if (text !== null) change({ domain: text }, { draw: true });
-      } }, "Draft them from this table"))],
-    isPrivate && h("p", null, h("button", { type: "button", class: "main", id: "spend", onclick: spend },
-      `Spend the budget (ε = ${options.epsilon})`)));
+        if (text !== null) change({ domain: text });
+      }))],
+    isPrivate && h("p", null, button(`Spend the budget (ε = ${options.epsilon})`, spend, { class: "main", id: "spend" })));
 }

@@ -1,7 +1,8 @@
-// Pictures: each group as a line from before to after, and curves of trade-offs. Names stand above, never beside.
+// @ts-check
+// Pictures, each a function of numbers: groups as lines and as dots of people, and the curve of a trade-off.
 
-import { h, s } from "./dom.js";
-import { percent } from "./format.js";
+import { h, soft } from "./dom.js";
+import { percent, whole } from "./format.js";
 
 const HEIGHT = 22;
 
@@ -14,55 +15,108 @@ export function roundTop(shares) {
   return Math.min(1, step * Math.ceil(most / step - 1e-9));
 }
 const place = (width, most) => (value) => 8 + (width - 16) * Math.min(1, Math.max(0, value / most));
-const ticks = (most) => Array.from({ length: Math.round(most / stepTo(most)) + 1 }, (_, index) => index * stepTo(most));
+const ticks = (most) =>
+  Array.from({ length: Math.round(most / stepTo(most)) + 1 }, (_, index) => index * stepTo(most));
+const tickText = (value, most) => `${(100 * value).toFixed(stepTo(most) < 0.01 ? 2 : 0)} %`;
 
 // The scale under a picture; the numbers are also in words beside each group.
 export function axis(most, width) {
-  const x = place(width, most), all = ticks(most), digits = stepTo(most) < 0.01 ? 2 : 0;
-  const anchor = (index) => (index === 0 ? "start" : index === all.length - 1 ? "end" : "middle");
-  return s("svg", { class: "axis", width, height: 20, viewBox: `0 0 ${width} 20`, "aria-hidden": "true" },
-    all.map((value, index) => [s("line", { class: "track", x1: x(value), x2: x(value), y1: 0, y2: 5 }),
-      s("text", { x: index === 0 ? 0 : index === all.length - 1 ? width : x(value), y: 17, "text-anchor": anchor(index) }, `${(100 * value).toFixed(digits)} %`)]));
+  const x = place(width, most), all = ticks(most), last = all.length - 1;
+  const anchor = (index) => (index === 0 ? "start" : index === last ? "end" : "middle");
+  return h("svg", { class: "axis", width, height: 20, viewBox: `0 0 ${width} 20`, "aria-hidden": "true" },
+    all.map((value, index) => [h("line", { class: "track", x1: x(value), x2: x(value), y1: 0, y2: 5 }),
+      h("text", { x: index === 0 ? 0 : index === last ? width : x(value), y: 17, "text-anchor": anchor(index) },
+        tickText(value, most))]));
 }
 
 // One group: its name and numbers, and under them a track with an open circle (before) and a full one (after).
-export function groupLine({ name, before, after, low, high, most, width }) {
-  const x = place(width, most);
-  const middle = HEIGHT / 2;
-  const known = [before, after].filter((value) => value !== null);
-  const spoken = after === undefined
-    ? `${name}: ${percent(before)}`
+export function groupLine({ name, before, after = undefined, low = undefined, high = undefined, most, width }) {
+  const x = place(width, most), middle = HEIGHT / 2, known = [before, after].filter((value) => value !== null);
+  const spoken = after === undefined ? `${name}: ${percent(before)}`
     : `${name}: ${percent(before)} before, ${percent(after)} after`;
-  const track = s("svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": spoken },
-    s("line", { class: "track", x1: 8, x2: width - 8, y1: middle, y2: middle }),
-    ticks(most).map((value) => s("line", { class: "track", x1: x(value), x2: x(value), y1: middle - 4, y2: middle + 4 })),
-    low !== null && low !== undefined && high !== null &&
-      s("line", { class: "interval", x1: x(low), x2: x(high), y1: middle, y2: middle }),
-    after !== undefined && known.length === 2 &&
-      s("line", { class: after >= before ? "gain" : "loss", x1: x(before), x2: x(after), y1: middle, y2: middle }),
-    before !== null && s("circle", { class: "before", cx: x(before), cy: middle, r: 5 }),
-    after !== undefined && after !== null && s("circle", { class: "after", cx: x(after), cy: middle, r: 6 }));
+  const line = (className, from, to, up = 0) =>
+    h("line", { class: className, x1: x(from), x2: x(to), y1: middle - up, y2: middle + up });
+  const track = h("svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": spoken },
+    line("track", 0, most), ticks(most).map((value) => line("track", value, value, 4)),
+    low !== null && low !== undefined && high !== null && line("interval", low, high),
+    after !== undefined && known.length === 2 && line(after >= before ? "gain" : "loss", before, after),
+    before !== null && h("circle", { class: "before", cx: x(before), cy: middle, r: 5 }),
+    after !== undefined && after !== null && h("circle", { class: "after", cx: x(after), cy: middle, r: 6 }));
   const numbers = after === undefined ? percent(before) : `${percent(before)} → ${percent(after)}`;
-  return h("div", { class: "group" }, h("div", { class: "names" }, h("span", null, name), h("span", null, numbers)), track);
+  return h("div", { class: "group", key: name },
+    h("div", { class: "names" }, h("span", null, name), h("span", null, numbers)), track);
 }
 
-// A curve through points, the present one marked.
-export function curve({ title, across, up, points, width }) {
-  const height = 200, left = 56, bottom = 40, top = 12;
-  const most = Math.max(...points.map((point) => point.y), 1e-9);
-  const x = (value) => left + (width - left - 16) * value;
-  const y = (value) => top + (height - top - bottom) * (1 - value / most);
-  const label = (text, at, anchor) => s("text", { x: at[0], y: at[1], "text-anchor": anchor }, text);
-  const spoken = points.map((point) => `${point.x}: ${point.text}`).join("; ");
-  return h("figure", null, h("figcaption", null, title),
-    s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}. ${spoken}` },
-      [0, 0.5, 1].map((part) => [
-        s("line", { class: "track", x1: left, x2: width - 16, y1: y(part * most), y2: y(part * most) }),
-        label(up(part * most), [left - 6, y(part * most) + 4], "end"),
-        label(String(part), [x(part), height - bottom + 18], "middle")]),
-      label(across, [(left + width - 16) / 2, height - 6], "middle"),
-      s("polyline", { class: "curve", points: points.map((point) => `${x(point.x)},${y(point.y)}`).join(" ") }),
-      points.map((point) =>
-        s("circle", { class: point.here ? "after" : "before", cx: x(point.x), cy: y(point.y), r: point.here ? 7 : 4 },
-          s("title", null, `${across} ${point.x}: ${point.text}`)))));
+// ---------------------------------------------------------------- people as dots
+
+const ACROSS = 20, DOTS = 100, APART = 13;
+const circle = (index, radius) => {
+  const x = APART * (index % ACROSS) + APART / 2, y = APART * Math.floor(index / ACROSS) + APART / 2;
+  return `M${x - radius} ${y}a${radius} ${radius} 0 1 0 ${2 * radius} 0a${radius} ${radius} 0 1 0 ${-2 * radius} 0`;
+};
+
+// How many of some dots have the outcome before and after; of a tiny group each dot is one person.
+export function dotCounts({ people_before: people, rate_before: before, rate_after: after }) {
+  const dots = Math.max(1, Math.min(DOTS, Math.round(people)));
+  return { dots, before: Math.round(dots * (before ?? 0)), after: Math.round(dots * (after ?? 0)) };
+}
+
+// Each group as dots: those that have the outcome, those that get it or no longer have it, and the others.
+export function dotsOf(group) {
+  const { dots, before, after } = dotCounts(group);
+  const kinds = [["have", 0, Math.min(before, after)], [after > before ? "get" : "miss", Math.min(before, after),
+    Math.max(before, after)], ["none", Math.max(before, after), dots]];
+  const path = (from, to) => Array.from({ length: to - from }, (_, index) => circle(from + index, 4.5)).join("");
+  const rows = Math.ceil(dots / ACROSS), spoken = `${group.group}: ${after} of ${dots} have “${group.outcome}”, ` +
+    `${before} before`;
+  const people = Math.round(group.people_after);
+  return h("div", { class: "people", key: `${group.column} ${group.group}` },
+    h("div", { class: "names" }, h("strong", null, group.group),
+      h("span", null, `${percent(group.rate_before)} → ${percent(group.rate_after)}`)),
+    h("svg", { viewBox: `0 0 ${ACROSS * APART} ${rows * APART}`, role: "img", "aria-label": spoken },
+      kinds.map(([kind, from, to]) => h("path", { class: `dots ${kind}`, d: path(from, to) }))),
+    soft(`${whole(people)} people${people < DOTS ? ", a dot each" : ""}`));
+}
+
+// ---------------------------------------------------------------- the trade-off under a slider
+
+const TALL = 170, TOP = 14, BOTTOM = 26, EDGE = 10; // the middle of a slider's handle is that far from its end
+
+// Each group's rate as a line over the whole range, the effective rows as a band; `now` are the present numbers.
+export function tradeOff({ curve, one, value, now, own, rows, width }) {
+  const { points, groups } = curve, index = curve.kind === "statistical_rate" ? 1 : 0;
+  const x = (at) => EDGE + (width - 2 * EDGE) * ((at - one.least) / (one.most - one.least));
+  const most = roundTop(points.flatMap((point) => point.groups.map((group) => group[index])));
+  const up = (share) => TOP + (TALL - TOP - BOTTOM) * (1 - share);
+  const paths = groups.map((_, group) => points.filter((point) => point.groups[group]?.[index] !== null)
+    .map((point) => `${x(point.value).toFixed(1)},${up(point.groups[group][index] / most).toFixed(1)}`).join(" "));
+  const worth = points.filter((point) => point.effective_rows !== null);
+  const band = worth.length > 1 && [`${x(worth[0].value)},${up(0)}`,
+    ...worth.map((point) => `${x(point.value)},${up(point.effective_rows / rows)}`),
+    `${x(worth.at(-1).value)},${up(0)}`].join(" ");
+  const asItIs = own !== null && own >= one.least && own <= one.most;
+  const text = (words, at, y, anchor, more) => h("text", { x: at, y, "text-anchor": anchor, ...more }, words);
+  return h("figure", { class: "curve" },
+    h("svg", { width, height: TALL, viewBox: `0 0 ${width} ${TALL}`, role: "img", "aria-label": spokenCurve(curve, index) },
+      band && h("polygon", { class: "band", points: band }),
+      ticks(most).map((tick) => [h("line", { class: "track thin", x1: EDGE, x2: width - EDGE, y1: up(tick / most), y2: up(tick / most) }),
+        tick > 0 && text(tickText(tick, most), width - EDGE, up(tick / most) - 3, "end")]),
+      asItIs && h("rect", { class: "below", x: EDGE, y: TOP, width: Math.max(0, x(own) - EDGE), height: TALL - TOP - BOTTOM }),
+      asItIs && [h("line", { class: "own", x1: x(own), x2: x(own), y1: TOP, y2: up(0) }),
+        text("as it is", x(own), TALL - 8, x(own) < 60 ? "start" : x(own) > width - 60 ? "end" : "middle")],
+      paths.map((path, group) => h("polyline", { class: `line g${group % 6}`, points: path })),
+      value !== null && h("line", { class: "handle", x1: x(value), x2: x(value), y1: TOP, y2: up(0) }),
+      value !== null && now.map((share, group) => share !== null &&
+        h("circle", { class: `here g${group % 6}`, cx: x(value), cy: up(share / most), r: 5 }))),
+    h("figcaption", { class: "key" }, groups.slice(0, 6).map((group, number) =>
+      h("span", { class: `swatch g${number % 6}` }, groups.some((other) => other.outcome !== group.outcome)
+        ? `${group.group}: ${group.outcome}` : group.group)),
+    groups.length > 6 && h("span", null, `and ${groups.length - 6} more groups`),
+    band && h("span", { class: "swatch band" }, `effective rows, up to ${whole(rows)}`)));
+}
+
+function spokenCurve({ points, groups }, index) {
+  const ends = [points[0], points.at(-1)].filter(Boolean).map((point) => `at ${point.value}: ` + groups.slice(0, 4)
+    .map((group, number) => `${group.group} ${percent(point.groups[number]?.[index] ?? null)}`).join(", "));
+  return `Each group, by what is asked for. ${ends.join("; ")}.`;
 }

@@ -1,21 +1,16 @@
-// Elements made from data: every name and value becomes a text node, never markup.
+// @ts-check
+// Elements made from data: every name and value becomes a text node, never markup. Preact draws what has changed.
 
-const SVG = "http://www.w3.org/2000/svg";
+import { Component as Base, h } from "./preact.js";
 
-function fill(element, attributes, children) {
-  for (const [name, value] of Object.entries(attributes ?? {})) {
-    if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "value" || name === "checked" || name === "disabled") element[name] = value;
-    else element.setAttribute(name, value === true ? "" : String(value));
+export { h };
+export class Component extends Base {
+  constructor(props) {
+    super(props);
+    /** @type {any} */
+    this.state = {};
   }
-  element.append(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
-  return element;
 }
-
-export const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
-export const s = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
-export const refill = (element, ...children) => { element.replaceChildren(); fill(element, null, children); };
 export const byId = (id) => document.getElementById(id);
 
 // Records by column: a column may be called "constructor", which every object has.
@@ -37,28 +32,15 @@ export function table(caption, heads, rows, right = [], wide = -1) {
       h("tbody", null, body)));
 }
 
-// ---------------------------------------------------------------- drawing again
+export const soft = (...words) => h("p", { class: "soft" }, ...words);
+export const part = (id, title, ...parts) => h("section", { id, "aria-labelledby": `${id}-title` }, title, ...parts);
+export const button = (text, act, more = {}) => h("button", { type: "button", onclick: act, ...more }, text);
 
-// Which control of a part has the focus, by its place, so that drawing the part again does not lose it.
-const controls = (part) => [...part.querySelectorAll("input, select, textarea, button, summary, a, [role=slider]")];
-
-// Give the focus back, and what was being typed; leaving the field then counts as a change.
-function restore(part, index, typed) {
-  const control = index >= 0 ? controls(part)[index] : null;
-  control?.focus();
-  if (typed === null || control?.type !== typed.type || control.value === typed.value) return;
-  control.value = typed.value;
-  control.addEventListener("blur", () => control.dispatchEvent(new Event("change")), { once: true });
+// Opened once there is something in it; whoever closes it is not contradicted.
+class Folded extends Component {
+  render({ title, isOpen, children }) {
+    this.was = this.was || Boolean(isOpen);
+    return h("details", { open: this.was }, h("summary", null, title), children);
+  }
 }
-const isTyped = (control) => control?.matches("input[type=text], input[type=number], textarea");
-
-// Draw a part again, with the same focus, and with open what was open.
-export function redraw(part, draw) {
-  const title = (one) => one.querySelector("summary").textContent.replace(/\d+/g, "");
-  const index = controls(part).indexOf(document.activeElement);
-  const typed = index >= 0 && isTyped(document.activeElement) ? { type: document.activeElement.type, value: document.activeElement.value } : null;
-  const before = new Map([...part.querySelectorAll("details")].map((one) => [title(one), one.open]));
-  draw();
-  for (const one of part.querySelectorAll("details")) one.open = before.get(title(one)) ?? one.open;
-  restore(part, index, typed);
-}
+export const folded = (title, isOpen, ...parts) => h(Folded, { title, isOpen }, ...parts);

@@ -1,68 +1,93 @@
+// @ts-check
 // Controls: those that every part uses, and those that are drawn from the records of the command line's options.
 
-import { at, h, newId } from "./dom.js";
+import { Component, at, h, newId, soft } from "./dom.js";
 
-function labelled(label, element) {
-  element.id = newId("field");
-  const words = h("label", { for: element.id }, label);
-  return element.type === "checkbox" ? h("span", { class: "flag" }, element, words) : h("div", { class: "line" }, words, element);
+// A control and its label, which keep their id while the page is drawn again.
+class Labelled extends Component {
+  constructor(props) {
+    super(props);
+    this.id = newId("field");
+  }
+  render({ label, draw, isBox, help }) {
+    const id = this.id, words = h("label", { for: id }, label);
+    const control = draw({ id, "aria-describedby": help ? `${id}-help` : null });
+    const line = isBox ? h("span", { class: "flag" }, control, words) : h("div", { class: "line" }, words, control);
+    return help ? h("div", { class: "option" }, line, h("p", { class: "soft", id: `${id}-help` }, help)) : line;
+  }
+}
+const labelled = (label, draw, more = {}) => h(Labelled, { label, draw, ...more });
+
+// A field whose text is the user's until it is left; what was drawn meanwhile does not change it.
+export class Typed extends Component {
+  render({ value, change, ...more }) {
+    const leave = (event) => {
+      const field = event.target;
+      if (field.reportValidity && !field.reportValidity()) return;
+      const text = this.typed;
+      this.typed = undefined;
+      if (text !== undefined) change(text);
+      this.setState({});
+    };
+    return h(more.rows ? "textarea" : "input", { autocomplete: "off", ...more, value: this.typed ?? value ?? "",
+      oninput: (event) => { this.typed = event.target.value; this.setState({}); }, onchange: leave });
+  }
 }
 
-export function flag(label, on, change) {
-  const box = h("input", { type: "checkbox", checked: on, onchange: () => change(box.checked) });
-  return labelled(label, box);
-}
+export const flag = (label, on, change, more) => labelled(label, (given) =>
+  h("input", { type: "checkbox", checked: on, onchange: (event) => change(event.target.checked), ...given }),
+{ isBox: true, ...more });
 
-export function choose(label, value, choices, change) {
-  const select = h("select", { onchange: () => change(select.value) },
-    choices.map(([key, text]) => h("option", { value: key }, text)));
-  select.value = value;
-  return labelled(label, select);
-}
+export const choose = (label, value, choices, change, more) => labelled(label, (given) =>
+  h("select", { value, onchange: (event) => change(event.target.value), ...given },
+    choices.map(([key, text]) => h("option", { value: key, key, selected: key === value }, text))), more);
 
-export function text(label, value, change) {
-  const input = h("input", { type: "text", maxlength: 300, autocomplete: "off", value: value ?? "",
-    onchange: () => change(input.value.trim() || null) });
-  return labelled(label, input);
-}
+export const text = (label, value, change, more) => labelled(label, (given) =>
+  h(Typed, { type: "text", maxlength: 300, value, change: (words) => change(words.trim() || null), ...given }), more);
 
-export function number(label, value, limits, change) {
-  const input = h("input", { type: "number", ...limits, value: value ?? "",
-    onchange: () => input.reportValidity() && change(input.value === "" ? null : Number(input.value)) });
-  return labelled(label, input);
-}
+export const number = (label, value, limits, change, more) => labelled(label, (given) =>
+  h(Typed, { type: "number", ...limits, value, change: (words) => change(words === "" ? null : Number(words)),
+    ...given }), more);
 
-// A labelled slider with its value beside it; `change` is called while the hand moves.
-function slider(one, label, value, disabled, change) {
-  const id = newId("slider");
-  const show = () => Number(range.value).toFixed(one.step < 0.1 ? 2 : 1);
-  const output = h("output", { for: id });
-  const range = h("input", { type: "range", id, min: one.least, max: one.most, step: one.step, disabled, value,
-    oninput: () => { output.textContent = show(); change(Number(range.value)); } });
-  output.textContent = show();
-  return h("div", { class: "slider" }, h("label", { for: id }, label), range, output);
+// A labelled slider with a field for its value beside it; `change` is called while the hand moves.
+class Slider extends Component {
+  constructor(props) {
+    super(props);
+    this.id = newId("slider");
+  }
+  render({ one, label, spoken, said, value, disabled, change }) {
+    const { least: min, most: max, step } = one, digits = step < 0.1 ? 2 : 1;
+    const move = (next) => change(Math.min(max, Math.max(min, Number(next))), true);
+    return h("div", { class: "slider" }, h("label", { for: this.id }, label),
+      h("input", { type: "range", id: this.id, min, max, step, disabled, value, "aria-label": spoken,
+        "aria-valuetext": said, oninput: (event) => move(event.target.value) }),
+      h(Typed, { type: "number", min, max, step, disabled, "aria-label": `${spoken ?? label}, as a number`,
+        value: Number(value).toFixed(digits), change: (words) => words !== "" && change(Number(words), false) }));
+  }
 }
 
 // A slider with a tick, without which its value is null.
-export function wish(one, { label, spoken, value, disabled = false }, change) {
-  const row = slider(one, label, value ?? one.start, disabled || value === null, change);
-  const range = row.querySelector("input");
-  const box = h("input", { type: "checkbox", checked: value !== null, disabled, "aria-label": spoken,
-    onchange: () => { range.disabled = !box.checked; change(box.checked ? Number(range.value) : null); } });
-  return h("div", { class: "wish" }, box, row);
+export function wish(one, { label, spoken = undefined, ticked, said = undefined, value, disabled = false }, change) {
+  const isOn = value !== null;
+  return h("div", { class: "wish" },
+    h("input", { type: "checkbox", checked: isOn, disabled, "aria-label": ticked,
+      onchange: (event) => change(event.target.checked ? one.start : null, false) }),
+    h(Slider, { one, label, spoken, said, value: value ?? one.start, disabled: disabled || !isOn, change }));
 }
 
 const MANY = 40; // names that are listed without a box to scroll in
 
 export function checks(title, names, chosen, change, { help = null, ifNone = null } = {}) {
-  return h("fieldset", null, h("legend", null, title), help && h("p", { class: "soft" }, help),
+  const next = (name, on) => (on ? [...chosen, name] : chosen.filter((other) => other !== name));
+  return h("fieldset", null, h("legend", null, title), help && soft(help),
     h("div", { class: names.length > MANY ? "checks many" : "checks" }, names.map((name) =>
-      flag(name, chosen.includes(name), (on) => change(on ? [...chosen, name] : chosen.filter((other) => other !== name))))),
-    ifNone && chosen.length === 0 && h("p", { class: "soft" }, ifNone));
+      flag(name, chosen.includes(name), (on) => change(next(name, on)), { key: name }))),
+    ifNone && chosen.length === 0 && soft(ifNone));
 }
 
 // What is asked of a rate: one number for all columns, or one for each.
-export const rateOf = (asked, column) => (asked !== null && typeof asked === "object" ? at(asked, column) : asked) ?? null;
+export const rateOf = (asked, column) =>
+  (asked !== null && typeof asked === "object" ? at(asked, column) : asked) ?? null;
 export const withRate = (options, name, column, rate) => (column === null ? rate
   : { ...Object.fromEntries(options.protected.map((other) => [other, rateOf(options[name], other)])), [column]: rate });
 
@@ -70,18 +95,19 @@ export const withRate = (options, name, column, rate) => (column === null ? rate
 
 const capital = ([key, words]) => [key, key === words ? words : words[0].toUpperCase() + words.slice(1)];
 const DRAWN = {
-  flag: (one, value, change) => flag(one.label, value ?? false, change),
-  choice: (one, value, change) => choose(one.label, value ?? one.default ?? "",
-    [...(one.default === null ? [["", "automatic"]] : []), ...one.choices.map(capital)], (chosen) => change(chosen || null)),
-  whole: (one, value, change) => number(one.label, value ?? one.default, { min: one.least, step: 1 }, change),
-  number: (one, value, change) => number(one.label, value ?? one.default, { min: 0, step: "any" }, change),
-  text: (one, value, change) => text(one.label, value ?? one.default, change),
+  flag: (one, value, change, more) => flag(one.label, value ?? false, change, more),
+  choice: (one, value, change, more) => choose(one.label, value ?? one.default ?? "",
+    [...(one.default === null ? [["", "automatic"]] : []), ...one.choices.map(capital)],
+    (chosen) => change(chosen || null), more),
+  whole: (one, value, change, more) => number(one.label, value ?? one.default, { min: one.least, step: 1 }, change, more),
+  number: (one, value, change, more) => number(one.label, value ?? one.default, { min: 0, step: "any" }, change, more),
+  text: (one, value, change, more) => text(one.label, value ?? one.default, change, more),
   // An empty cell is missing whatever else is; a column has a name.
-  texts: (one, value, change) => text(one.label, (value ?? []).filter(Boolean).join(", "),
-    (words) => change(words ? [...(one.name === "missing" ? [""] : []), ...words.split(",").map((word) => word.trim())] : null)),
-  slider: (one, value, change) => (one.optional
-    ? wish(one, { label: one.label, spoken: `${one.label}: on or off`, value: value ?? null }, change)
-    : slider(one, one.label, value ?? one.start, false, change)),
+  texts: (one, value, change, more) => text(one.label, (value ?? []).filter(Boolean).join(", "), (words) => change(words
+    ? [...(one.name === "missing" ? [""] : []), ...words.split(",").map((word) => word.trim())] : null), more),
+  slider: (one, value, change, more) => h("div", { class: "option" }, one.optional
+    ? wish(one, { label: one.label, ticked: `${one.label}: on or off`, value: value ?? null }, change)
+    : h(Slider, { one, label: one.label, value: value ?? one.start, change }), soft(more.help)),
 };
 
 // Whether an option means anything beside the others.
@@ -92,10 +118,7 @@ const means = (one, values) => Object.entries(one.only_if).every(([name, allowed
 });
 
 // All options of a form that mean something, each with its help under it; `change` gets the value of the one that was
-// changed, by its name, and whether other controls may depend on it.
-export const form = (records, values, change) => records.filter((one) => means(one, values)).map((one) => {
-  const value = values[one.name], id = newId("help");
-  const drawn = DRAWN[one.kind](one, value, (changed) => change({ [one.name]: changed }, { draw: ["flag", "choice"].includes(one.kind) }));
-  drawn.querySelector("input, select").setAttribute("aria-describedby", id);
-  return h("div", { class: "option" }, drawn, h("p", { class: "soft", id }, one.helps?.[value ?? one.default] ?? one.help));
-});
+// changed, by its name, and whether a hand is still moving it.
+export const form = (records, values, change) => records.filter((one) => means(one, values)).map((one) =>
+  DRAWN[one.kind](one, values[one.name], (changed, moving = false) => change({ [one.name]: changed }, { moving }),
+    { key: one.name, help: one.helps?.[values[one.name] ?? one.default] ?? one.help }));

@@ -1,3 +1,4 @@
+// @ts-check
 // Numbers as people read them.
 
 export const whole = (value) => Math.round(value).toLocaleString("en-GB");
@@ -9,18 +10,48 @@ export const signed = (value) => {
   const size = whole(Math.abs(value));
   return size === "0" ? "0" : `${value > 0 ? "+" : "−"}${size}`;
 };
-export const duration = (seconds) => {
-  if (seconds >= 60) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
-  return seconds >= 1 ? `${seconds.toFixed(1)} s` : `${Math.max(1, Math.round(1000 * seconds))} ms`;
+/** @type {[number, string][]} */
+const UNITS = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
+export const size = (bytes) => {
+  const unit = UNITS.find(([least]) => bytes >= least);
+  return unit ? `${(bytes / unit[0]).toFixed(1)} ${unit[1]}` : `${bytes} bytes`;
 };
-export const size = (bytes) =>
-  bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : bytes >= 1e3 ? `${(bytes / 1e3).toFixed(1)} kB` : `${bytes} bytes`;
 
 export const KINDS = { representation_rate: "Equal group sizes", statistical_rate: "Equal outcomes" };
 
 // From one number to another; if they look the same, one of them.
-export const span = (low, high, show = rate) => (show(low) === show(high) ? show(low) : `${show(low)} to ${show(high)}`);
+export const span = (low, high, show = rate) =>
+  (show(low) === show(high) ? show(low) : `${show(low)} to ${show(high)}`);
 
-// The library advises to merge groups or levels, which cannot be done on the page.
-const MERGING = "To merge groups or levels, give them the same name in the file, and open it again.";
+// The library advises to merge groups or levels, which the page can do.
+const MERGING = "To merge groups or levels, give them the same name under “What the table holds”.";
 export const withMerging = (texts) => (texts.some((text) => /\bmerge\b/i.test(text)) ? [...texts, MERGING] : texts);
+
+// ---------------------------------------------------------------- people
+
+// How much a rate changes, in the digits that are shown.
+export const rise = ({ rate_before: before, rate_after: after }) =>
+  (before === null || after === null ? 0 : (Math.round(1000 * after) - Math.round(1000 * before)) / 1000);
+
+// If not, its people with the outcome can become fewer although they get it more often.
+export const keepsSize = (group) => Math.round(group.people_before) === Math.round(group.people_after);
+export const gained = (group) => Math.round(group.with_after) - Math.round(group.with_before);
+
+const TOLD = 3; // groups in one sentence
+
+// One sentence in people about the groups of one column: who has the outcome more often, who less often.
+export function sentence(groups) {
+  const outcomes = [...new Set(groups.map((group) => group.outcome))];
+  const changed = groups.filter((group) => rise(group) !== 0).sort((a, b) => Math.abs(rise(b)) - Math.abs(rise(a)));
+  if (!changed.length) return "No group gets the outcome more or less often than before.";
+  const isCounted = groups.every(keepsSize), told = changed.slice(0, TOLD);
+  const words = told.map((group, index) => {
+    const outcome = index === 0 || outcomes.length > 1 ? ` would have “${group.outcome}”` : "";
+    const count = Math.abs(gained(group));
+    if (isCounted) return `${whole(count)} ${gained(group) >= 0 ? "more" : "fewer"} ${group.group}${outcome}`;
+    return `${percent(group.rate_after)} of ${group.group}${outcome} instead of ${percent(group.rate_before)}`;
+  });
+  const rest = changed.length - told.length;
+  return `${words.join(", ")}${rest ? `; ${rest} more ${rest === 1 ? "group changes" : "groups change"} less`
+    : changed.length < groups.length && isCounted ? "; nobody else changes" : ""}.`;
+}

@@ -1,34 +1,78 @@
-// See: who gains and who loses, in people, and what it costs.
+// @ts-check
+// See: first one sentence in people and a picture, which move with the sliders; then everything in numbers.
 
-import { axis, curve, groupLine, roundTop } from "./charts.js";
-import { h, refill, table } from "./dom.js";
-import { KINDS, percent, rate, signed, span, times, whole, withMerging } from "./format.js";
+import { axis, dotsOf, groupLine, roundTop } from "./charts.js";
+import { button, folded, h, soft, table } from "./dom.js";
+import { KINDS, gained, keepsSize, percent, rate, rise, sentence, signed, span, times, whole, withMerging } from "./format.js";
+import { pinsTable } from "./pins.js";
+import { isMissing, isOld, slow, store } from "./store.js";
+import { evaluatePart, working } from "./take.js";
 
 const SHOWN = 40; // groups in a picture
 const MOST_ROWS = 160; // groups in the table
+const MOST_DOTS = 8; // groups whose people are drawn as dots
 
-export function drawSee(target, { answer, width }) {
-  const { see } = answer;
-  refill(target, headline(see), spent(answer.spent),
+export function seePart() {
+  const { answer } = store;
+  return h("section", { id: "see", "aria-labelledby": "see-title" }, h("h2", { id: "see-title", class: "quiet" }, "See"),
+    warnings(), h("div", { id: "answer", class: isOld() ? "outdated" : null },
+      answer ? [headline(answer.see), dots(answer.see)] : soft("There is no result yet.")));
+}
+
+function warnings() {
+  const { answer, outdated, refitting } = store;
+  const text = refitting ? "Fitting again: until that is done, what you see here is the earlier result."
+    : `Out of date: what you see here is an earlier result. There is none for what you asked for last. ${outdated}`;
+  return h("p", { id: "outdated", class: "warnings", hidden: !isOld() || !answer }, text);
+}
+
+const byColumn = (see) => [...new Set(see.groups.map((group) => group.column))].map((column) =>
+  see.groups.filter((group) => group.column === column));
+
+// What happens to people, in a sentence for each column that is compared, the first of them large.
+function headline(see) {
+  const all = byColumn(see), means = see.means.length > 0;
+  return h("div", { role: "status", id: "headline" }, means && h("p", { class: "lede" }, "The means of all groups are equal."),
+    all.map((groups, index) => h("p", { class: index === 0 && !means ? "lede" : "soft" },
+      all.length > 1 && `By ${groups[0].column}: `, sentence(groups))));
+}
+
+// The people of the first column as dots, if they are few groups and one outcome; otherwise lines stand below.
+function dots(see) {
+  const groups = byColumn(see)[0] ?? [];
+  const outcomes = new Set(groups.map((group) => group.outcome));
+  if (!groups.length || groups.length > MOST_DOTS || outcomes.size > 1 || see.means.length) return null;
+  return [h("div", { class: "crowd" }, groups.map(dotsOf)),
+    h("p", { class: "soft key" }, h("span", { class: "swatch have" }, `has “${groups[0].outcome}”`),
+      h("span", { class: "swatch get" }, "gets it"), h("span", { class: "swatch miss" }, "no longer has it"))];
+}
+
+// ---------------------------------------------------------------- in numbers
+
+export function detailPart(width) {
+  const { answer, verdict } = store;
+  return h("section", { id: "detail", "aria-labelledby": "detail-title" }, h("h2", { id: "detail-title" }, "In numbers"),
+    pinsTable(), answer && h("div", { class: isOld() ? "outdated" : null }, inNumbers(answer, width)),
+    h("p", { class: "buttons" }, button("Estimate what a model will do", () => slow("estimate"), { id: "estimate", disabled: isMissing() })),
+    h("div", { id: "slow" }, working("slow")), evaluatePart(verdict));
+}
+
+function inNumbers({ see, spent }, width) {
+  return [spent && h("p", { class: "notes" }, spent),
     see.warnings.length > 0 && h("div", { class: "warnings" }, h("h3", null, "High costs"), listed(see.warnings)),
-    rates(see), h("p", { class: "soft" }, "“After” is exact for the fit. Rows cannot be split, so the rates of a file of new rows differ a little; the report gives them."),
+    rates(see), soft("“After” is exact for the fit. Rows cannot be split, so the rates of a file of new " +
+      "rows differ a little; the report gives them."),
     see.means.length > 0 && table("Mean of the outcome", ["Group", "before", "after"],
       see.means.map((one) => [one.group, times(one.before), times(one.after)]), [1, 2]),
-    people(see), pictures(see, width), costs(see), see.estimate && estimate(see),
-    see.notes.length > 0 && h("details", null, h("summary", null, `What else to know (${see.notes.length})`), listed(see.notes)));
+    people(see), costs(see), see.estimate && estimate(see),
+    folded("Each group as a line", byColumn(see)[0]?.length > MOST_DOTS, pictures(see, width)),
+    see.notes.length > 0 && folded(`What else to know (${see.notes.length})`, false, listed(see.notes))];
 }
 
 const listed = (texts) => h("ul", null, withMerging(texts).map((text) => h("li", null, text)));
 // A row of a table that stands out.
 const marked = (className, row) => Object.assign(row, { className });
-
 const named = (group) => `${group.column} = ${group.group}`;
-// How much a rate changes, in the digits that are shown.
-const rise = ({ rate_before: before, rate_after: after }) =>
-  (before === null || after === null ? 0 : (Math.round(1000 * after) - Math.round(1000 * before)) / 1000);
-
-// If not, its people with the outcome can become fewer although they get it more often.
-const keepsSize = (group) => Math.round(group.people_before) === Math.round(group.people_after);
 
 // Those that change most, in their order, if there are too many.
 function mostChanged(groups, most) {
@@ -37,19 +81,6 @@ function mostChanged(groups, most) {
   const kept = new Set([...groups].sort((a, b) => size(b) - size(a)).slice(0, most));
   return groups.filter((group) => kept.has(group));
 }
-
-function headline(see) {
-  const sorted = [...see.groups].sort((a, b) => rise(b) - rise(a));
-  const best = sorted[0], worst = sorted.at(-1);
-  const people = (group) => (keepsSize(group) ? `${whole(group.with_after)} people instead of ${whole(group.with_before)}`
-    : `of ${whole(group.people_after)} people instead of ${whole(group.people_before)}`);
-  const said = (group, what) => `${named(group)} ${what} most: ${percent(group.rate_after)} instead of ` +
-    `${percent(group.rate_before)} get “${group.outcome}” (${people(group)}). `;
-  const words = [best && rise(best) > 0 && said(best, "gains"), worst && rise(worst) < 0 && said(worst, "loses")].filter(Boolean);
-  return h("p", { class: "lede" }, words.length ? words : "With this wish, no group gets the outcome more or less often than before.");
-}
-
-const spent = (said) => said && h("p", { class: "notes" }, said);
 
 function rates(see) {
   return table("Rates", ["", "asked for", "before", "after"], see.rates.map((one) =>
@@ -62,63 +93,69 @@ function people(see) {
   const outcomes = [...new Set(see.groups.map((group) => group.outcome))];
   const both = (before, after) => (before === after ? before : `${before} →\u00a0${after}`);
   const rows = shown.map((group) => {
-    const change = Math.round(group.with_after) - Math.round(group.with_before); // that of the numbers beside it
-    const isUp = rise(group) > 0, isDown = rise(group) < 0;
+    const change = gained(group), isUp = rise(group) > 0, isDown = rise(group) < 0;
     return marked(isUp ? "up" : isDown ? "down" : null, [named(group) + (outcomes.length > 1 ? `: ${group.outcome}` : ""),
       both(whole(group.people_before), whole(group.people_after)),
       both(whole(group.with_before), whole(group.with_after)) + (change && keepsSize(group) ? ` (${signed(change)})` : ""),
       (isUp ? "▲\u00a0" : isDown ? "▼\u00a0" : "") + both(percent(group.rate_before), percent(group.rate_after))]);
   });
-  const areMissing = see.groups.some((group) => Math.abs(group.people_before * (group.rate_before ?? 0) - group.with_before) > 0.5);
+  const areMissing = see.groups.some((group) =>
+    Math.abs(group.people_before * (group.rate_before ?? 0) - group.with_before) > 0.5);
   const outcome = outcomes.length === 1 ? `“${outcomes[0]}”` : "their outcome";
-  return [table(`Who gains and who loses, in a table of ${whole(see.rows)} people`,
-    ["Group", "people", `with ${outcome}`, "rate"], rows, [1, 2, 3]),
-  shown.length < see.groups.length && h("p", { class: "soft" }, `${whole(see.groups.length - shown.length)} groups that change less are not shown.`),
-  areMissing && h("p", { class: "soft" }, "A rate is about the people of a group whose outcome is known."),
-  see.changed.length > 0 && h("div", null, h("h3", null, "Outcomes changed"), listed(see.changed))];
+  // Without a good outcome, nobody gains or loses.
+  const title = store.options.favourable?.length ? "Who gains and who loses" : "What changes for whom";
+  return [table(`${title}, in a table of ${whole(see.rows)} people`, ["Group", "people", `with ${outcome}`, "rate"], rows, [1, 2, 3]),
+    shown.length < see.groups.length &&
+      soft(`${whole(see.groups.length - shown.length)} groups that change less are not shown.`),
+    areMissing && soft("A rate is about the people of a group whose outcome is known."),
+    see.changed.length > 0 && h("div", null, h("h3", null, "Outcomes changed"), listed(see.changed))];
 }
 
 function pictures(see, width) {
-  const columns = [...new Set(see.groups.map((group) => group.column))];
-  const most = roundTop(see.groups.flatMap((group) => [group.rate_before, group.rate_after, group.rate_before_high])); // one scale for all
+  // One scale for all.
+  const most = roundTop(see.groups.flatMap((group) => [group.rate_before, group.rate_after, group.rate_before_high]));
   const size = ({ people_before: before, people_after: after }) =>
     `${whole(before)}${whole(before) === whole(after) ? "" : ` → ${whole(after)}`} people`;
-  const more = (all, shown) => shown.length < all.length && h("p", { class: "soft" }, `${whole(all.length - shown.length)} more groups ` +
-    `change less. ${see.groups.length > MOST_ROWS ? "They are not shown." : "They are in the table above."}`);
-  return columns.map((column) => {
-    const inside = see.groups.filter((group) => group.column === column);
-    const outcomes = [...new Set(inside.map((group) => group.outcome))].slice(0, 4);
-    const first = inside.filter((group) => group.outcome === outcomes[0]);
-    const sizes = mostChanged(first, SHOWN);
+  const more = (all, shown) => shown.length < all.length && soft(`${whole(all.length - shown.length)} ` +
+    `more groups change less. ${see.groups.length > MOST_ROWS ? "They are not shown." : "They are in the table above."}`);
+  return [byColumn(see).map((inside) => {
+    const { column } = inside[0], every = [...new Set(inside.map((group) => group.outcome))], outcomes = every.slice(0, 4);
+    const first = inside.filter((group) => group.outcome === outcomes[0]), sizes = mostChanged(first, SHOWN);
     const top = roundTop(first.flatMap((one) => [one.share_before, one.share_after]));
     return [
       outcomes.map((outcome) => {
         const all = inside.filter((group) => group.outcome === outcome), rows = mostChanged(all, SHOWN);
         return h("div", { class: "picture" }, h("h3", null, `How often each group of ${column} gets “${outcome}”`),
-          rows.map((group) => groupLine({ name: `${group.group} (${size(group)})`, before: group.rate_before, after: group.rate_after,
-            low: group.rate_before_low, high: group.rate_before_high, most, width })), axis(most, width), more(all, rows));
+          rows.map((group) => groupLine({ name: `${group.group} (${size(group)})`, before: group.rate_before,
+            after: group.rate_after, low: group.rate_before_low, high: group.rate_before_high, most, width })),
+          axis(most, width), more(all, rows));
       }),
+      every.length > outcomes.length && soft(`${every.length - outcomes.length} more outcomes are not drawn.`),
       first.every((group) => Math.abs(group.share_after - group.share_before) < 0.0005)
-        ? h("p", { class: "soft" }, `The groups of ${column} keep their sizes.`)
+        ? soft(`The groups of ${column} keep their sizes.`)
         : h("div", { class: "picture" }, h("h3", null, `How large each group of ${column} is`),
-        sizes.map((group) => groupLine({ name: group.group, before: group.share_before, after: group.share_after, most: top, width })),
-        axis(top, width), more(first, sizes)),
+          sizes.map((group) => groupLine({ name: group.group, before: group.share_before, after: group.share_after, most: top, width })),
+          axis(top, width), more(first, sizes)),
     ];
-  }).flat(2).concat(h("p", { class: "soft key" }, "Open circle: before, with its 95 % interval. Full circle: after."));
+  }), h("p", { class: "soft key" }, "Open circle: before, with its 95 % interval. Full circle: after.")];
 }
+
+const WAITING = "is known when all rows are fitted: make the files, or an estimate";
 
 function costs(see) {
   const tiles = [
     [`${whole(see.effective_rows)} of ${whole(see.rows)}`, "effective rows: the information that the fair weights leave"],
     [times(see.heaviest), "largest weight of one row"],
     ...(see.most_copies >= 1.5 ? [[times(see.most_copies), "copies, on average, of the row that is copied most"]] : []),
-    [percent(see.copied_share), `of new rows are copies of ${see.copied_rows}`],
-    ...(see.changed_people >= 0.5 ? [[`${whole(see.changed_people)} (${percent(see.changed_people / see.rows)})`, "people get another outcome than they have in your data"]] : []),
+    see.copied_share === null ? ["…", `how many new rows are copies of ${see.copied_rows} ${WAITING}`]
+      : [percent(see.copied_share), `of new rows are copies of ${see.copied_rows}`],
+    ...(see.changed_people >= 0.5 ? [[`${whole(see.changed_people)} (${percent(see.changed_people / see.rows)})`,
+      "people get another outcome than they have in your data"]] : []),
   ];
-  const rows = see.costs.map(([isBeyond, name, rows, ...more]) => marked(isBeyond ? "short" : null, [name, whole(rows), ...more.map(times)]));
+  const rows = see.costs.map(([isBeyond, name, count, ...more]) => marked(isBeyond ? "short" : null, [name, whole(count), ...more.map(times)]));
   return [h("h3", null, "What it costs"),
     h("dl", { class: "tiles" }, tiles.map(([value, what]) => h("div", null, h("dt", null, what), h("dd", null, value)))),
-    rows.length > 0 && h("details", null, h("summary", null, "Costs of each group"),
+    rows.length > 0 && folded("Costs of each group", false,
       table("Costs of each group", ["Group", "rows", "effective rows", "largest weight", "expected copies"], rows, [1, 2, 3, 4]))];
 }
 
@@ -133,23 +170,4 @@ function estimate({ estimate: known, about_models: remarks }) {
     isPoor && h("p", { class: "warnings" }, `The same answer for everybody would be right for ${percent(known.same_for_all)} of people, ` +
       "so this model has learned little that helps."),
     remarks.length > 0 && h("ul", { class: "warnings" }, remarks.map((text) => h("li", null, text)))];
-}
-
-export function drawTradeOff(target, { points: all, names, skipped }, width) {
-  if (skipped) return target.replaceChildren(h("p", null, `There is no trade-off curve: ${skipped}.`));
-  refill(target, Object.entries(names).map(([varied, name]) => {
-    const points = all.filter((point) => point.varied === varied && point.effective_rows !== null)
-      .map((point) => ({ x: point.value, y: point.effective_rows, here: point.is_this_fit, text: `${whole(point.effective_rows)} effective rows` }));
-    return points.length > 1 && h("div", null, curve({ title: `Effective rows, by ${name}`, across: name, up: whole, points, width }),
-      h("p", null, conclusion(points)));
-  }));
-}
-
-function conclusion(points) {
-  const best = points.reduce((one, other) => (other.y > one.y ? other : one));
-  const here = points.find((point) => point.here);
-  const least = Math.min(...points.map((point) => point.y));
-  if (least > 0.95 * best.y) return "The line is almost flat: another value would hardly change how much information is left.";
-  if (!here || here.y > 0.95 * best.y) return "The present value leaves nearly as much information as any other.";
-  return `A value of ${best.x} would leave ${whole(best.y)} effective rows instead of ${whole(here.y)}.`;
 }

@@ -1,50 +1,82 @@
+// @ts-check
 // Take: the files, the command and the Python that make them again, and whether new rows may be shared.
 
-import { h, refill, table } from "./dom.js";
+import { Component, button, folded, h, soft, table } from "./dom.js";
 import { form } from "./form.js";
 import { size } from "./format.js";
+import { change, isMissing, isOld, make, pin, send, slow, stopWork, store } from "./store.js";
 
-export function drawTake(section, { state, options, change, make, files }) {
-  refill(section,
-    h("h2", { id: "take-title" }, "Take"),
-    form(state.forms.take, options, change),
-    h("details", { open: Boolean(options.pdf) }, h("summary", null, "The report"), form(state.forms.report, options, change)),
-    h("p", null, h("button", { type: "button", class: "main", id: "make", onclick: make }, "Make the files")),
-    h("p", { id: "not-made", class: "warnings", hidden: true }),
-    h("div", { id: "making" }),
-    h("div", { id: "files" }),
-    h("h3", null, options.epsilon ? `How it was made. Running it again spends another ε = ${options.epsilon}` : "Repeat it elsewhere"),
-    h("p", { class: "soft" }, options.epsilon
-      ? "Keep the model instead: 'fairmaxent sample' and 'fairmaxent report' make more rows and reports of it, which spends nothing."
-      : "These write the same table, byte for byte; the command also writes the same model, and the same report, in which options are named as they are typed."),
-    snippet("Command", "command"), snippet("Python", "python"));
-  drawFiles(files);
+// How far slow work is, or what became of it.
+export function working(place) {
+  const one = store.working[place];
+  if (!one) return null;
+  if (one.said) return h("p", { role: "status" }, one.said);
+  if (one.failed) return h("p", { class: "warnings", role: "status" }, one.failed);
+  return h("p", { class: "working" }, h("progress", { max: 1, value: one.share, "aria-label": one.kind }), " ",
+    h("span", { role: "status" }, one.stage), " ", button("Stop", () => stopWork(one.number)));
 }
 
-function snippet(title, id) {
-  const text = h("pre", { id, tabindex: "0", "aria-label": title });
-  const said = h("span", { role: "status", class: "soft" });
-  return h("div", { class: "snippet" }, h("h4", null, title), text,
-    h("button", { type: "button", "aria-label": `Copy the ${title.toLowerCase()}`, onclick: async () => {
+// The buttons beside the sliders: to take the files, and to keep the scenario for comparison.
+export function actions() {
+  const { answer, refitting, files, sent } = store;
+  const why = refitting ? "The newest result is on its way; you can take it when it is there."
+    : "There is no result for what you asked for last, so there is nothing to take yet.";
+  return h("div", { class: "actions" },
+    h("p", { class: "buttons" }, button("Make the files", () => make(), { class: "main", id: "make", disabled: isMissing() }),
+      button("Pin this scenario", pin, { id: "pin", disabled: isMissing() }),
+      button("Make a page to send", send, { id: "send", disabled: isMissing() })),
+    h("p", { id: "not-made", class: "warnings", hidden: !isOld() || !answer }, why),
+    h("div", { id: "making" }, working("making")),
+    h("div", { id: "files" }, listFiles(isOld() ? [] : files)), h("div", { id: "sent" }, sent &&
+      h("a", { href: sent, download: "scenarios.html" }, "Scenarios to send: scenarios.html")));
+}
+
+export function takePart() {
+  const { state: { forms }, options, answer } = store;
+  const isPrivate = Boolean(options.epsilon);
+  return answer && h("section", { id: "take", "aria-labelledby": "take-title" }, h("h2", { id: "take-title" }, "Take"),
+    form(forms.take, options, change),
+    folded("The report", options.pdf, form(forms.report, options, change)),
+    h("h3", null, isPrivate ? `How it was made. Running it again spends another ε = ${options.epsilon}` : "Repeat it elsewhere"),
+    soft(isPrivate
+      ? "Keep the model instead: 'fairmaxent sample' and 'fairmaxent report' make more rows and reports of it, which spends nothing."
+      : "These write the same table, byte for byte; the command also writes the same model, and the same report, in which " +
+        "options are named as they are typed."),
+    h(Snippet, { title: "Command", id: "command", text: isOld() ? "" : answer.command }),
+    h(Snippet, { title: "Python", id: "python", text: isOld() ? "" : answer.python }));
+}
+
+class Snippet extends Component {
+  render({ title, id, text }) {
+    const copy = async () => {
       try {
-        await navigator.clipboard.writeText(text.textContent);
-        said.textContent = " copied";
+        await navigator.clipboard.writeText(text);
+        this.setState({ said: " copied" });
       } catch {
-        getSelection().selectAllChildren(text);
-        said.textContent = " selected; copy it with the keyboard";
+        getSelection()?.selectAllChildren(/** @type {Node} */ (document.getElementById(id)));
+        this.setState({ said: " selected; copy it with the keyboard" });
       }
-    } }, "Copy"), said);
+    };
+    return h("div", { class: "snippet" }, h("h4", null, title), h("pre", { id, tabindex: "0", "aria-label": title }, text),
+      button("Copy", copy, { "aria-label": `Copy the ${title.toLowerCase()}` }),
+      h("span", { role: "status", class: "soft" }, this.state.said));
+  }
 }
 
 export const listFiles = (files) => files.length > 0 && h("ul", { class: "files" }, files.map((file) =>
   h("li", null, h("a", { href: `/files/${file.folder}/${encodeURIComponent(file.name)}`, download: "" },
     `${file.what}: ${file.name}`), ` (${size(file.bytes)})`)));
-export const drawFiles = (files) => refill(document.getElementById("files"), listFiles(files));
 
-export function drawJudge(target, judge) {
-  target.replaceChildren(h("details", null, h("summary", null, "Judge the new rows before sharing"),
-    h("p", { class: "soft" }, "How much they differ from yours, what a model learns from them, and what they give away about people."),
-    h("p", null, h("button", { type: "button", id: "evaluate", onclick: judge }, "Judge the new rows"))));
+// ---------------------------------------------------------------- judging new rows
+
+export function evaluatePart(verdict) {
+  const { answer } = store;
+  const isHidden = !answer || (answer.scenario.mode ?? "rows") !== "rows" || Boolean(answer.scenario.epsilon);
+  return h("div", { id: "judge", hidden: isHidden }, folded("Judge the new rows before sharing", false,
+    soft("How much they differ from yours, what a model learns from them, and what they give away about people."),
+    h("p", null, button("Judge the new rows", () => slow("evaluate"), { id: "evaluate", disabled: isMissing() }))),
+  h("div", { id: "verdict" }, verdict && [h("h3", null, "May the new rows be shared?"),
+    verdict.blocks.map((block) => BLOCKS[block.kind](block))]));
 }
 
 // The blocks of a document, as a report has them.
@@ -54,6 +86,3 @@ const BLOCKS = {
   Note: ({ lead, items }) => h("div", { class: "notes" }, h("p", null, lead), list(items)),
   Table: ({ label, heads, rows, numeric }) => table(label, heads, rows, numeric.flatMap((is, index) => (is ? [index] : []))),
 };
-
-export const drawVerdict = (target, { blocks }) =>
-  refill(target, h("h3", null, "May the new rows be shared?"), blocks.map((block) => BLOCKS[block.kind](block)));

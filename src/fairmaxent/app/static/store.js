@@ -1,0 +1,321 @@
+// @ts-check
+// The one store: what the server said, what is asked for, and every act that changes them. Drawing only reads it.
+
+import { Live, Stale, Superseded, follow, get, post, stop, upload, work } from "./api.js";
+import { byId } from "./dom.js";
+import { rateOf } from "./form.js";
+
+export const store = {
+  state: null, options: {}, answer: null, pins: [], files: [],
+  problem: null, // what went wrong last
+  outdated: null, // why the newest wish has no result, if it has none
+  refitting: false, // whether the newest wish has been waited for a while
+  busy: "", // what is being opened
+  curves: {}, // by rate and column: what it was asked of, and the curve
+  working: {}, // slow work by its place: kind, share, stage, number, or what became of it
+  verdict: null, raked: null,
+};
+let draw = () => {};
+export const onChange = (act) => { draw = act; };
+export function set(values) {
+  Object.assign(store, values);
+  draw();
+}
+
+// Other tabs hear that something has changed, and show it, too.
+const channel = new BroadcastChannel("fairmaxent");
+let heard;
+channel.onmessage = () => { clearTimeout(heard); heard = setTimeout(() => live.since === null && reload(), 300); };
+const tell = () => channel.postMessage("changed");
+
+const LATE = 700; // milliseconds
+let late;
+export const live = new Live({
+  answered: (answer, moving) => {
+    const last = store.answer;
+    const texts = moving && last ? { command: last.command, python: last.python } : {};
+    set({ answer: { ...answer, ...texts }, files: [], outdated: null, problem: null, verdict: null });
+    if (moving) return;
+    tell();
+    drawCurves();
+  },
+  failed: (problem) => { set({ outdated: problem.message }); fail(problem); },
+  busy: (is) => {
+    byId("see")?.setAttribute("aria-busy", String(is));
+    clearTimeout(late);
+    if (is) late = setTimeout(() => set({ refitting: true }), LATE);
+    else if (store.refitting) set({ refitting: false });
+  },
+});
+
+export function fail(problem) {
+  set({ problem });
+  if (problem instanceof Stale && !isChanged(problem)) reload();
+}
+export const isChanged = (problem) => /since it was opened/.test(problem?.message ?? "");
+const reload = () => get("/api/state").then((newest) => show(newest), () => {});
+
+// Do something, and say on the page if it fails.
+export async function attempt(act) {
+  try {
+    return await act();
+  } catch (problem) {
+    if (!(problem instanceof Superseded)) fail(problem);
+    return null;
+  }
+}
+
+export const isReady = () => Boolean(store.options.outcome) && store.options.protected.length > 0;
+export const isOld = () => store.outdated !== null || store.refitting;
+export const isMissing = () => !store.answer || isOld();
+export const NOT_READY = "Choose the outcome and the groups above first.";
+
+// ---------------------------------------------------------------- opening
+
+async function opening(what, text) {
+  set({ problem: null, busy: text });
+  try {
+    show(await what());
+    tell();
+  } catch (problem) {
+    fail(problem);
+    await get("/api/state").then(({ unread, forms }) => set({ state: { ...store.state, unread, forms } }), () => {});
+  }
+  set({ busy: "" });
+}
+
+export const openFile = (file) => opening(() => sized(file) && upload(file), `Reading ${file.name}…`);
+export const openDemo = (name) => opening(() => post("/api/demo", { name }), "Reading the example…");
+export const readAgain = (number, options) =>
+  opening(() => post("/api/read", { table: number, options }), "Reading the file again…");
+
+function sized(file) {
+  if (file.size <= store.state.most_bytes) return true;
+  throw new Error("The file is too large for the page; start the app with it instead: fairmaxent app FILE");
+}
+
+// Show what the server keeps.
+export function show(newest) {
+  const { state: old } = store;
+  if (old?.table?.number !== newest.table?.number) Object.assign(store, { curves: {}, raked: null, working: {}, shares: {} });
+  const state = { examples: old?.examples, most_bytes: old?.most_bytes, ...newest };
+  const rates = (state.forms?.rates ?? []).map((one) => [one.name, one.optional ? null : one.start]);
+  const options = { favourable: [], protected: [], ...Object.fromEntries(rates), random_state: 0, ...(state.options ?? {}) };
+  set({ state, options, answer: state.answer ?? null, outdated: null, pins: state.pins ?? [], files: state.files ?? [],
+    verdict: null });
+  if (!state.table) return;
+  for (const job of state.jobs ?? []) resume(job);
+  if ((!state.answer || state.outdated) && isReady()) live.ask(state.table.number, options);
+  else drawCurves();
+}
+
+// ---------------------------------------------------------------- changing
+
+// Every change of a wish or a role; `look`: the table is looked at again, `moving`: a hand is still at it.
+export function change(values, { look = false, guess = false, moving = false } = {}) {
+  set({ options: { ...store.options, ...values } });
+  if (look) lookAgain(guess);
+  if (isReady()) live.ask(store.state.table.number, store.options, { moving });
+  else if (store.answer) set({ outdated: NOT_READY });
+}
+
+// A rate for all columns of groups together, as others may be compared.
+export const singleRates = () => Object.fromEntries(store.state.forms.rates.map(({ name }) => [name, [store.options[name]]
+  .flatMap((asked) => (asked !== null && typeof asked === "object" ? Object.values(asked) : [asked]))
+  .find((rate) => rate !== null) ?? null]));
+
+export function changeRoles(values) {
+  const { options } = store, protectedNow = values.protected ?? options.protected;
+  const others = (columns) => Object.fromEntries(Object.entries(columns ?? {}).filter(([name]) =>
+    !protectedNow.includes(name) && name !== (values.outcome ?? options.outcome)));
+  const fresh = values.protected || values.outcome
+    ? { target: null, ...singleRates(), within: others(options.within), also: others(options.also),
+        equal_means: values.outcome ? null : options.equal_means,
+        groups: protectedNow.length > 1 ? options.groups ?? "each" : "each" } : {};
+  change({ ...fresh, ...values }, { look: true, guess: values.outcome !== undefined });
+}
+
+let looking = 0;
+// `guess`: the outcome is another one, so its good level is guessed.
+async function lookAgain(guess) {
+  const number = ++looking;
+  await attempt(async () => {
+    const { look } = await post("/api/look", { table: store.state.table.number, options: store.options });
+    if (number !== looking) return;
+    set({ state: { ...store.state, look } });
+    if (guess && look.favourable.length) change({ favourable: look.favourable });
+  });
+}
+
+// The last bin of an outcome of numbers becomes the good one, once it is known what it is called.
+export async function atLeast(column, edges) {
+  const number = ++looking, bins = { ...store.options.bins, [column]: edges };
+  set({ options: { ...store.options, bins, equal_means: null, favourable: [] } });
+  await attempt(async () => {
+    const { look } = await post("/api/look", { table: store.state.table.number, options: store.options });
+    if (number !== looking) return;
+    set({ state: { ...store.state, look } });
+    change({ favourable: [look.columns.find((one) => one.name === column).choices.at(-1)] }, { look: true });
+  });
+}
+
+export const draft = () => attempt(async () =>
+  (await post("/api/draft", { table: store.state.table.number, options: store.options })).text);
+export const spend = () => live.ask(store.state.table.number, store.options, { spend: true });
+
+// ---------------------------------------------------------------- curves
+
+// The rates that have a slider: of each, the column it is about, or null if it is about all groups together.
+export function sliders() {
+  const { options, state } = store;
+  const columns = options.groups === "joint" || options.protected.length === 1 ? [null] : options.protected;
+  return state.forms.rates.flatMap((one) => columns.map((column) => ({ one, column, first: column ?? options.protected[0] })));
+}
+
+// What a curve depends on: everything but the rate itself, and what is only about files.
+function curveKey(name, column) {
+  const { options, state } = store, taken = [...state.forms.take, ...state.forms.report].map((one) => one.name);
+  const rate = column === null ? null : { ...options[name], [column]: null };
+  const rest = Object.entries({ ...options, [name]: rate }).filter(([key]) => !taken.includes(key));
+  return JSON.stringify([state.table.number, rest.sort()]);
+}
+
+let drawing = 0;
+async function drawCurves() {
+  const number = ++drawing, scenario = store.answer?.scenario;
+  for (const { one, column, first } of scenario ? sliders() : []) {
+    const place = `${one.name} ${column}`, key = curveKey(one.name, column);
+    if (rateOf(store.options[one.name], first) === null || store.curves[place]?.key === key) continue;
+    try {
+      const { curve } = await post("/api/curve", { table: store.state.table.number, scenario, kind: one.name, column });
+      if (number !== drawing) return;
+      set({ curves: { ...store.curves, [place]: { key, curve } } });
+    } catch {
+      return; // something else is asked for by now
+    }
+  }
+}
+
+// ---------------------------------------------------------------- slow work
+
+// What work is about: what is no longer the session's is refused.
+export const present = () => ({ table: store.state.table.number, scenario: store.answer?.scenario });
+const at = (place, values) => set({ working: { ...store.working, [place]: values } });
+
+// Work that is begun, or that a page before this one has begun (`job`), with its progress.
+async function watched(kind, place, values, job) {
+  const watch = ({ number, share, stage }) => at(place, { kind, number, share, stage: stage || "starting" });
+  watch(job ?? { number: null, share: 0, stage: "" });
+  try {
+    const result = await (job ? follow(job, watch) : work(kind, watch, values));
+    at(place, result === null ? { said: "Stopped." } : null);
+    return result;
+  } catch (problem) {
+    at(place, { failed: problem.message });
+    throw problem;
+  }
+}
+export const stopWork = (number) => number !== null && stop(number);
+
+// Wait for the fit that is under way; only the result of the newest wish is worked with.
+async function isCurrent() {
+  await live.settled();
+  if (store.outdated === null) set({ problem: null });
+  return store.outdated === null;
+}
+
+export async function slow(kind, job) {
+  if (!job && !await isCurrent()) return;
+  await attempt(async () => {
+    const result = await watched(kind, "slow", present(), job);
+    if (result === null) return;
+    if (kind === "evaluate") return set({ verdict: result });
+    set({ answer: result.answer, pins: result.pins });
+    tell();
+  });
+}
+
+export async function make(job) {
+  if (!job && !await isCurrent()) return;
+  await attempt(async () => {
+    const result = await watched("take", "making", present(), job);
+    if (result === null) return;
+    set({ files: result.files, answer: result.answer });
+    tell();
+    /** @type {HTMLElement | null} */ (document.querySelector("#files a"))?.focus();
+  });
+}
+
+export async function rake(values, job) {
+  set({ problem: null });
+  await attempt(async () => {
+    const raked = await watched("rake", "raking", { table: store.state.table.number, ...values }, job);
+    if (raked !== null) set({ raked });
+  });
+}
+
+// Go on with what was under way when the page was loaded.
+function resume(job) {
+  if (Object.values(store.working).some((one) => one?.number === job.number)) return;
+  if (job.kind === "take") make(job);
+  else if (job.kind === "rake") rake({}, job);
+  else slow(job.kind, job);
+}
+
+// ---------------------------------------------------------------- scenarios
+
+const changePins = (path, values) => attempt(async () => { set({ pins: (await post(path, values)).pins }); tell(); });
+export async function pin() {
+  if (!await isCurrent()) return;
+  const name = scenarioName(store.answer), isTaken = store.pins.some((one) => one.name === name);
+  await changePins("/api/pin", { ...present(), name: isTaken ? `${name} (${store.pins.length + 1})` : name });
+}
+// A scenario by what was asked, e.g. "rate 0.9 for sex, sizes kept".
+export function scenarioName({ see }) {
+  const asked = see.rates.filter((one) => one.wanted !== null), words = { statistical_rate: "rate", representation_rate: "sizes" };
+  const areSizes = asked.some((one) => one.kind === "representation_rate");
+  return [...asked.map((one) => `${words[one.kind]} ${one.wanted} for ${one.grouping}`), ...(areSizes ? [] : ["sizes kept"])].join(", ");
+}
+
+// A scenario for a page to send, with the curve of the first rate that was asked for.
+async function withCurve({ name, answer }) {
+  const { see, scenario, wishes } = answer, kinds = store.state.forms.rates;
+  const rate = [...kinds].sort((a, b) => (a.name < b.name ? 1 : -1)).flatMap((kind) =>
+    see.rates.filter((known) => known.kind === kind.name && known.wanted !== null))[0];
+  const column = scenario.protected.length === 1 || scenario.groups === "joint" ? null : rate?.columns;
+  const { curve } = rate ? await post("/api/curve", { table: store.state.table.number, scenario, kind: rate.kind, column }) : {};
+  return { name, wishes, curve, what: rate?.columns, own: rate?.before, rows: see.rows,
+    one: kinds.find((kind) => kind.name === rate?.kind), groups: see.groups.filter((group) => group.column === rate?.grouping) };
+}
+
+// One file with all scenarios, which anybody can open without a network: the modules that draw it in one script.
+const PARTS = ["dom.js", "format.js", "charts.js", "sent.js"];
+const text = async (name) => (await fetch(`/static/${name}`)).text();
+export const send = () => attempt(async () => {
+  if (!await isCurrent()) return;
+  const isPinned = store.pins.some((one) => JSON.stringify(one.answer.scenario) === JSON.stringify(store.answer.scenario));
+  const all = [...store.pins, ...(isPinned ? [] : [{ name: scenarioName(store.answer), answer: store.answer }])];
+  const scenarios = [];
+  for (const one of all) scenarios.push(await withCurve(one));
+  const [preact, names] = (await text("preact.js")).split("export{"), inside = /(\w+) as (Component|h|render)[,}]/g;
+  const given = [...names.matchAll(inside)].map(([, short, name]) => `${name}:${short}`).join(",");
+  const parts = await Promise.all(PARTS.map(text));
+  const script = [`const {Component:Base,h,render}=(()=>{${preact};return{${given}}})();`,
+    ...parts.map((part) => part.replace(/^(import .*;|export \{.*\};)$|^export /gm, ""))].join("\n");
+  const data = JSON.stringify({ title: store.state.table.title, scenarios: scenarios.filter((one) => one.curve) });
+  const page = ["<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>Scenarios</title>",
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><link rel=\"icon\" href=\"data:,\">",
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'\">",
+    `<style>${await text("style.css")}</style><main></main>`,
+    `<script type="application/json" id="data">${data.replaceAll("<", "\\u003c")}</script>`,
+    `<script type="module">${script}</script></html>`];
+  set({ sent: URL.createObjectURL(new Blob(page, { type: "text/html" })) });
+});
+export const rename = (number, name) => changePins("/api/rename", { number, name });
+export const unpin = (number) => changePins("/api/unpin", { number });
+
+// Ask again for all that was asked for then, and for nothing else; the server still has the result.
+export function putBack(scenario) {
+  set({ options: { ...scenario }, shares: {} });
+  change({}, { look: true });
+}
