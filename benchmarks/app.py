@@ -144,7 +144,7 @@ def _seen(browser: Any, path: Path, rows: int, columns: int, moves: int) -> Seen
         ready = time.monotonic() - began
         page.wait_for_selector("#detail .tiles", timeout=300_000)
         first = time.monotonic() - began
-        page.wait_for_function("document.querySelectorAll('.curve').length > 0", timeout=300_000)
+        page.wait_for_selector(".curve svg", timeout=300_000)
         page.wait_for_timeout(3000)  # until all curves are drawn
         values = 0.5 + 0.01 * np.random.default_rng(1).permutation(50)
         spent = _cpu_seconds(process.pid)
