@@ -1,0 +1,39 @@
+"""The pure parts of the page's JavaScript, run by node."""
+
+import json
+import shutil
+import subprocess
+from importlib.resources import files
+
+import pytest
+
+SCRIPT = """
+import { moved, rounded } from "./shares.js";
+import { dotCounts } from "./charts.js";
+import { sentence } from "./format.js";
+const set = [[0, 450], [1, 450], [2, 60], [3, 40], [3, 50]], held = [];
+let parts = [400, 300, 200, 100];
+for (const [index, value] of set) {
+  parts = moved(parts, index, value, held);
+  held.push(...held.splice(0).filter((one) => one !== index), index);
+}
+const group = (name, before, after) => ({ group: name, outcome: "yes", people_before: 40, people_after: 40,
+  rate_before: before, rate_after: after, with_before: 40 * before, with_after: 40 * after });
+const people = [group("women", 0.1, 0.3), group("men", 0.5, 0.4), group("others", 0.2, 0.2)];
+console.log(JSON.stringify([parts, rounded([1, 1, 1]), dotCounts(people[0]), sentence(people), sentence([people[2]])]));
+process.exit();
+"""
+
+
+def test_shares_dots_and_the_sentence(tmp_path):
+    node = shutil.which("node") or pytest.skip("node is not here to run JavaScript")
+    for file in (files("fairmaxent.app") / "static").iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "run.js").write_text(SCRIPT)
+    done = subprocess.run([node, "run.js"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    parts, thirds, dots, told, same = json.loads(done.stdout)
+    assert parts == [440, 450, 60, 50]  # what was set stays; when all are, the oldest follows
+    assert (sum(thirds), dots) == (1000, {"dots": 40, "before": 4, "after": 12})
+    assert told == "8 more women would have “yes”, 4 fewer men; nobody else changes."
+    assert same.startswith("No group gets the outcome")
