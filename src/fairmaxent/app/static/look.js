@@ -45,13 +45,13 @@ function roles(look, options) {
 function numbersAsOutcome(look, options) {
   const column = look.columns.find((one) => one.name === options.outcome);
   if (!column?.range) return null;
-  const [low, high] = column.range, edges = at(options.bins, column.name);
-  const least = Array.isArray(edges) && edges.length === 3 ? edges[1] : column.middle;
-  const good = (value) => value > low && value < high && atLeast(column.name, [low, value, high]);
+  const edges = at(options.bins, column.name), isCut = Array.isArray(edges) && edges.length === 3;
+  const [low, high] = isCut ? [edges[0], edges[2]] : column.range, least = isCut ? edges[1] : column.middle;
+  const good = (value) => atLeast(column.name, [Math.min(low, value - 1), value, Math.max(high, value + 1)]);
   return h("p", { class: "chips" }, h("span", { class: "soft" }, `${column.name} is a number:`),
     button("Compare means", () => change({ equal_means: true, favourable: [], bins: without(options.bins, column.name) }),
       { "aria-pressed": String(Boolean(options.equal_means)) }),
-    h("span", { class: "line" }, button("At least", () => good(least), { "aria-pressed": String(good.length && least === edges?.[1]) }),
+    h("span", { class: "line" }, button("At least", () => good(least), { "aria-pressed": String(isCut) }),
       h(Typed, { type: "number", step: "any", "aria-label": `Good from, of ${column.name}`, value: least,
         change: (words) => good(Number(words)) }), "is good"));
 }
