@@ -125,7 +125,6 @@ class Client:
         return job
 
 
-# ---------------------------------------------------------------- tables to open
 OPTIONS = {"outcome": "hired", "protected": ["sex"], "favourable": ["yes"]}
 
 
@@ -160,7 +159,6 @@ def downloaded(client, files):
     return {file["name"]: client.send("GET", f"/files/{file['folder']}/{file['name']}") for file in files}
 
 
-# ---------------------------------------------------------------- in a browser
 def axe_core():
     named = os.environ.get("AXE_CORE")
     if named:

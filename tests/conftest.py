@@ -116,7 +116,6 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-# ---------------------------------------------------------------- the app
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     """The app, running while a file of tests does."""

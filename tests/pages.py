@@ -124,7 +124,6 @@ def run_page(text: str, page: str) -> str:
     return complaints
 
 
-# ---------------------------------------------------------------- what pages need
 # Distributions that are called differently from what is imported.
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "imblearn": "imbalanced-learn"}
 # What parts of our own need beyond the core.

@@ -28,7 +28,7 @@ ROOT = pages.DOCS.parent
 TABLE = "census.csv"
 NOTEBOOKS = sorted(path.relative_to(pages.DOCS).as_posix() for path in pages.DOCS.glob("notebooks/*.ipynb"))
 
-# ---------------------------------------------------------------- pages
+
 NOT_RUN = "(not run here)"  # at the end of the title of code that needs what is not installed
 # These pages train many models; the start page does, too, and stays.
 LONG = (
@@ -126,7 +126,6 @@ def script(name):
     return module
 
 
-# ---------------------------------------------------------------- site
 class Parts(HTMLParser):
     """What a built page links to, what it loads, and the places in it."""
 
@@ -218,7 +217,6 @@ def test_notebooks_are_pages_with_their_outputs(site, built):
         assert [asset for asset in built[page].assets if asset.endswith(".svg") and path.stem in asset]
 
 
-# ---------------------------------------------------------------- notebooks
 @pytest.mark.parametrize("name", quick_or_slow(NOTEBOOKS))
 def test_every_cell_of_a_notebook_runs(name, tmp_path, monkeypatch):
     path = pages.DOCS / name
@@ -252,7 +250,6 @@ def test_a_cell_shows_its_last_line_unless_a_semicolon_ends_it(tmp_path):
         next(running)
 
 
-# ---------------------------------------------------------------- reference
 def _public() -> list[str]:
     """Full names of everything public, as they are imported."""
     names = []

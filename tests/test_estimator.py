@@ -69,7 +69,6 @@ def encoder():
     )
 
 
-# ---------------------------------------------------------------- the same rows as debias
 def expected_rows(frame: pd.DataFrame, n: int, **options) -> pd.DataFrame:
     joined = frame.drop(columns="y").assign(y=frame["y"])
     return fairmaxent.debias(joined, "y", "z0", **options).sample(n, random_state=5)
@@ -118,7 +117,6 @@ def test_the_outcome_keeps_its_name(parts, name):
     assert FairMaxEnt("z0").fit_resample(X, y.rename(labels[0]).to_frame())[1].columns.tolist() == labels
 
 
-# ---------------------------------------------------------------- weights, samples, attributes
 def test_weights_are_fair(parts):
     X, y = parts
     estimator = FairMaxEnt("z0").fit(X, y)
@@ -159,7 +157,6 @@ def test_a_fitted_estimator_pickles_and_travels_to_other_processes(parts):
     assert not drawn[1][0].equals(here[0])
 
 
-# ---------------------------------------------------------------- pipelines and routing
 def test_in_a_pipeline_under_grid_search(parts):
     fair = FairMaxEnt("z0", random_state=0)
     pipeline = Pipeline([("fair", fair), ("encode", encoder()), ("fit", LogisticRegression())])
@@ -209,7 +206,6 @@ def test_sensitive_features_are_routed_through_a_pipeline(parts):
     assert pipeline["fair"].fit_.roles.names == ("y", "z0")
 
 
-# ---------------------------------------------------------------- what is refused
 @pytest.mark.parametrize(
     ("estimator", "change", "message"),
     [
@@ -280,7 +276,6 @@ def test_the_worked_example_runs_and_the_fair_models_are_fairer():
         assert ratio["fair weights", model] > 1.5 * ratio["raw rows", model]
 
 
-# ---------------------------------------------------------------- relabelling
 def test_relabelled_rows_come_with_weights(frame, parts):
     X, y = parts
     options = {"relabel": Relabel(labeller="tree"), "favourable": "o1"}

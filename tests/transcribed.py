@@ -21,7 +21,6 @@ TAUS = [0.2, 0.5, 0.8, 1.0]
 SHARES = [0.05, 0.1, 0.5, 0.9, 1.0]
 
 
-# ---------------------------------------------------------------- data and problems
 @dataclass(frozen=True)
 class Data:
     """The set S with its frequencies n_α, on the product of alphabets of the given sizes."""
@@ -164,7 +163,6 @@ def iterative_scaling(q, d, theta):
     return p.ravel() / p.sum()
 
 
-# ---------------------------------------------------------------- the paper's algorithms, line by line
 def transcribed_algorithm_1(data: Data, tau: float) -> np.ndarray:
     """Re-weighting; Y_α and Z_α are the first two entries of α."""
     c, c_joint = {}, {}

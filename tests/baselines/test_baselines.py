@@ -40,7 +40,6 @@ def joint_rates(result, columns):
     return float(fairmaxent.metrics.representation_rate(result, columns, **joint)), float(statistical)
 
 
-# ---------------------------------------------------------------- outcomes that change
 @pytest.mark.parametrize("groups", [(2,), (2, 3)])
 def test_massaging_changes_the_people_nearest_to_the_border(groups):
     frame, columns = biased(groups)
@@ -63,7 +62,6 @@ def test_massaging_changes_the_people_nearest_to_the_border(groups):
         assert (result != good).sum() == 2 * round(abs(a - b) * sizes[0] * sizes[1] / len(frame))
 
 
-# ---------------------------------------------------------------- weights
 @shapes
 def test_raw_is_the_data(groups, outcomes):
     frame, columns = biased(groups, outcomes)
@@ -141,7 +139,6 @@ def test_the_marginal_is_that_of_the_weighted_rows(method, groups, outcomes):
     assert joint_rates(result, columns)[1] == pytest.approx(float(weighted))
 
 
-# ---------------------------------------------------------------- the prior
 @shapes
 @pytest.mark.parametrize("base_share", [0.0, 0.3, 1.0])
 def test_the_prior_is_its_definition(groups, outcomes, base_share):
@@ -171,7 +168,6 @@ def test_for_two_groups_the_prior_is_the_papers():
     np.testing.assert_allclose(only_rows, algorithm_1(pd.crosstab(frame["y"], frame["z0"]).to_numpy(float), 1.0))
 
 
-# ---------------------------------------------------------------- drawing
 @reweighing
 @pytest.mark.parametrize("n", [1, 7, 1000])
 def test_cells_are_filled_by_quota_with_rows_of_the_data(method, n):
@@ -236,7 +232,6 @@ def test_a_domain_may_have_its_columns_in_another_order(method):
     assert joint_rates(result, "z0") == pytest.approx(joint_rates(method(frame, "y", "z0"), "z0"))
 
 
-# ---------------------------------------------------------------- errors
 def test_a_cell_that_needs_mass_and_has_no_rows_is_named():
     frame = pl.DataFrame({"sex": ["f", "f", "m", "m"] * 5, "y": ["no", "no", "no", "yes"] * 5})
     for method in (baselines.kamiran_calders, baselines.prior):

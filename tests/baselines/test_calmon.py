@@ -194,7 +194,6 @@ def test_of_all_optima_one_that_changes_little_is_taken():
     assert result.reached.total_variation == 0.0
 
 
-# ---------------------------------------------------------------- δ and the size of the program
 def test_any_change_of_the_outcome_is_one_step():
     frame = small_table((2,), 2, seed=0).assign(points=[1, 2, 3, 4] * 30)
     costs = Distortion.of(Roles.of(fairmaxent.Domain.infer(frame), "points", ["z0"]))
@@ -229,7 +228,6 @@ def test_a_huge_domain_is_refused_at_once():
             baselines.calmon(frame, "y", "z", largest_change=largest)
 
 
-# ---------------------------------------------------------------- errors
 def test_too_little_distortion_names_the_knob_that_is_enough():
     frame = pd.DataFrame({"z": ["f", "m"] * 20, "y": ["no", "yes"] * 20, "x": ["a"] * 40})
     with pytest.raises(fairmaxent.InfeasibleError, match=r"Raise distortion \(0.5 is always enough\) or epsilon"):

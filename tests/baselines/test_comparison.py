@@ -107,7 +107,6 @@ def test_the_rule_holds_for_any_numbers(seed):
         assert chosen.is_reached == (rate >= wanted - SAME)
 
 
-# ---------------------------------------------------------------- in Python
 @pytest.fixture(scope="module")
 def results():
     few = {name: method for name, method in methods().items() if name in FEW}
@@ -205,7 +204,6 @@ def test_identifiers_are_left_out_for_all_methods(monkeypatch):
             assert one.scores.statistical_rate == other.scores.statistical_rate
 
 
-# ---------------------------------------------------------------- methods that train the classifier, and the truth
 def only(monkeypatch, *names):
     monkeypatch.setattr(cross_validation, "methods", lambda _: {name: methods()[name] for name in names})
 

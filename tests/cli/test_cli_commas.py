@@ -65,7 +65,6 @@ def test_rates(folder, option):
     assert record["certificate"]["wanted"][option[2:].replace("-", "_")] == {"sex": None, RACE: 0.9}
 
 
-# ---------------------------------------------------------------- what is said
 @pytest.mark.parametrize(
     "options",
     [
@@ -87,7 +86,6 @@ def test_what_is_said_can_be_typed(folder):
     assert '"race, ethnicity"=none' in as_typed(Option("representation_rate", {RACE: None, "sex": 1.0}))
 
 
-# ---------------------------------------------------------------- the rules, at random
 @pytest.mark.parametrize("seed", range(4))
 def test_any_names_come_back(seed):
     rng = random.Random(seed)

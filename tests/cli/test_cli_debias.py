@@ -24,7 +24,6 @@ def read_as(**options):
     return {"domain": fairmaxent.Domain.infer(biased_table(), **options)}
 
 
-# ---------------------------------------------------------------- the same as in Python
 @pytest.mark.parametrize(
     ("typed", "options"),
     [
@@ -51,9 +50,6 @@ def test_every_option_means_what_it_means_in_python(typed, options, folder):
     asked = {"outcome": "income", "protected": ["sex", "race"], "random_state": 1} | options
     fit = debias(biased_table(), **asked)
     assert read_table("fair.csv").frame.equals(fit.sample(ROWS))
-
-
-# ---------------------------------------------------------------- outputs
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout"])
@@ -100,7 +96,6 @@ def test_a_column_that_says_the_outcome_is_named_again(folder):
     assert "nearly perfectly" not in run("debias", "data.csv", *FAVOURED, "--estimate", "none").stdout
 
 
-# ---------------------------------------------------------------- cells that a spreadsheet would run
 FORMULAS = ["=1+1", "@SUM(A1)", "-1+1", "+cmd|' /C calc'!A0", "\t=1", '=HYPERLINK("http://x")']
 TEXTS = ["-5", "+5.5", "-1,000.5", "-", "+", "", None, "a=b", "1-2", "-3 %", "-1e-5", "<=50K", ">50K"]
 

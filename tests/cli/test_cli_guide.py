@@ -29,7 +29,6 @@ def drawn(*levels, seed=0):
     return np.random.default_rng([seed, *map(len, levels)]).choice(levels, ROWS).tolist()
 
 
-# ---------------------------------------------------------------- from inspect to a fair table
 TABLES = {
     "plain": {"sex": drawn("f", "m"), "hired": drawn("no", "yes")},
     "names with commas": {"race, ethnicity": drawn("a", "b"), "sex": drawn("f", "m"), "hired": drawn("no", "yes")},
@@ -82,7 +81,6 @@ def test_an_unknown_outcome_is_asked_for_with_a_command_that_runs(folder):
     run(*follows, *QUICK)
 
 
-# ---------------------------------------------------------------- the outcome that rates are about
 def test_without_a_good_outcome_each_has_its_headline_and_one_is_proposed(folder):
     shown = run("debias", "data.csv", *ROLES, *QUICK).stdout
     table = biased_table().to_pandas()
@@ -93,7 +91,6 @@ def test_without_a_good_outcome_each_has_its_headline_and_one_is_proposed(folder
     assert "the good one is probably '>50K' (more income is better): add --favourable '>50K'" in shown
 
 
-# ---------------------------------------------------------------- after each command
 def test_after_debias(folder):
     fit = ["debias", "data.csv", *ROLES, *QUICK, "--seed", "1"]
     command = printed_command(run(*fit).stdout)
@@ -128,7 +125,6 @@ def test_a_missing_role_points_to_inspect(folder, name):
     assert f"Missing option '{name}'. 'fairmaxent inspect' proposes one" in result.stderr
 
 
-# ---------------------------------------------------------------- names of files
 def test_names_are_like_the_table(folder):
     biased_table().write_csv("d.tsv", separator="\t")
     biased_table().write_parquet("d.v1.parquet")

@@ -34,9 +34,6 @@ def run(*args):
     return clifiles.run(*args).stdout
 
 
-# ---------------------------------------------------------------- the library part
-
-
 def test_rates_are_those_of_a_group_by():
     found = inspect(biased_table(), "income", ["sex", "race"], favourable=">50K")
     table = biased_table().to_pandas()
@@ -110,9 +107,6 @@ def test_proxies_are_weighed_by_the_design():
     assert {(own.column, own.protected): own.strength for own in proxies} == pytest.approx(expected, abs=1e-12)
     plain = inspect(table.drop(columns="weight"), "income", ["sex", "race"]).proxies
     assert all(abs(own.strength - expected[own.column, own.protected]) > 0.01 for own in plain)
-
-
-# ---------------------------------------------------------------- proxies
 
 
 def test_mutual_information_is_that_of_scikit_learn():

@@ -25,7 +25,6 @@ def fit_of(**options):
     return debias(biased_table(), "income", "sex", favourable=">50K", **options)
 
 
-# ---------------------------------------------------------------- relabelling
 def test_a_model_means_what_it_means_in_python(folder):
     typed = ["--train", "logistic", "--hide-protected", "--threshold", "0.4", "--decided", "best"]
     run("data.csv", *FAVOURED, *typed, *QUIET, "-o", "fair.csv", "--seed", 1)
@@ -53,7 +52,6 @@ def test_columns_left_out_of_the_fit_stay_beside_relabelled_rows(folder):
     assert once.equals(biased_table().drop("income"))
 
 
-# ---------------------------------------------------------------- what a model will do
 def test_it_is_estimated_for_what_is_written(folder):
     mode = "weights"
     shown = run("data.csv", *FAVOURED, "--mode", mode, "--estimate", mode, "-o", "fair.csv", "--seed", 1)

@@ -37,7 +37,6 @@ def delivered(report):
     return {rate["kind"]: rate["delivered"] for rate in report["rates"]}
 
 
-# ---------------------------------------------------------------- the report is about the file
 def test_rows(folder):
     args = ["--representation-rate", 1, "--iid", "--rows", 50, "--seed", 1, "-o", "fair.csv", "--report", "report.json"]
     run("debias", "data.csv", *FAVOURED, *args)
@@ -74,7 +73,6 @@ def test_a_report_on_a_saved_model_knows_its_mode():
         assert (report["copies"] is None) == (mode == "weights")
 
 
-# ---------------------------------------------------------------- console and report say the same
 @pytest.mark.parametrize(("rows", "groups"), [(1, "joint"), (7, "each")])
 def test_console_and_report_have_the_same_rates(rows, groups):
     roles = ["--outcome", "income", "--protected", "sex,race", "--favourable", ">50K", "--groups", groups]

@@ -63,7 +63,6 @@ def test_all_streams_closed_it_still_writes_nothing_into_them(tmp_path):
     assert (tmp_path / "fair.csv").read_bytes() == wanted
 
 
-# ---------------------------------------------------------------- full disks, and no permission
 def limited(size):
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
@@ -124,7 +123,6 @@ def test_without_permission_nothing_is_written(tmp_path, outputs):
     assert listing(tmp_path) == before
 
 
-# ---------------------------------------------------------------- who may read what
 def test_only_you_can_read_rows_and_models_unless_asked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     biased_table().write_csv("data.csv")

@@ -53,7 +53,6 @@ def lists(frame):
     }
 
 
-# ---------------------------------------------------------------- what is shipped
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_shipped_data_set_names_its_columns_and_levels(name):
     data = load(name)
@@ -122,7 +121,6 @@ def test_a_damaged_installation_is_named(tmp_path, monkeypatch, damage):
         datasets.load("german")
 
 
-# ---------------------------------------------------------------- against the raw files
 def test_the_shipped_tables_are_what_the_script_builds():
     spec = importlib.util.spec_from_file_location("build_datasets", BUILDER)
     builder = importlib.util.module_from_spec(spec)
@@ -162,7 +160,6 @@ def check_rates(data, protected, statistical, representation):
     assert float(representation_rate(data.frame, protected)) == pytest.approx(representation, abs=6e-5)
 
 
-# ---------------------------------------------------------------- COMPAS large
 def test_compas_large_is_the_papers(large):
     assert large.frame.shape == (8723, 19)
     assert len(large.frame.drop_duplicates()) == 4524
@@ -192,7 +189,6 @@ def test_missing_files_are_listed_with_their_place_and_checksum(tmp_path, monkey
         assert f"{file.name} (SHA-256 {file.sha256}, from {file.address})" in str(caught.value)
 
 
-# ---------------------------------------------------------------- fetched over the network
 class Handler(SimpleHTTPRequestHandler):
     def do_GET(self):
         if self.path == "/broken":  # promises more than it sends

@@ -93,7 +93,6 @@ def assert_same_cost(there, here):
         assert getattr(there, name) == same, name
 
 
-# ---------------------------------------------------------------- the fit
 def test_the_fit_is_the_one_in_memory(both):
     there, here = both
     assert_same_fit(there, here)
@@ -172,7 +171,6 @@ def test_newton_on_thinned_partitions_ends_where_newton_in_memory_does(both, ske
     assert there.thinned(10**6) is there
 
 
-# ---------------------------------------------------------------- a killed worker
 class Killer(distributed.SchedulerPlugin):
     """Once armed with the name of a task, kills the worker that the next one is given to."""
 
@@ -254,7 +252,6 @@ def test_a_write_that_fails_leaves_no_folder_even_while_other_workers_go_on(
     assert list(tmp_path.iterdir()) == []
 
 
-# ---------------------------------------------------------------- what comes out of it
 def pair_table(rows, first, second):
     return rows.groupby([first, second], observed=False).size().unstack(fill_value=0).to_numpy() / len(rows)
 
@@ -314,7 +311,6 @@ def test_weights_come_without_a_join_and_so_do_top_up_and_a_saved_model(both, tm
     pd.testing.assert_frame_equal(taken.sample(50, random_state=1), loaded.sample(50, random_state=1))
 
 
-# ---------------------------------------------------------------- on the command line
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -95,7 +95,6 @@ def same_fit(ours, twin):
     assert ours.columns == twin.columns
 
 
-# ---------------------------------------------------------------- the same fit
 @pytest.mark.parametrize(
     ("name", "weight"), [("polars", None), ("duckdb", "weight"), ("dask", "weight"), ("parquet", "weight")]
 )
@@ -157,7 +156,6 @@ def test_a_domain_that_is_given():
         debias(as_duckdb(frame), "income", "sex", domain=domain)
 
 
-# ---------------------------------------------------------------- more values than are kept
 def many(rows=20_000, seed=2):
     rng = np.random.default_rng(seed)
     amount = np.where(rng.random(rows) < 0.3, 0.0, rng.lognormal(size=rows))
@@ -196,7 +194,6 @@ def test_columns_of_too_many_values_are_thinned(engine_of, at_once, monkeypatch)
     assert {*drawn["amount"].drop_nulls().to_list()} <= {*frame["amount"].to_list()}
 
 
-# ---------------------------------------------------------------- outputs without rows
 @pytest.mark.parametrize("name", ["polars", "duckdb", "parquet"])  # workers of Dask have tests of their own
 def test_weights_are_joined_inside_the_engine(name):
     narrow = ("age", "gain", "height", "sex", "city", "income", "weight", "when", "member", "rank", "group")
@@ -239,7 +236,6 @@ def test_the_other_outputs_are_those_of_the_table_in_memory():
     assert repr(again) == repr(twin)
 
 
-# ---------------------------------------------------------------- refusals
 @pytest.mark.parametrize("bad", [None, float("nan"), -1.0])
 def test_weights_that_mean_nothing(bad):
     with pytest.raises(WeightError, match="not numbers"):

@@ -40,7 +40,6 @@ def counted(frame):
     return frame.group_by(KEYS).len().sort(KEYS)
 
 
-# ---------------------------------------------------------------- batches
 @pytest.mark.parametrize(("n", "size"), [(1000, 64), (7, 3), (5, 1)])
 def test_batches_together_are_the_sample_by_quota(fit, n, size):
     batches = list(fit.sample_batches(n, size=size))
@@ -49,7 +48,6 @@ def test_batches_together_are_the_sample_by_quota(fit, n, size):
     assert all(batch.schema == biased_table().schema for batch in batches)
 
 
-# ---------------------------------------------------------------- files
 def test_what_is_scanned(folder):
     assert scan_table("data.csv") is None
     assert scan_table("-") is None
@@ -74,7 +72,6 @@ def test_batches_in_every_format(fit, folder, name):
     assert written.equals(pl.concat(fit.sample_batches(300, size=70)).select(written.columns))
 
 
-# ---------------------------------------------------------------- the command line
 @pytest.mark.parametrize(
     ("source", "mode"), [("data.parquet", "rows"), ("parts", "weights"), ("parts/**/*.parquet", "top-up")]
 )

@@ -32,7 +32,6 @@ def measures(evaluation):
     return {name: found[name] for name in ("fidelity", "utility", "risks")}
 
 
-# ---------------------------------------------------------------- what is flagged
 def test_rows_of_other_people_are_not_flagged():
     result = untroubled()
     assert result.flagged == ()
@@ -99,7 +98,6 @@ def test_control_rows_of_the_real_table_are_noticed():
     assert "control rows are" not in untroubled().verdict
 
 
-# ---------------------------------------------------------------- without control rows
 def test_without_control_rows_risks_are_bounded():
     result, known = evaluated(control=None), untroubled()
     judged = result.risks.judgements()
@@ -111,7 +109,6 @@ def test_without_control_rows_risks_are_bounded():
     assert "at most" in str(result)
 
 
-# ---------------------------------------------------------------- what is the same
 def test_the_same_seed_gives_the_same_result():
     assert evaluated(random_state=3).to_dict() == evaluated(random_state=3).to_dict()
     assert evaluated(random_state=3).to_dict() != evaluated(random_state=4).to_dict()
@@ -144,7 +141,6 @@ def test_the_order_of_columns_is_that_of_the_new_rows_and_others_are_left_out():
     assert "not compared, because the new rows do not have them: 'income'" in str(result)
 
 
-# ---------------------------------------------------------------- utility
 def test_a_model_learns_as_much_from_other_people():
     result = untroubled().utility
     assert result.judged_on == "control"
@@ -196,7 +192,6 @@ def test_without_scikit_learn_the_rooted_tree_learns(monkeypatch, protected):
     assert utility.real.auc.value > 0.75
 
 
-# ---------------------------------------------------------------- text and records
 def test_the_text_fits_and_begins_with_the_verdict():
     result = evaluated(REAL, outcome="hired", protected=["sex", "town"], favourable="yes")
     assert " ".join(str(result).split()).startswith(" ".join(result.verdict.split()))
@@ -222,7 +217,6 @@ def test_the_record_is_json_and_holds_everything():
     assert record["fidelity"]["total_variation"][1]["sets"] == 15
 
 
-# ---------------------------------------------------------------- what cannot be evaluated
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [

@@ -60,7 +60,6 @@ def nearest_by(row, candidates, names):
     return candidates[distances <= distances.min() + 1e-6].tolist()
 
 
-# ---------------------------------------------------------------- distances
 @pytest.mark.parametrize("kept", [0, 30_000, 1 << 27])
 def test_the_nearest_rows_are_the_nearest(pooled, monkeypatch, kept):
     monkeypatch.setattr("fairmaxent.evaluation.pooled._KEPT", kept)  # distances of some columns, or of all
@@ -109,7 +108,6 @@ def test_links_and_guesses_are_counted_from_them(pooled):
         assert found.surely[name] <= one.low
 
 
-# ---------------------------------------------------------------- singling out
 def fits(row, guess, ranks):
     return all(least <= ranks[index][row[NAMES[index]]] <= greatest for index, least, greatest in guess)
 
@@ -163,7 +161,6 @@ def test_successes_in_a_smaller_table(wanted):
     assert at_size(counts, 100, 100) == (counts == 1).sum()
 
 
-# ---------------------------------------------------------------- copies and membership
 def test_copies_are_rows_of_the_real_table(pooled):
     real = Counter(TABLES["real"].rows())
     copies = copied_rows(pooled, confidence=0.95)
@@ -206,7 +203,6 @@ def test_membership_is_the_share_of_pairs():
     assert found.risk.value == pytest.approx(2 * found.auc - 1)
 
 
-# ---------------------------------------------------------------- rates and fidelity
 def test_rates_are_those_of_wilson():
     """The ends solve (p − k/n)² = z² p (1 − p) / n."""
     for successes, attempts in ((0, 20), (7, 20), (20, 20), (300, 500)):

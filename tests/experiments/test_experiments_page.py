@@ -48,7 +48,6 @@ def made_up_times():
     return pd.DataFrame(rows, columns=["dataset", "protected", "method", "seconds"])
 
 
-# ---------------------------------------------------------------- published numbers
 def test_every_printed_number_of_table_2_is_there():
     if not PRINTED_TABLE.exists():
         pytest.skip("needs table2.csv in the folder shared/paper beside the checkout")
@@ -82,7 +81,6 @@ def test_raw_rates_of_the_authors_code_are_those_of_the_data(name, protected):
     assert published_number(name, protected, "raw", "data_rr") == pytest.approx(float(representation), abs=6e-5)
 
 
-# ---------------------------------------------------------------- comparison
 def changed(*key, mean, error=0.0):
     """One number of ours beside the published ones."""
     ours = pd.DataFrame([(*key, mean, 0.5, error)], columns=[*KEYS, "mean", "sd", "error"])
@@ -179,7 +177,6 @@ def test_printed_divergence_of_the_small_prior_needs_a_larger_share(protected):
     assert divergence(0.9) > printed
 
 
-# ---------------------------------------------------------------- figures
 @pytest.fixture(scope="module")
 def drawings():
     before = dict(mpl.rcParams)
@@ -240,7 +237,6 @@ def test_figures_are_written(drawings, tmp_path, monkeypatch):
     assert starts == {"compas-large-tree.svg": b"<?xm", "compas-large-tree.png": b"\x89PNG"}
 
 
-# ---------------------------------------------------------------- page
 SVG = "{http://www.w3.org/2000/svg}"
 
 

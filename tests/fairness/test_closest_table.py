@@ -31,7 +31,6 @@ class Wishes:
     named: dict[int, np.ndarray] = field(default_factory=dict)
 
 
-# ---------------------------------------------------------------- the definition, by cvxpy
 def solved(vector, prior, conditions):
     """The vector of least KL to the prior, None where nothing meets the conditions."""
     value = closest(vector, prior, [cp.sum(vector) == 1, *conditions])
@@ -133,7 +132,6 @@ def known_shares(cells, mass, axes, wishes):
     return {key: 1 / len(keys) for key in keys}  # only asked for at a rate of 1
 
 
-# ---------------------------------------------------------------- random tables and wishes
 def random_problem(seed):
     """A table of 1–3 protected columns, every other one with empty cells, and wishes of all kinds."""
     rng = np.random.default_rng([31, seed])

@@ -36,7 +36,6 @@ def _no_figure_is_left():
         pyplot.close("all")
 
 
-# ---------------------------------------------------------------- summary
 def test_a_summary_is_what_a_group_by_gives(frame, fit):
     weights = fit.weights()
     summary = fit.summary().set_index(["column", "group"])
@@ -77,7 +76,6 @@ def test_a_summary_is_a_frame_of_the_same_library(frame, fit, convert, kind):
     pd.testing.assert_frame_equal(measured, fit.summary(), check_dtype=False, check_exact=False, atol=1e-9)
 
 
-# ---------------------------------------------------------------- what people see
 class _Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -123,7 +121,6 @@ def test_names_from_data_are_never_markup(frame):
     assert "$\\frac{$" in axes.get_title()
 
 
-# ---------------------------------------------------------------- plot
 def _drawn(axes, marker):
     """Values of the points with a marker, from top to bottom."""
     return [value for line in axes.lines if line.get_marker() == marker for value in line.get_xdata()]

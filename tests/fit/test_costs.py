@@ -135,7 +135,6 @@ def test_real_data(name):
         assert f"{share.before:.1%} before, {share.after:.1%} after" in str(fit.certificate)
 
 
-# ---------------------------------------------------------------- engines and files
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "design weights"])
 def test_an_engine_has_the_same_costs(weighted, tmp_path):
     """Design weights differ within a distinct row, so its largest is more than its mean."""
@@ -157,7 +156,6 @@ def flat(costs: Costs) -> list[float]:
     ]
 
 
-# ---------------------------------------------------------------- changed outcomes
 @pytest.mark.parametrize("case", [case for case in CASES if case.startswith("relabelled")])
 def test_changed_outcomes_are_those_of_the_delivered_weights(case):
     frame = frame_of(10, weighted=True)
@@ -176,7 +174,6 @@ def test_changed_outcomes_are_those_of_the_delivered_weights(case):
     assert line in str(fit.certificate)
 
 
-# ---------------------------------------------------------------- beyond the line
 def three_people(rows: int = 15_000) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     race = rng.choice(["White", "Black", "Asian", "Native"], rows, p=[0.7, 0.2, 0.06, 0.04])

@@ -63,7 +63,6 @@ def ratio(values, groups):
     return means.min() / means.max()
 
 
-# ---------------------------------------------------------------- against plain cross-validation
 @pytest.mark.parametrize("relabel", [None, Relabel(labeller=STUDENT)], ids=["reweigh", "relabel"])
 def test_the_estimate_is_plain_cross_validation(relabel, monkeypatch):
     monkeypatch.setattr(Tryout, "rounds", 2)
@@ -99,7 +98,6 @@ def test_the_estimate_sees_the_weights_of_the_fit_with_its_targets():
     assert abs(bent.certificate.estimate.after.auc - plain.certificate.estimate.after.auc) > 1e-6
 
 
-# ---------------------------------------------------------------- no leak
 @pytest.mark.parametrize(("relabels", "output"), [(False, "rows"), (True, "weights")], ids=["reweigh", "relabel"])
 def test_noise_teaches_nothing(relabels, output):
     """A number unique to each row and nothing else: who had seen a row would know its outcome."""
@@ -123,7 +121,6 @@ def test_noise_teaches_nothing(relabels, output):
         assert abs(scores.accuracy - 0.5) < 0.09
 
 
-# ---------------------------------------------------------------- what is said
 def warnings_of(certificate):
     return [line for line in certificate.warnings if "a model is trained on them" in line]
 
@@ -153,7 +150,6 @@ def test_a_model_that_decides_for_nobody_is_not_called_fair(certificate):
     assert "so equal rates of its decisions mean nothing" in said
 
 
-# ---------------------------------------------------------------- nothing unasked, and how often
 def test_nothing_is_estimated_unless_somebody_asks(monkeypatch):
     monkeypatch.setattr(Tryout, "trial", None)  # it would raise
     fit = debias(hiring(3, rows=240), "y", "z", favourable="p")
@@ -178,7 +174,6 @@ def test_people_are_split_more_than_once_where_that_is_quick(rows, student, rela
     assert ROUNDS.fget(Tryout(None, data, request, None, plan)) == rounds
 
 
-# ---------------------------------------------------------------- other shapes
 @pytest.mark.slow
 def test_several_groupings_outcomes_and_the_way_back_from_a_file(tmp_path):
     frame = hiring(4, outcomes=3, rows=300)
@@ -238,7 +233,6 @@ def test_an_estimate_can_be_added_to_a_fit_and_is_then_part_of_its_request():
     assert added.request == asked.request
 
 
-# ---------------------------------------------------------------- who a model sees, and whom it is tried out on
 def test_a_blind_student_does_not_see_the_group():
     """The group alone tells the outcome: a blind student ranks people by chance."""
     rng = np.random.default_rng(0)

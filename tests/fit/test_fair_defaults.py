@@ -54,7 +54,6 @@ def test_only_the_outcome_can_be_free():
         fairmaxent.debias(people(), "hired", "sex", target={"sex": "free"})
 
 
-# ---------------------------------------------------------------- missing values
 def test_missing_groups_keep_their_rows_as_they_are():
     frame = people(missing=0.02)
     fit = fairmaxent.debias(frame, "hired", "sex", representation_rate=1.0)
@@ -89,7 +88,6 @@ def test_a_column_with_one_level_and_missing_values_needs_them_compared():
     fairmaxent.debias(frame, "hired", "sex", missing="compare")
 
 
-# ---------------------------------------------------------------- a limit on weights
 def test_no_row_counts_more_than_the_limit_and_the_shortfall_is_certified():
     frame = people()
     frame.loc[3:, "race"] = np.where(frame["race"][3:] == "c", "a", frame["race"][3:])

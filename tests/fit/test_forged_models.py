@@ -270,7 +270,6 @@ def test_a_weight_other_than_one_and_other_redrawn_columns_are_refused(tmp_path)
     load(tmp_path / "sound")
 
 
-# ---------------------------------------------------------------- labels
 FORGED_LABELS = {
     "bins swapped": {"[18, 45)": "[45, 80]", "[45, 80]": "[18, 45)"},
     "a bin moved": {"[18, 45)": "[18, 30)", "[45, 80]": "[30, 80]"},

@@ -87,7 +87,6 @@ class Boosted:
         return np.column_stack([frame["a"], frame["b"], frame["sex"] == "f"])
 
 
-# ---------------------------------------------------------------- the promise
 @pytest.mark.parametrize(
     ("model", "least"),
     [
@@ -265,7 +264,6 @@ def test_as_many_may_be_decided_for_as_makes_it_most_accurate():
     assert right["best"] > right["keep"] + 0.01
 
 
-# ---------------------------------------------------------------- the loop
 def task_of(frame, train, **options):
     good, group = (frame["hired"] == "yes").to_numpy(), (frame["sex"] == "m").to_numpy().astype(np.intp)
     ones = np.ones(len(frame))
@@ -314,7 +312,6 @@ def test_a_table_moves_the_rule_by_the_offsets(threshold):
     assert ratio[0] > 0
 
 
-# ---------------------------------------------------------------- refusals
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -116,7 +116,6 @@ def test_what_cannot_be_kept_is_refused(keep):
         debias(people(), "hired", "sex", keep_columns=keep)
 
 
-# ---------------------------------------------------------------- the command line
 def run(*args):
     return CliRunner().invoke(group, [str(arg) for arg in args])
 
@@ -141,7 +140,6 @@ def test_the_command_leaks_nothing(suffix, more, tmp_path):
     assert leaks(run("verify", model).stdout + run("verify", model, "--json").stdout) == []
 
 
-# ---------------------------------------------------------------- long values
 def test_messages_cut_values_and_stay_short():
     notes = [f"{number} " + "was seen again and again " * 400 for number in range(2)]
     frame = pd.DataFrame({"diagnosis": notes * 50, "sex": ["F", "M"] * 50, "hired": ["no", "yes", "yes", "no"] * 25})
@@ -172,7 +170,6 @@ def test_a_hint_lists_no_people(options):
     assert not leaks(str(caught.value))
 
 
-# ---------------------------------------------------------------- categories that no row has
 TOWNS = ["Zqtown", "Jena", "Bonn", "Ulm"]
 LISTED = {
     "pandas": lambda frame: frame.assign(town=pd.Categorical(frame["town"], TOWNS)),

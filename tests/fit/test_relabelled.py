@@ -59,7 +59,6 @@ def laid_out(fit, frame):
     return pd.concat([frame.assign(y=label, probability=weights[:, y]) for y, label in enumerate(labels)])
 
 
-# ---------------------------------------------------------------- exactness
 @pytest.mark.parametrize(
     ("groups", "outcomes", "option", "rate"),
     [((4,), 3, "each", 1.0), ((2, 3), 2, "joint", 0.8), ((2, 2), 2, "each", None)],
@@ -125,7 +124,6 @@ def by_profile(fit, codes, mass):
     return shares(table, list(range(codes.shape[1])), "mass")
 
 
-# ---------------------------------------------------------------- weights
 def test_weights_are_the_distribution_on_the_rows():
     frame = discrete_frame(3, (2,), 3)
     rng = np.random.default_rng(3)
@@ -187,7 +185,6 @@ def test_a_missing_outcome_that_is_not_compared_stays_as_common_as_it_is():
     np.testing.assert_allclose(rates[0], frame["y"].value_counts(normalize=True).sort_index(), atol=1e-8)
 
 
-# ---------------------------------------------------------------- the other outputs
 def test_save_and_load(tmp_path):
     frame = discrete_frame(11, (2,), 3)
     fit = debias(frame, "y", "z0", forbid=[{"y": "o2", "a": "a1"}], **QUICK)
@@ -232,7 +229,6 @@ def test_fitting_again_with_other_rates_keeps_the_soft_labels(monkeypatch):
     np.testing.assert_allclose(again.soft, fit.soft, rtol=1e-14)
 
 
-# ---------------------------------------------------------------- labellers
 @pytest.mark.parametrize(
     "labeller",
     [

@@ -170,7 +170,6 @@ def test_equal_seeds_give_equal_bytes_in_every_process():
     assert found[0] == found[1] == fingerprints()
 
 
-# ---------------------------------------------------------------- damage
 def test_a_truncated_file_is_refused(tmp_path):
     content = small_file()
     lengths = [*range(0, len(content), 397), *range(len(content) - 10, len(content))]
@@ -226,7 +225,6 @@ def test_what_cannot_be_opened_is_refused(tmp_path):
             load(path)
 
 
-# ---------------------------------------------------------------- writing
 @pytest.fixture(scope="module")
 def small_fit():
     return debias(pandas_frame()[["hired", "sex", "age"]], "hired", "sex")

@@ -93,7 +93,6 @@ def test_a_thousand_problems_with_empty_cells_are_exact_in_every_stratum():
         check_problem(seed)
 
 
-# ---------------------------------------------------------------- the closest table
 def closest(cells, levels, rate):
     """Each stratum's closest table with the data's shares of outcomes and groups, by a general convex solver."""
     result = np.zeros_like(cells)
@@ -125,7 +124,6 @@ def test_the_table_is_the_closest_one_by_another_solver(seed, rate):
     assert np.abs(fit.certificate.table - expected).max() < 1e-6
 
 
-# ---------------------------------------------------------------- kinds of strata
 def decisions(rows=1000, seed=0):
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({"group": rng.choice(["a", "b"], rows, p=[0.7, 0.3]), "age": rng.integers(18, 70, rows)})
@@ -201,7 +199,6 @@ def test_targets_are_about_the_whole_table_while_strata_keep_their_sizes():
     assert sized.certificate.achieved["statistical_rate"]["group within label"] == pytest.approx(1, abs=1e-9)
 
 
-# ---------------------------------------------------------------- refusals
 @pytest.mark.parametrize(
     ("within", "words"),
     [
@@ -237,7 +234,6 @@ def test_refusals_name_the_stratum():
         fairmaxent.debias(lonely, "decision", "group", within="label", target=target, estimate=None)
 
 
-# ---------------------------------------------------------------- everything behind the fit
 def test_relabelling_keeps_people_and_gives_equal_means_within_strata():
     frame = decisions(1500)
     fit = fairmaxent.debias(

@@ -59,9 +59,6 @@ def check_rates(fit, table, weights):
         assert achieved["statistical_rate"][name] == pytest.approx(outcome_rates, abs=1e-6), name
 
 
-# ---------------------------------------------------------------- debias
-
-
 @seed(SEED)
 @generated(0.7)
 @given(call=calls())
@@ -152,8 +149,6 @@ def stored(fit):
         except FairMaxEntError as problem:
             raise AssertionError("an honest file is refused") from problem
 
-
-# ---------------------------------------------------------------- rake, evaluate
 
 TABLES = st.one_of(plain_tables(), plain_tables(), tables())
 SHARES = st.sampled_from([0.5, 0.3, 0.2, 0.1, 1.0, 0.0, 1e-9, -1, math.nan, "x", 40, 1000])

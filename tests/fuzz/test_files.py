@@ -105,8 +105,6 @@ def test_a_mutated_file_beside_the_table_is_read_or_refused(tmp_path, monkeypatc
         (folder / name).write_bytes(content)
 
 
-# ---------------------------------------------------------------- config files
-
 KEYS = [
     key for key in config_keys() if key not in ("scheduler", "relabel", "estimate", "labeller", "ledger")
 ]  # those train models

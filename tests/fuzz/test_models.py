@@ -75,9 +75,6 @@ def test_a_mutant_is_refused_or_harmless(name, tmp_path, monkeypatch):
     assert refused
 
 
-# ---------------------------------------------------------------- use
-
-
 def use(fit):
     """Use a fit in every way; any exception that is not the library's, or number outside its range, is raised."""
     certificate = fit.certificate
@@ -120,8 +117,6 @@ def _numbers(value):
     if isinstance(value, int | float):
         yield value
 
-
-# ---------------------------------------------------------------- mutants
 
 STRANGE = [
     None, True, False, 0, 1, -1, 2, 3, 64, 2**31, 2**63, 2**70, -(2**63), 0.0, 0.5, 1.0, 1.0000001, 1.5, -0.25, 1e-300,

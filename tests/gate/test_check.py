@@ -125,9 +125,6 @@ def test_front_doors_agree(seeds, tmp_path):
             fair_test(policies)("case")
 
 
-# ---------------------------------------------------------------- chance
-
-
 @cache
 def confident_answer(first, second, size):
     return check(people(first, second, size=size), **ASKED, confident=True).answer
@@ -173,9 +170,6 @@ def test_so_many_people_are_needed(first, second):
     assert telling(found.needed / 1.2) < 0.8 < telling(found.needed * 1.2)
     assert f"About {found.needed:,} people" in found.sentence
     assert check(people(40, 50), **ASKED, confident=True).findings[0].needed is None  # on the limit nobody will tell
-
-
-# ---------------------------------------------------------------- files
 
 
 def test_files_hold_whatever_the_data_hold(tmp_path):

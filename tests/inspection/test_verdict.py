@@ -114,9 +114,6 @@ def test_the_clearest_columns_come_first_and_at_most_three():
     assert [found["text"] for found in look.to_dict()["verdicts"]] == [*map(str, look.verdicts)]
 
 
-# ---------------------------------------------------------------- the report
-
-
 @pytest.mark.parametrize("suffix", [".html", ".pdf", ".md", ".json"])
 def test_a_report_begins_with_the_answer_and_has_no_markup_of_the_data(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr("fairmaxent.report.writer.print_pdf", str.encode)

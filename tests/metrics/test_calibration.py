@@ -28,7 +28,6 @@ def promised(rng: np.random.Generator, rows: int, shift=(0.0, 0.0, 0.0)):
     return group, chance - np.array(shift)[group], rng.random(rows) < chance
 
 
-# ---------------------------------------------------------------- by hand
 @LIBRARIES
 def test_what_happened_is_compared_with_what_was_promised_in_bins_of_all_rows_together(library):
     result = calibration(library(COLUMNS), "hired", "chance", "sex", favourable="yes", bins=2)
@@ -62,7 +61,6 @@ def test_intersections_are_compared_and_groups_without_weight_are_not():
     assert "all groups equal" in str(alone)
 
 
-# ---------------------------------------------------------------- against others
 def test_the_error_is_that_of_scikit_learns_curve():
     _, chance, happened = promised(np.random.default_rng(1), 1000)
     (everybody,) = calibration(pl.DataFrame({"g": ["all"] * 1000}), happened, chance, "g", favourable=True).groups
@@ -93,7 +91,6 @@ def test_probabilities_that_say_nothing_add_a_variance_that_is_widened_like_stud
     assert added == pytest.approx(alone * (8 + 1) / (8 - 2))  # eight degrees of freedom
 
 
-# ---------------------------------------------------------------- by simulation
 def test_chance_alone_makes_the_error_that_is_stated():
     rng = np.random.default_rng(3)
     errors, stated = [], []

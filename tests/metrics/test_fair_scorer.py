@@ -95,7 +95,6 @@ def test_sensitive_features_may_come_with_the_call():
         assert scorer(MODEL, X, Y, sensitive_features=features) == pytest.approx(FAIRNESS)
 
 
-# ---------------------------------------------------------------- searches
 @pytest.fixture(scope="module")
 def people():
     """A skill decides, and so does being a man."""

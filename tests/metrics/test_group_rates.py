@@ -178,7 +178,6 @@ def test_columns_that_no_row_has_both_of_are_refused():
         metrics.representation_rate(frame[:2], "sex")
 
 
-# ---------------------------------------------------------------- the text "missing" is no missing value, True is not 1
 GROUPS = ["a"] * 10 + ["b"] * 10 + ["missing"] * 10 + [None] * 5
 OUTCOMES = ["no", "yes"] * 10 + ["no"] * 9 + ["yes"] * 6
 

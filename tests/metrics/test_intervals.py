@@ -36,9 +36,6 @@ def counted(positives, rows, weights=(1.0, 1.0)) -> EffectiveCounts:
     return WeightSums(weight * sums, weight**2 * sums, sums).against_others()[..., 0, :]
 
 
-# ---------------------------------------------------------------- effective counts
-
-
 @pytest.mark.parametrize("kind", ["independent", "by outcome"])
 def test_the_variance_is_the_linearised_one(kind):
     positive, group = RNG.random(4000) < 0.3, RNG.integers(0, 3, 4000)
@@ -60,9 +57,6 @@ def test_weights_by_outcome_change_only_the_scale_and_a_group_without_it_takes_t
     counts = counted([0, 5], 10, (4.0, 1.0))
     np.testing.assert_allclose(counts.weight_ratio, 4.0)
     np.testing.assert_allclose(counted([0, 0], 10, (4.0, 1.0)).weight_ratio, 1.0)
-
-
-# ---------------------------------------------------------------- shares
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
@@ -88,9 +82,6 @@ def test_the_exact_interval_is_clopper_and_pearsons():
         assert (low[number], high[number]) == pytest.approx(stats.binomtest(positives, 10).proportion_ci(0.95))
 
 
-# ---------------------------------------------------------------- scores
-
-
 @pytest.mark.parametrize("case", range(20))
 def test_the_other_rate_is_the_likeliest_one(case):
     """Under the hypothesis, a slow search for the other rate loses as much likelihood."""
@@ -113,9 +104,6 @@ def test_the_other_rate_is_the_likeliest_one(case):
             options={"xatol": 1e-10},
         ).fun
         assert score**2 * sparsity <= lost * (1 + 1e-6) + 1e-9  # the more cautious of two
-
-
-# ---------------------------------------------------------------- the smallest ratio and the largest difference
 
 
 def test_two_groups_get_the_interval_of_a_risk_ratio():
@@ -191,9 +179,6 @@ def test_the_metrics_have_the_intervals_of_their_counts():
     shares = WeightSums(weights * sums, weights**2 * sums, sums).against_others(axis=-1)[..., 0, :]
     rate = representation_rate(frame, "g", weight=weights[group])
     np.testing.assert_allclose(rate.interval, ratio_ends([Compared(shares, are_shares=True)], 0.95), atol=1e-9)
-
-
-# ---------------------------------------------------------------- coverage
 
 
 @pytest.mark.parametrize("weights", WEIGHTS.values())

@@ -37,7 +37,6 @@ def predicted_frame(seed: int, outcomes: int = 3) -> pd.DataFrame:
     return frame.assign(said=np.where(noise, rng.permutation(frame["y"]), frame["y"]), w=rng.gamma(2.0, size=800))
 
 
-# ---------------------------------------------------------------- by hand
 @LIBRARIES
 def test_true_positive_rates_are_compared_and_the_worse_of_true_and_false_ones_counts(library):
     rate = equal_opportunity(library(COLUMNS), "hired", "said", "sex", favourable="yes")
@@ -67,7 +66,6 @@ def test_probabilities_count_above_the_threshold():
     assert [group.rate for group in low.false_positive.groups] == [0.5, 0.5]
 
 
-# ---------------------------------------------------------------- against others
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_the_values_are_fairlearns(weight):
     frame = predicted_frame(1)
@@ -134,7 +132,6 @@ def test_the_interval_of_equalised_odds_covers():
     assert hits >= 36
 
 
-# ---------------------------------------------------------------- what is refused
 def test_what_cannot_be_compared_says_so():
     frame = pd.DataFrame(COLUMNS)
     women_only = frame.assign(hired=np.where(frame["sex"] == "F", frame["hired"], "no"))

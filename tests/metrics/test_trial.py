@@ -33,7 +33,6 @@ def values(held_out):
     }
 
 
-# ---------------------------------------------------------------- scores
 @pytest.mark.parametrize(
     ("outcomes", "favourable", "threshold"), [(2, (1,), 0.5), (2, (1,), 0.3), (2, (0, 1), 0.5), (4, (1, 3), 0.5)]
 )
@@ -129,7 +128,6 @@ def test_the_auc_of_a_sample_is_a_function_of_sums_to_first_order():
     assert np.corrcoef(linear, exact)[0, 1] > 0.995
 
 
-# ---------------------------------------------------------------- ranges
 def test_replicates_vary_with_the_people_of_the_table_and_of_one_fold():
     """Of a share p of n people: p(1 − p)·(1/n + folds/n)."""
     rng = np.random.default_rng(8)

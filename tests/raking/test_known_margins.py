@@ -96,7 +96,6 @@ def test_a_domain_cuts_numbers_into_bins():
     assert lazy["raked_weight"].to_list() == pytest.approx(raked.tolist())
 
 
-# ---------------------------------------------------------------- rounding, missing values
 @pytest.mark.parametrize(
     ("margins", "note"),
     [
@@ -136,7 +135,6 @@ def test_a_level_of_zero_gets_no_weight():
     assert weights({"age": {"young": 1.0, "old": 0.0}}) == pytest.approx([3, 0, 3, 0, 0, 0])
 
 
-# ---------------------------------------------------------------- refusals
 @pytest.mark.parametrize(
     ("margins", "error", "words"),
     [

@@ -91,7 +91,6 @@ def test_the_distribution_has_the_margins(frame):
     assert distribution.expectation("income") == pytest.approx(mean, rel=1e-9)
 
 
-# ---------------------------------------------------------------- the certificate
 def test_the_certificate_is_what_the_weights_show():
     raking = fairmaxent.rake(FRAME, MARGINS, weight="design")
     certificate, weights = raking.certificate, raking.weights()
@@ -115,7 +114,6 @@ def test_the_certificate_is_what_the_weights_show():
     assert repr(raking).startswith("<Raking of 400 rows to sex, age>")
 
 
-# ---------------------------------------------------------------- replicates
 def test_replicates_have_the_margins_and_vary_like_new_surveys():
     raking = fairmaxent.rake(FRAME, MARGINS, weight="design", replicates=60, random_state=1)
     replicates = raking.replicate_weights()
@@ -162,7 +160,6 @@ def test_options_that_make_no_sense_are_refused(option, value):
         fairmaxent.rake(FRAME, MARGINS, **{option: value})
 
 
-# ---------------------------------------------------------------- lazy frames
 def engines():
     yield "polars", FRAME.lazy()
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
@@ -227,7 +224,6 @@ def test_the_scale_of_design_weights_does_not_matter(scale):
     assert fairmaxent.rake(scaled, MARGINS, weight="design").weights() == pytest.approx(usual, rel=1e-12)
 
 
-# ---------------------------------------------------------------- levels that rest on few rows
 SURVEY = pl.DataFrame({"sex": ["F"] * 100 + ["M"] * 97 + ["X"] * 3})
 
 

@@ -80,7 +80,6 @@ def test_a_level_that_no_row_has_may_be_wanted_at_zero():
     assert raking.weights().tolist() == [1, 1]
 
 
-# ---------------------------------------------------------------- relaxed
 def room_for_improvement(problem, shares):
     """By how much half the sum of squared errors could fall at most (the gap of Frank and Wolfe).
 

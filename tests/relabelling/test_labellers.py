@@ -61,7 +61,6 @@ class Spy:
         return predict
 
 
-# ---------------------------------------------------------------- profiles
 def test_profiles_count_what_a_group_by_counts():
     frame = some_frame()
     roles, _, profiles = profiles_of(frame)
@@ -83,7 +82,6 @@ def test_a_row_finds_its_profile_whatever_its_outcome():
     assert (some.find(some.labelled()) >= 0).all()
 
 
-# ---------------------------------------------------------------- cross-fitting
 def test_no_model_labels_a_person_that_it_learned_from():
     people, spy = people_of(some_frame()), Spy()
     held_out = cross_fit(spy, people)
@@ -138,7 +136,6 @@ def test_a_large_lesson_is_represented_by_fewer_people():
     np.testing.assert_allclose(people.lesson(people.size, labels).weights.sum(axis=0), [600, 900, 1500])
 
 
-# ---------------------------------------------------------------- soft labels of profiles
 def test_soft_labels_know_what_a_profiles_own_outcomes_say():
     """32 profiles × 300 rows, whose shares follow no pattern: what other profiles are like says nothing."""
     rng, profile = np.random.default_rng(0), np.repeat(np.arange(32), 300)
@@ -164,7 +161,6 @@ def test_the_strength_of_the_prior_is_where_leaving_one_out_is_likeliest():
     assert prior_strength(mean, np.eye(2)[rng.integers(0, 2, 3000)]) == 1e6  # nobody shares a profile
 
 
-# ---------------------------------------------------------------- models
 def test_the_tree_labels_by_bayes_rule(monkeypatch):
     people, built = people_of(some_frame(), rows=False), []
     roles, everybody = people.inputs.roles, Inputs.of(people.inputs.roles, people.profiles.codes, None)
@@ -218,7 +214,6 @@ def test_an_outcome_that_a_lesson_lacks_gets_zero():
         np.testing.assert_allclose(predicted.sum(axis=1), 1)
 
 
-# ---------------------------------------------------------------- inputs
 def test_inputs_by_hand():
     columns = {"colour": ["red", "blue", None, "red"] * 3, "y": ["n", "p", "n", "p"] * 3}
     frame = pd.DataFrame(columns | {"age": [1.0, 2.0, None, 3.0] * 3, "z": ["a", "b", "a", "b"] * 3})

@@ -121,8 +121,6 @@ def measured(page, width, script, *, dark=False):
     return json.loads(html.unescape(found[1]))
 
 
-# ---------------------------------------------------------------- axe
-
 RUN_AXE = """
 axe.run(document).then(result => done({
   dark: matchMedia('(prefers-color-scheme: dark)').matches,
@@ -148,8 +146,6 @@ def test_axe_would_find_something(reports):
     violations = measured(broken, 1200, f"{axe_core()};{RUN_AXE}")["violations"]
     assert [name for name, _ in violations] == ["color-contrast"]
 
-
-# ---------------------------------------------------------------- a phone, and paper
 
 CUT = """
 const room = document.documentElement.clientWidth + 0.5, cut = [];

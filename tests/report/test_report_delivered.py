@@ -37,9 +37,6 @@ def expected(table):
     return dict(zip(("representation_rate", "statistical_rate"), rates_of(table, ["z0"], "y", "o1"), strict=True))
 
 
-# ---------------------------------------------------------------- judged by what was delivered
-
-
 def test_many_rows_by_quota_meet_the_rates_but_for_rounding(fit):
     """0.9994 is no failure: nobody can be cut in two."""
     sample = fit.sample(5001, random_state=3)
@@ -139,9 +136,6 @@ def test_a_target_is_met_by_its_shares_not_by_their_ratio(frame):
     assert not any("equally large" in wish or "times as large" in wish for wish in wishes)
 
 
-# ---------------------------------------------------------------- modes
-
-
 def test_weights_are_judged_as_weights_no_row_is_new_and_wrong_ones_are_not_taken_for_fair(fit, frame):
     weights = fit.weights()
     report = build_report(fit, data=frame, mode="weights", trade_off=False)
@@ -182,9 +176,6 @@ def test_modes_that_do_not_exist_are_refused(fit, options, says):
         build_report(fit, trade_off=False, **options)
 
 
-# ---------------------------------------------------------------- what is not there
-
-
 def test_a_group_without_a_row_has_share_zero_and_an_outcome_without_one_compares_nothing(fit):
     only = fit.sample(30, given={"z0": "g0"})
     table = report_table(fit, only)
@@ -212,9 +203,6 @@ def test_a_group_that_was_removed_is_not_missed(frame):
     assert not any(warning.startswith("no row has") for warning in report.warnings)
 
 
-# ---------------------------------------------------------------- repeating it
-
-
 def run(call, frame):
     space = {"frame": frame}
     exec(call, space)
@@ -235,9 +223,6 @@ def test_the_call_repeats_how_columns_were_read_and_rows_were_drawn(frame, libra
     report = build_report(fit, delivered=sample, iid=True, seed=9, source=source, trade_off=False)
     again = run(report.call, table)["rows"]
     assert again.equals(sample)
-
-
-# ---------------------------------------------------------------- words for readers
 
 
 def test_missing_values_that_are_not_compared_do_not_lower_a_rate():
@@ -266,8 +251,6 @@ def report_table(fit, sample):
     return deliver(fit, sample, mode="rows", iid=False, seed=None).table
 
 
-# ---------------------------------------------------------------- costs: counted by pandas, and said first
-
 COLUMNS = ["z0", "z1", "y", "x0", "x1", "x2"]
 RELABEL = Relabel(labeller=GaussianNB())
 
@@ -287,9 +270,6 @@ def most_copies(real: pd.DataFrame, new: pd.DataFrame, columns, group: str) -> p
     """By group: how often a real row comes among the new ones, shared by the real rows that are equal."""
     copies = (new.value_counts(columns) / real.value_counts(columns)).dropna()
     return copies.groupby(group).max()
-
-
-# ---------------------------------------------------------------- what was delivered
 
 
 def test_copies_are_counted_in_the_delivered_rows():
@@ -343,9 +323,6 @@ def test_filled_cells_have_the_share_of_the_delivered_rows():
     share = ((sample["z0"] == "g1") & (sample["y"] == "o1")).mean()
     assert report.costs.filled == pytest.approx(share)
     assert f"{percent(share)} of the result has a combination" in markdown_report(report)
-
-
-# ---------------------------------------------------------------- what is said first
 
 
 def few_people(name: str = "Other") -> pd.DataFrame:

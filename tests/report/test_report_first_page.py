@@ -52,9 +52,6 @@ def answers(report):
     return found
 
 
-# ---------------------------------------------------------------- the answers
-
-
 def test_every_question_is_answered_in_every_form():
     frame = people()
     report = build_report(fitted(frame, representation_rate=1.0), data=frame)
@@ -195,9 +192,6 @@ def test_many_rates_groups_and_long_names_are_cut_and_the_appendix_has_them():
     assert all(alert.replace("_", r"\_")[:200] in appendix for alert in report.alerts)
 
 
-# ---------------------------------------------------------------- what it is filed under
-
-
 def test_title_author_purpose_and_date_are_shown_and_kept(tmp_path):
     fit = fitted(people())
     given = {"title": "Hiring <b>2026</b>", "author": "A. Analyst", "purpose": "For the\nauditors"}
@@ -232,9 +226,6 @@ NO_ZONE = [({"date": date}, "time zone") for date in (datetime(2026, 1, 1), "202
 def test_what_cannot_be_filed_is_refused(given, message):
     with pytest.raises(InputError, match=message):
         filed(**given)
-
-
-# ---------------------------------------------------------------- digests, on the command line
 
 
 def recorded(record):

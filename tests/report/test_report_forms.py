@@ -237,8 +237,6 @@ def test_a_wide_table_and_long_columns_are_cut():
     assert len(json.loads(json_report(report))["marginals"]) == len(frame.columns)
 
 
-# ---------------------------------------------------------------- the style: colours and contrast
-
 CSS = files("fairmaxent.document").joinpath("page.css").read_text(encoding="utf-8")
 TEXT, GRAPHICS = 4.5, 3.0  # WCAG 2.2 AA: 1.4.3 and 1.4.11
 

@@ -43,9 +43,6 @@ def estimating(fit, estimate):
     return replace(fit, certificate=replace(fit.certificate, estimate=estimate))
 
 
-# ---------------------------------------------------------------- a model trained on this
-
-
 def test_every_form_has_every_number(report, relabelled):
     known = relabelled.certificate.estimate
     numbers = [known.after.accuracy, known.after.auc, known.before.auc]
@@ -79,9 +76,6 @@ def test_what_helps_is_advised_as_python_spells_it(relabelled):
     assert report.advice in html.unescape(html_report(report))
 
 
-# ---------------------------------------------------------------- relabelled rows
-
-
 def test_weights_by_outcome_are_counted_as_the_weighed_table_counts_them(relabelled, table):
     weighed = relabelled.weigh(table)
     found = weighted_table(relabelled, relabelled.weights())
@@ -104,9 +98,6 @@ def test_the_rates_of_relabelled_weights_are_met_and_the_call_repeats_them(repor
     exec(report.call, scope)
     assert scope["weighted"].equals(relabelled.weigh(table))
     assert scope["fit"].certificate.estimate == relabelled.certificate.estimate
-
-
-# ---------------------------------------------------------------- decisions of the model that a table was made for
 
 
 def test_every_form_has_each_rate_and_share_with_its_interval_and_no_model_is_trained_again(monkeypatch):
