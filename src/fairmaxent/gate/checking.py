@@ -166,9 +166,8 @@ def _aggregated(table: Any, names: list[str], weight: str | None) -> nw.DataFram
     rows, mass, squares = (lazy_frame.fresh_name(name, names) for name in ("rows", "mass", "squares"))
     is_lazy, sums = isinstance(table, nw.LazyFrame), [nw.len().alias(rows)]
     if weight is not None:
-        lazy_counts.average_weight(table, weight) if is_lazy else frames.read_weights(
-            table, weight
-        )  # which refuse what are none
+        refuse_odd_weights = lazy_counts.average_weight if is_lazy else frames.read_weights
+        refuse_odd_weights(table, weight)
         design = nw.col(weight).cast(nw.Float64)
         columns = (design > 0).cast(nw.Float64).alias(rows), design.alias(mass), (design * design).alias(squares)
         table, sums = table.select(*names, *columns), [nw.col(name).sum() for name in (rows, mass, squares)]
