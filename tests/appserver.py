@@ -220,6 +220,12 @@ def asked(page, **wanted):
         page.wait_for_timeout(50)
 
 
+def typed(field, text):
+    """Fill in a field and leave it."""
+    field.fill(text)
+    field.press("Tab")
+
+
 def roles(page):
     """The chips for outcome, good outcome and groups, open."""
     page.wait_for_selector("#look .chip")

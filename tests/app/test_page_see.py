@@ -1,12 +1,13 @@
 """See in a real browser: what is shown, and when it is out of date."""
 
 import re
+import time
 
 import numpy as np
 import polars
 import pytest
 
-from appserver import answered, asked, enter, people_file, roles, running, shot, unfold
+from appserver import answered, asked, enter, people_file, roles, running, shot, typed, unfold
 
 pytestmark = pytest.mark.slow
 
@@ -79,6 +80,32 @@ def test_an_older_result_is_marked_and_cannot_be_taken(page, people_app):
     assert len(polars.read_csv(event.value.path())) == 60
 
 
+def test_a_slow_fit_is_waited_for_and_an_estimate_outlives_a_reload(page, tmp_path, monkeypatch):
+    from fairmaxent.app import session
+
+    # The estimate is the slower one, so that it can be overtaken.
+    fit, estimate = session.Session.fit, session.with_estimate
+    monkeypatch.setattr(session.Session, "fit", lambda *args, **more: time.sleep(2) or fit(*args, **more))
+    monkeypatch.setattr(session, "with_estimate", lambda *args, **more: time.sleep(6) or estimate(*args, **more))
+    with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
+        enter(page, client)
+        answered(page)
+        page.get_by_label("Ask for equal outcomes of sex").uncheck()
+        page.get_by_role("button", name="Estimate what a model will do").click()  # waits for the fit under way
+        page.wait_for_selector("#outdated:not([hidden])")
+        assert page.get_by_role("button", name="Make the files").is_disabled()
+        page.wait_for_selector("#slow progress")
+        assert client.get("/api/state")[1]["answer"]["scenario"]["statistical_rate"] is None
+        page.reload()
+        page.wait_for_selector("#slow progress")
+        page.wait_for_function("() => detail.innerText.includes('What a model will do')")
+        page.get_by_role("button", name="Estimate what a model will do").click()
+        page.wait_for_selector("#slow progress")
+        page.get_by_label("Ask for equal outcomes of sex").check()
+        page.wait_for_function("() => document.getElementById('slow').innerText.includes('changed meanwhile')")
+        assert page.problems == []
+
+
 def test_the_first_screen_is_the_answer_as_in_the_documentation(page, tmp_path):
     page.set_viewport_size({"width": 1440, "height": 900})
     with running(tmp_path) as client:
@@ -112,8 +139,7 @@ def test_a_pin_is_named_and_put_back_whole(page, people_app):
     unfold(page)
     page.get_by_label("Largest weight: on or off").check()
     page.locator("#more").get_by_role("group", name="Compare only within").get_by_label("region").check()
-    page.locator("#take").get_by_label("How many rows").fill("120")
-    page.locator("#take").get_by_label("How many rows").press("Tab")
+    typed(page.locator("#take").get_by_label("How many rows"), "120")
     asked(page, largest_weight=10, within={"region": None}, rows=120)
     answered(page)
     page.get_by_role("button", name="Pin this scenario").click()

@@ -1,5 +1,6 @@
 """The whole page in a real browser: for everybody, on a desk and a phone, with hostile names, and when things break."""
 
+import numpy as np
 import polars
 import pytest
 
@@ -55,7 +56,6 @@ def test_markup_in_names_and_values_is_inert(page, tmp_path):
         page.locator("#open input[type=file]").set_input_files(
             {"name": "<img src=x onerror=alert(1)>.csv", "mimeType": "text/csv", "buffer": table.read_bytes()}
         )
-        page.wait_for_selector("#look .chip")
         roles(page).get_by_label("Outcome").select_option("hired<b>")
         roles(page).get_by_label(evil, exact=True).last.check()
         answered(page)
@@ -66,6 +66,47 @@ def test_markup_in_names_and_values_is_inert(page, tmp_path):
         assert page.locator("img, b, body script").count() == 0
         assert levels[0] in page.locator("#detail").inner_text()
         shot(page, "evil")
+        assert page.problems == []
+
+
+def test_columns_may_be_called_like_parts_of_every_object(page, tmp_path):
+    levels = np.random.default_rng(7).choice(["constructor", "toString", "__proto__"], 400)
+    table = people_file(tmp_path / "people.csv", column="constructor", toString=levels, __proto__=levels[::-1])
+    with running(tmp_path, data=table) as client:
+        enter(page, client)
+        roles(page).get_by_label("Outcome").select_option("hired")
+        roles(page).get_by_role("group", name="Groups to compare").get_by_label("constructor").check()
+        answered(page)
+        unfold(page)
+        page.locator("#more").get_by_role("group", name="Compare only within").get_by_label("toString").check()
+        asked(page, within={"toString": None})
+        page.get_by_label("Choose the shares of").select_option("__proto__")
+        for _ in range(2):  # also when the page has not chosen the column itself
+            page.get_by_role("slider", name="Share of __proto__ = __proto__").press("ArrowRight")
+            answered(page)
+            page.reload()
+            answered(page)
+        state = client.get("/api/state")[1]
+        assert {name: set(shares) for name, shares in state["options"]["target"].items()} == {"__proto__": set(levels)}
+        assert state["outdated"] is False
+        unfold(page)
+        rake = page.locator("#rake")
+        rake.get_by_label("The shares of __proto__ are known").check()
+        for level, share in {"toString": 20, "__proto__": 30, "constructor": 50}.items():
+            assert 0 < float(rake.get_by_label("constructor", exact=True).input_value()) < 100
+            rake.get_by_label(level, exact=True).fill(str(share))
+        rake.get_by_role("button", name="Make the weights").click()
+        page.wait_for_selector("#raked table")
+        assert "50.0\u00a0%" in page.locator("#raked table").inner_text()
+        look = page.locator("#look")
+        look.get_by_label("Column", exact=True).select_option("toString")
+        unfold(page)
+        assert look.get_by_label("Name of constructor").input_value() == "constructor"
+        look.get_by_label("Name of __proto__").fill("toString")
+        with page.expect_response("**/api/read"):
+            look.get_by_role("button", name="Rename the levels of toString").click()
+        assert client.get("/api/state")[1]["table"]["reading"]["levels"] == {"toString": {"__proto__": "toString"}}
+        assert page.locator("#problem").is_hidden()
         assert page.problems == []
 
 

@@ -174,11 +174,11 @@ class Names extends Component {
     const codes = (level) => Object.keys(old).filter((code) => old[code] === level);
     const send = () => {
       const pairs = choices.flatMap((level) => (codes(level).length ? codes(level) : [level])
-        .map((code) => [code, typed[level] ?? level])).filter(([code, word]) => code !== word);
+        .map((code) => [code, at(typed, level) ?? level])).filter(([code, word]) => code !== word);
       readAgain(file.number, { ...file.reading, levels: { ...given, [name]: Object.fromEntries(pairs) } });
     };
     return folded(`Names of the levels of ${name}`, false, soft("Levels that get the same name are merged."),
-      choices.map((level) => text(`Name of ${level}`, typed[level] ?? level, (word) =>
+      choices.map((level) => text(`Name of ${level}`, at(typed, level) ?? level, (word) =>
         this.setState({ names: { ...this.state.names, [level]: word ?? level } }), { key: level })),
       button(`Rename the levels of ${name}`, send));
   }

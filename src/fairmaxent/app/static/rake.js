@@ -1,7 +1,7 @@
 // @ts-check
 // Rake: weights that give the table known shares, e.g. those of a census.
 
-import { Component, button, folded, h, soft, table } from "./dom.js";
+import { Component, at, button, folded, h, soft, table } from "./dom.js";
 import { choose, flag, form, number } from "./form.js";
 import { percent } from "./format.js";
 import { rake, store } from "./store.js";
@@ -63,7 +63,7 @@ export class Rake extends Component {
 
 function sharesOf({ name, choices, shares }, known) {
   const inData = tenths(shares.length === choices.length ? shares.map(([, share]) => share) : choices.map(() => 1 / choices.length));
-  return choices.map((level, index) => [level, known[name]?.shares?.[level] ?? inData[index]]);
+  return choices.map((level, index) => [level, at(at(known, name)?.shares, level) ?? inData[index]]);
 }
 
 // Percents with one digit that add up to 100.

@@ -99,7 +99,7 @@ function bars(column, wanted, ask) {
   const { name } = column, levels = column.shares.map(([level]) => level);
   const parts = rounded(levels.map((level) => at(wanted, level) ?? 0));
   const move = (index, percents) => {
-    const held = chosen()[name] ?? [], next = moved(parts, index, 10 * percents, held);
+    const held = at(chosen(), name) ?? [], next = moved(parts, index, 10 * percents, held);
     Object.assign(store, { shares: { ...chosen(), [name]: [...held.filter((other) => other !== index), index] } });
     ask(Object.fromEntries(levels.map((level, other) => [level, next[other] / WHOLE])));
   };

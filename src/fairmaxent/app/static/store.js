@@ -177,7 +177,7 @@ function curveKey(name, column) {
   const { options, state } = store, taken = [...state.forms.take, ...state.forms.report].map((one) => one.name);
   const rate = column === null ? null : { ...options[name], [column]: null };
   const rest = Object.entries({ ...options, [name]: rate }).filter(([key]) => !taken.includes(key));
-  return JSON.stringify([state.table.number, rest.sort()]);
+  return JSON.stringify([state.table.number, rest.sort(([one], [other]) => (one < other ? -1 : 1))]);
 }
 
 let drawing = 0;
