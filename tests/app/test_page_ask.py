@@ -118,7 +118,6 @@ def test_what_is_being_typed_outlives_drawing(page, people_app):
     author.press_sequentially("Ada")
     page.locator("#more").get_by_label("Compare missing values").evaluate("(box) => box.click()")  # draws all again
     asked(page, compare_missing=True, author=None)
-    answered(page)
     assert author.input_value() == "Ada"
     author.press_sequentially(" L.")
     page.keyboard.press("Tab")
@@ -143,8 +142,7 @@ def test_shares_that_were_set_stay_while_the_others_follow(page, tmp_path):
 
         type_in("a", 45)
         values = type_in("b", 45)
-        assert values["a"] == 45
-        assert 0 < values["d"] < values["c"] < 10
+        assert 0 < values["d"] < values["c"] < 10 < values["a"] == 45
         type_in("c", 6)
         assert type_in("d", 4) == {"a": 45, "b": 45, "c": 6, "d": 4}
         assert type_in("d", 5) == {"a": 44, "b": 45, "c": 6, "d": 5}  # all are set: the oldest follows

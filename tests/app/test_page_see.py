@@ -172,4 +172,8 @@ def test_a_pin_is_named_and_put_back_whole(page, people_app):
     page.wait_for_function("() => !document.querySelector('#look').innerText.includes('Groups of region')")
     page.get_by_role("button", name="Remove within").click()
     page.wait_for_selector("#pins table", state="detached")
+    roles(page).get_by_label("Outcome").select_option("age")
+    page.get_by_role("button", name="Compare means").click()
+    page.wait_for_function("() => headline.innerText === 'The means of all groups are equal.'")
+    assert page.get_by_role("region", name="What changes for whom").locator(".up, .down").count() == 0
     assert page.problems == []

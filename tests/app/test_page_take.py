@@ -38,8 +38,7 @@ def test_keyboard_alone_leads_from_the_example_to_the_download(page, tmp_path):
 def test_the_new_rows_are_judged_and_margins_raked(page, people_app):
     page.locator("summary", has_text="Judge the new rows before sharing").click()
     page.get_by_role("button", name="Judge the new rows").click()
-    page.wait_for_selector("#verdict table >> nth=0")
-    page.wait_for_selector("#verdict .notes")
+    page.wait_for_selector("#verdict:has(.notes) table >> nth=0")
     page.locator("summary", has_text="Or weight to known margins").click()
     rake = page.locator("#rake")
     rake.get_by_label("The shares of sex are known").check()

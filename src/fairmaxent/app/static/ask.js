@@ -66,7 +66,6 @@ function rate({ one, column, first }, options, width) {
       tradeOff({ curve, one, value, now, own: about?.before ?? null, rows: answer.see.rows, width }));
 }
 
-
 // Columns to choose, and of each some of its levels, or all.
 function levelsOf(name, title, help, which, ifNone, columns, options) {
   const chosen = options[name] ?? {}, set = (values) => change({ [name]: values });

@@ -42,9 +42,10 @@ const TOLD = 3; // groups in one sentence
 // One sentence in people about the groups of one column: who has the outcome more often, who less often.
 export function sentence(groups) {
   const outcomes = [...new Set(groups.map((group) => group.outcome))];
-  const changed = groups.filter((group) => rise(group) !== 0).sort((a, b) => Math.abs(rise(b)) - Math.abs(rise(a)));
+  const isCounted = groups.every(keepsSize), isTold = (group) => rise(group) !== 0 && !(isCounted && gained(group) === 0);
+  const changed = groups.filter(isTold).sort((a, b) => Math.abs(rise(b)) - Math.abs(rise(a)));
   if (!changed.length) return "No group gets the outcome more or less often than before.";
-  const isCounted = groups.every(keepsSize), told = changed.slice(0, TOLD);
+  const told = changed.slice(0, TOLD);
   const words = told.map((group, index) => {
     const outcome = index === 0 || outcomes.length > 1 ? ` would have “${group.outcome}”` : "";
     const count = Math.abs(gained(group));

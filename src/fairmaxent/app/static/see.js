@@ -31,9 +31,10 @@ const byColumn = (see) => [...new Set(see.groups.map((group) => group.column))].
 
 // What happens to people, in a sentence for each column that is compared, the first of them large.
 function headline(see) {
-  const all = byColumn(see), means = see.means.length > 0;
-  return h("div", { role: "status", id: "headline" }, means && h("p", { class: "lede" }, "The means of all groups are equal."),
-    all.map((groups, index) => h("p", { class: index === 0 && !means ? "lede" : "soft" },
+  const all = byColumn(see);
+  return h("div", { role: "status", id: "headline" }, see.means.length > 0
+    ? h("p", { class: "lede" }, "The means of all groups are equal.")
+    : all.map((groups, index) => h("p", { class: index === 0 ? "lede" : "soft" },
       all.length > 1 && `By ${groups[0].column}: `, sentence(groups))));
 }
 
@@ -89,12 +90,12 @@ function rates(see) {
 }
 
 function people(see) {
-  const shown = mostChanged(see.groups, MOST_ROWS);
+  const shown = mostChanged(see.groups, MOST_ROWS), isGood = store.options.favourable?.length > 0; // or nobody gains
   const outcomes = [...new Set(see.groups.map((group) => group.outcome))];
   const both = (before, after) => (before === after ? before : `${before} →\u00a0${after}`);
   const rows = shown.map((group) => {
     const change = gained(group), isUp = rise(group) > 0, isDown = rise(group) < 0;
-    return marked(isUp ? "up" : isDown ? "down" : null, [named(group) + (outcomes.length > 1 ? `: ${group.outcome}` : ""),
+    return marked(isGood && isUp ? "up" : isGood && isDown ? "down" : null, [named(group) + (outcomes.length > 1 ? `: ${group.outcome}` : ""),
       both(whole(group.people_before), whole(group.people_after)),
       both(whole(group.with_before), whole(group.with_after)) + (change && keepsSize(group) ? ` (${signed(change)})` : ""),
       (isUp ? "▲\u00a0" : isDown ? "▼\u00a0" : "") + both(percent(group.rate_before), percent(group.rate_after))]);
@@ -102,8 +103,7 @@ function people(see) {
   const areMissing = see.groups.some((group) =>
     Math.abs(group.people_before * (group.rate_before ?? 0) - group.with_before) > 0.5);
   const outcome = outcomes.length === 1 ? `“${outcomes[0]}”` : "their outcome";
-  // Without a good outcome, nobody gains or loses.
-  const title = store.options.favourable?.length ? "Who gains and who loses" : "What changes for whom";
+  const title = isGood ? "Who gains and who loses" : "What changes for whom";
   return [table(`${title}, in a table of ${whole(see.rows)} people`, ["Group", "people", `with ${outcome}`, "rate"], rows, [1, 2, 3]),
     shown.length < see.groups.length &&
       soft(`${whole(see.groups.length - shown.length)} groups that change less are not shown.`),
