@@ -5,10 +5,8 @@ import { tradeOff } from "./charts.js";
 import { Component, at, button, folded, h, has, newId, soft } from "./dom.js";
 import { Typed, checks, choose, form, isGiven, rateOf, wish, withRate } from "./form.js";
 import { percent } from "./format.js";
-import { shares } from "./shares.js";
+import { MOST_LEVELS, shares } from "./shares.js";
 import { NOT_READY, change, draft, isReady, singleRates, sliders, spend, store } from "./store.js";
-
-const MOST_LEVELS = 20;
 
 export function askPart(width) {
   if (!isReady()) return h("section", { id: "ask", "aria-labelledby": "ask-title" },
@@ -31,7 +29,8 @@ export function morePart() {
   const free = few.filter((column) => !taken.includes(column.name));
   const outcome = look.columns.find((column) => column.name === options.outcome);
   const wishes = forms.wishes.filter((one) => one.name !== "equal_means" || outcome?.kind === "numeric");
-  const isAdvanced = Object.keys(options.also ?? {}).length || options.forbid?.length || options.weight || options.release || options.epsilon;
+  const isAdvanced = Object.keys(options.also ?? {}).length || options.forbid?.length || options.weight ||
+    options.release || options.epsilon;
   return isReady() && h("section", { id: "more", "aria-labelledby": "more-title" },
     h("h2", { id: "more-title" }, "Ask for more"),
     shares(),

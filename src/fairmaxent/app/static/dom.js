@@ -33,7 +33,6 @@ export function table(caption, heads, rows, right = [], wide = -1) {
 }
 
 export const soft = (...words) => h("p", { class: "soft" }, ...words);
-export const part = (id, title, ...parts) => h("section", { id, "aria-labelledby": `${id}-title` }, title, ...parts);
 export const button = (text, act, more = {}) => h("button", { type: "button", onclick: act, ...more }, text);
 
 // Opened once there is something in it; whoever closes it is not contradicted.

@@ -61,7 +61,8 @@ function perhaps(look, options) {
   const others = look.reasons.filter((one) => one.role === "protected" && !options.protected.includes(one.value) &&
     one.value !== options.outcome && look.columns.some((column) => column.name === one.value && !column.identifier));
   return others.length > 0 && h("p", { class: "chips" }, h("span", { class: "soft" }, "Perhaps also: "), others.map((one) =>
-    button(one.value, () => change({ protected: [...options.protected, one.value] }), { "aria-label": `Compare groups of ${one.value}, too` })));
+    button(one.value, () => change({ protected: [...options.protected, one.value] }),
+      { "aria-label": `Compare groups of ${one.value}, too` })));
 }
 
 function reasons(look, options) {

@@ -4,10 +4,9 @@
 import { Component, at, button, folded, h, soft, table } from "./dom.js";
 import { choose, flag, form, number } from "./form.js";
 import { percent } from "./format.js";
+import { MOST_LEVELS, rounded } from "./shares.js";
 import { rake, store } from "./store.js";
 import { listFiles, working } from "./take.js";
-
-const MOST_LEVELS = 20;
 
 // What is known, by column, and the options; nothing of it is sent before the button is pressed.
 export class Rake extends Component {
@@ -35,7 +34,8 @@ export class Rake extends Component {
       this.setState({ factors: factors.map((old, other) => (other === index ? value : old)) }));
     const numeric = store.state.look.columns.filter((column) => column.kind === "numeric");
     const change = (changed) => this.setState({ values: { ...this.state.values, ...changed } });
-    return h("section", { id: "rake", "aria-labelledby": "rake-title" }, folded(h("h2", { id: "rake-title" }, "Or weight to known margins"), false,
+    return h("section", { id: "rake", "aria-labelledby": "rake-title" },
+      folded(h("h2", { id: "rake-title" }, "Or weight to known margins"), false,
       soft("If you know the true shares of some columns, e.g. from a census, rows get weights that give the " +
         "table these shares, and otherwise change as little as possible. No outcome is involved."),
       this.columns().map((column) => this.knownShares(column)),
@@ -56,21 +56,16 @@ export class Rake extends Component {
     return h("div", { key: name }, flag(`The shares of ${name} are known`, Boolean(mine.isKnown), (isKnown) => set({ isKnown })),
       mine.isKnown && h("div", { class: "shares" }, soft("in percent; they must add up to 100"),
         h("div", { class: "cells" }, sharesOf(column, known).map(([level, share]) =>
-          number(level, share, { min: 0, max: 100, step: "any" }, (value) => set({ shares: { ...this.state.known[name].shares, [level]: value } }), { key: level }))),
-        flag(`If margins contradict each other, ${name} may be missed`, Boolean(mine.mayBeMissed), (mayBeMissed) => set({ mayBeMissed }))));
+          number(level, share, { min: 0, max: 100, step: "any" }, (value) =>
+            set({ shares: { ...this.state.known[name].shares, [level]: value } }), { key: level }))),
+        flag(`If margins contradict each other, ${name} may be missed`, Boolean(mine.mayBeMissed),
+          (mayBeMissed) => set({ mayBeMissed }))));
   }
 }
 
 function sharesOf({ name, choices, shares }, known) {
-  const inData = tenths(shares.length === choices.length ? shares.map(([, share]) => share) : choices.map(() => 1 / choices.length));
-  return choices.map((level, index) => [level, at(at(known, name)?.shares, level) ?? inData[index]]);
-}
-
-// Percents with one digit that add up to 100.
-export function tenths(shares) {
-  const parts = shares.map((share) => Math.round(1000 * share));
-  parts[parts.indexOf(Math.max(...parts))] += 1000 - parts.reduce((total, part) => total + part, 0);
-  return parts.map((part) => part / 10);
+  const inData = rounded(choices.map((_, index) => (shares.length === choices.length ? shares[index][1] : 1)));
+  return choices.map((level, index) => [level, at(at(known, name)?.shares, level) ?? inData[index] / 10]);
 }
 
 const raked = (result) => [

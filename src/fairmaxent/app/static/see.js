@@ -54,7 +54,8 @@ export function detailPart(width) {
   const { answer, verdict } = store;
   return h("section", { id: "detail", "aria-labelledby": "detail-title" }, h("h2", { id: "detail-title" }, "In numbers"),
     pinsTable(), answer && h("div", { class: isOld() ? "outdated" : null }, inNumbers(answer, width)),
-    h("p", { class: "buttons" }, button("Estimate what a model will do", () => slow("estimate"), { id: "estimate", disabled: isMissing() })),
+    h("p", { class: "buttons" }, button("Estimate what a model will do", () => slow("estimate"),
+      { id: "estimate", disabled: isMissing() })),
     h("div", { id: "slow" }, working("slow")), evaluatePart(verdict));
 }
 
@@ -95,7 +96,8 @@ function people(see) {
   const both = (before, after) => (before === after ? before : `${before} →\u00a0${after}`);
   const rows = shown.map((group) => {
     const change = gained(group), isUp = rise(group) > 0, isDown = rise(group) < 0;
-    return marked(isGood && isUp ? "up" : isGood && isDown ? "down" : null, [named(group) + (outcomes.length > 1 ? `: ${group.outcome}` : ""),
+    return marked(isGood && isUp ? "up" : isGood && isDown ? "down" : null,
+      [named(group) + (outcomes.length > 1 ? `: ${group.outcome}` : ""),
       both(whole(group.people_before), whole(group.people_after)),
       both(whole(group.with_before), whole(group.with_after)) + (change && keepsSize(group) ? ` (${signed(change)})` : ""),
       (isUp ? "▲\u00a0" : isDown ? "▼\u00a0" : "") + both(percent(group.rate_before), percent(group.rate_after))]);
@@ -152,7 +154,8 @@ function costs(see) {
     ...(see.changed_people >= 0.5 ? [[`${whole(see.changed_people)} (${percent(see.changed_people / see.rows)})`,
       "people get another outcome than they have in your data"]] : []),
   ];
-  const rows = see.costs.map(([isBeyond, name, count, ...more]) => marked(isBeyond ? "short" : null, [name, whole(count), ...more.map(times)]));
+  const rows = see.costs.map(([isBeyond, name, count, ...more]) =>
+    marked(isBeyond ? "short" : null, [name, whole(count), ...more.map(times)]));
   return [h("h3", null, "What it costs"),
     h("dl", { class: "tiles" }, tiles.map(([value, what]) => h("div", null, h("dt", null, what), h("dd", null, value)))),
     rows.length > 0 && folded("Costs of each group", false,

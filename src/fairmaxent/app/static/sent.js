@@ -29,7 +29,8 @@ class Scenario extends Component {
       h("div", { class: "rate" }, h("label", null, label, h("input", { type: "range", min: 0, max: points.length - 1, step: 1,
         value: index, "aria-valuetext": `${point.value.toFixed(2)}: ${said}`,
         oninput: (event) => this.setState({ index: Number(event.target.value) }) })),
-      tradeOff({ curve, one, value: point.value, now: groups.map((group) => [group.share_after, group.rate_after][nth]), own, rows, width })),
+      tradeOff({ curve, one, value: point.value,
+        now: groups.map((group) => [group.share_after, group.rate_after][nth]), own, rows, width })),
       table(`${scenario.name}, in a table of ${whole(rows)} people`, ["Group", "before", "after", "people with it"], groups.map((group) =>
         [group.group, percent(group.rate_before), percent(group.rate_after), whole(group.with_after)]), [1, 2, 3]),
       point.effective_rows !== null && h("p", null, `Effective rows: ${whole(point.effective_rows)} of ${whole(rows)}.`),

@@ -5,7 +5,7 @@ import { Component, at, button, folded, h, has, soft } from "./dom.js";
 import { Typed, choose, isGiven, withRate } from "./form.js";
 import { change, set, store } from "./store.js";
 
-const MOST_LEVELS = 20; // of a column whose shares can be dragged
+export const MOST_LEVELS = 20; // of a column whose shares can be dragged
 const HOW = "Type a share, drag its bar, or use the arrow keys. What you set stays; the others follow.";
 
 const inData = (column) => Object.fromEntries(column.shares); // to the last digit, so that nothing changes
