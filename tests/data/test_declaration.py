@@ -159,6 +159,8 @@ def test_a_draft_declares_what_was_learned_with_rounded_ends():
         assert not {*edges[1:-1]} & {*values}
     gains = polars.DataFrame({"gain": [0] * 900 + rng.integers(1, 90_000, 100).tolist()})
     assert Domain.infer(gains).draft().edges["gain"][:2] == [0, 1]
+    hundredths = polars.DataFrame({"score": [number * 0.01 for number in range(80)]})  # 0.4 − 0.3 is less than 0.1
+    assert Domain.infer(hundredths).draft().edges["score"] == pytest.approx(np.linspace(0, 0.8, 9))
     codes = bound(draft, frames.open_frame(frame)).encode(frame)
     assert [len(np.unique(column)) for column in codes.T] == list(bound(draft, frames.open_frame(frame)).sizes)
 

@@ -369,7 +369,8 @@ def _round_step(gap: float, *, whole: bool) -> float:
     """The largest of 1, 2, 2.5 and 5 times a power of ten that is no larger than a gap; a whole number if asked."""
     gap = max(gap, 1.0 if whole else math.ulp(1.0))
     power = 10.0 ** math.floor(math.log10(gap))
-    return next(step * power for step in _STEPS if step * power <= gap and (not whole or step * power % 1 == 0))
+    most = gap / power * (1 + 1e-9)  # a gap of 1.1 − 1.0 is a little less than 0.1
+    return next(step * power for step in _STEPS if step <= most and (not whole or step * power % 1 == 0))
 
 
 def _date_edges(values: list[Any], numbers: Reals, limits: Reals) -> list[Any]:
