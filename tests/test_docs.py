@@ -87,7 +87,7 @@ def test_numbers_in_sentences_come_out_of_a_block(page):
     text = (pages.DOCS / page).read_text(encoding="utf-8")
     shown = "\n".join(block.text for block in pages.blocks_of(text))
     others = "Python|CC BY|CFR|fairlearn|AIF360|imbalanced-learn|SDV|svy|weightipy"  # versions, and numbers of laws
-    prose = re.sub(rf"(Definition|Theorem|Lemma|Remark|{others})s? \d+\.\d+", "", pages.prose_of(text))
+    prose = re.sub(rf"(Definition|Theorem|Lemma|Remark|{others})s?\s+\d+\.\d+", "", pages.prose_of(text))
     for number in re.findall(r"\d+\.\d+", prose):
         assert number in shown, f"{page} says {number}, and no block of it shows that"
 
