@@ -85,6 +85,7 @@ READ = {
 
 
 @pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize("reader", READ)
 @pytest.mark.parametrize("table", [biased_table(), biased_table().rename({"job": 'a "b": {c}\n'}), None])
 def test_those_who_read_them_can(reader, table, audited, tmp_path):
