@@ -63,6 +63,7 @@ def test_the_answer(table, options, answer):
     with pytest.raises(UnfairError, match=answer) as raised:
         result.raise_if_unfair()
     assert isinstance(raised.value, AssertionError)
+    assert ("one group only" in str(raised.value)) == (table["sex"].n_unique() == 1)
 
 
 @pytest.mark.parametrize("weight", [None, "weight"])

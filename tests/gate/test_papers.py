@@ -66,6 +66,11 @@ def test_every_part_is_filled_or_marked(audited):
     for kind, said in (("cards", "did you mean 'card'"), ("ll144", "name favourable")):
         with pytest.raises(fairmaxent.InputError, match=said):
             fairmaxent.debias(biased_table(), "income", "sex", random_state=0).document(kind)
+    for kind, data in (("card", "fair.csv"), ("croissant", "fair.parquet")):
+        with pytest.raises(fairmaxent.InputError, match="leave data out"):
+            audited.document(kind, data)
+    with pytest.raises(fairmaxent.errors.StorageError, match=r"cannot read nowhere\.csv"):
+        audited.document("croissant", "nowhere.csv")
 
 
 def test_a_document_belongs_to_one_model(audited, tmp_path):

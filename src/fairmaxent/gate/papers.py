@@ -12,7 +12,7 @@ import numpy as np
 from fairmaxent.document import Block, Document, Listing, Note, Section, Table
 from fairmaxent.document.text import to_markdown
 from fairmaxent.document.words import percent
-from fairmaxent.errors import InputError, Option, did_you_mean
+from fairmaxent.errors import InputError, Option, StorageError, did_you_mean
 from fairmaxent.fairness.rates import Grouping, group_table
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes
@@ -32,6 +32,10 @@ def document(fit: Fit, kind: str, data: str | os.PathLike[str] | None = None) ->
     is_unclear = fit.request.favourable is None and fit.roles.attributes[0].kind != "numeric"
     if kind == "ll144" and (is_unclear or fit.request.privacy is not None):
         raise InputError("an audit counts who was selected; name ", Option("favourable"), ", and do not fit privately")
+    if data is not None and (kind != "croissant" or not os.fspath(data).lower().endswith(".csv")):
+        raise InputError(
+            "only a Croissant document describes a table, and that a CSV file; leave ", Option("data"), " out"
+        )
     template, facts = TEMPLATES[kind], _facts(fit)
     if kind == "croissant":
         return json_text(_croissant(fit, template, facts, data)) + "\n"
@@ -124,7 +128,7 @@ def _impact(fit: Fit, axes: Grouping) -> tuple[Table, str]:
 
 def _croissant(fit: Fit, template: Any, facts: Facts, data: str | os.PathLike[str] | None) -> dict[str, Any]:
     """JSON-LD: the parts are properties; of a file, also its digest and its columns."""
-    record = {**template["head"], "name": _name(fit), "version": "1.0.0", "alternateName": template["title"]}
+    record = {**template["head"], "name": _name(fit), "alternateName": template["title"]}
     for part in template["parts"]:
         blocks: Iterable[Any] = _filled(part, facts)
         texts = [text for block in blocks for text in block.items or (block.lead,)]
@@ -132,8 +136,11 @@ def _croissant(fit: Fit, template: Any, facts: Facts, data: str | os.PathLike[st
     record["rai:dataReleaseMaintenancePlan"] = f"Certificate of the fit (SHA-256): {fit.certificate.digest}"
     if data is None:
         return record
-    with open(data, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with open(data, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as problem:
+        raise StorageError(f"cannot read {data}: {problem.strerror}; check its path") from problem
     place = {"@type": "cr:FileObject", "@id": "table", "name": "table", "contentUrl": os.path.basename(data)}
     source = {"fileObject": {"@id": "table"}}
     fields = [

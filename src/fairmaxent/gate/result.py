@@ -55,6 +55,9 @@ class Finding:
             return f"{text}, after {self.before.value:.3f}: {change} {who}."
         if self.answer != "cannot tell":
             return f"{text}, {'below' if self.answer == 'fail' else 'not below'} {limit} {who}."
+        if len({group.group for group in rate.groups}) < 2:
+            names = f"{' × '.join(self.columns)}{left_out_text(rate.left_out)}"
+            return f"There is one group only, so nothing can be compared with {limit} ({names})."
         if rate.interval is None or self.needed is None:
             return f"{text}; no number of people like these would tell whether that is below {limit} {who}."
         needed = f"About {self.needed:,} people like these would be needed for an answer, four times in five."
