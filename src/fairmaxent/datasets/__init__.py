@@ -8,7 +8,7 @@ from fairmaxent.errors import check_choice
 
 __all__ = ["Dataset", "load"]
 
-DatasetName = Literal["adult", "adult-small", "german", "compas", "compas-small", "compas-large"]
+DatasetName = Literal["acs", "adult", "adult-small", "german", "compas", "compas-small", "compas-large"]
 
 
 def load(name: DatasetName, *, library: Library = "pandas") -> Dataset:
