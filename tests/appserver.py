@@ -43,7 +43,7 @@ def running(parent, *, data=None, most_bytes=10_000_000):
             client.enter()
             yield client
         finally:
-            session.stop()
+            session.end()
             server.should_exit = True
             thread.join(30)
             assert not thread.is_alive()
@@ -117,7 +117,7 @@ class Client:
         return self.done("/api/pin", self.present())["pins"]
 
     def work(self, kind, **values):
-        job = self.done("/api/job", {"kind": kind, **self.present(), **values})
+        job = self.done("/api/start", {"kind": kind, **self.present(), **values})
         end = time.monotonic() + 120
         while job["state"] == "running" and time.monotonic() < end:
             time.sleep(0.02)

@@ -81,7 +81,7 @@ def test_what_is_impossible_is_said_in_the_words_of_the_page_and_no_older_result
     assert status == 422
     assert "“New combinations” is -1" in answer["error"]
     assert client.get("/api/state")[1]["outdated"] is True
-    status, answer = client.post("/api/job", {"kind": "take", **client.present()})
+    status, answer = client.post("/api/start", {"kind": "take", **client.present()})
     assert status == 422
     assert "what you asked for last" in answer["error"]
     client.fit(state)
@@ -91,7 +91,7 @@ def test_what_is_impossible_is_said_in_the_words_of_the_page_and_no_older_result
 def test_slow_work_says_that_the_wish_changed_and_is_known_after_a_reload(client):
     state, _ = opened(client)
     client.fit(state)
-    job = client.done("/api/job", {"kind": "estimate", **client.present()})
+    job = client.done("/api/start", {"kind": "estimate", **client.present()})
     assert [one["number"] for one in client.get("/api/state")[1]["jobs"]] == [job["number"]]
     client.fit(state, statistical_rate=0.9)
     _, job = client.get(f"/api/job/{job['number']}")

@@ -216,7 +216,7 @@ def test_a_broken_file_and_a_page_with_an_old_table_end_in_a_sentence_without_ou
     assert "Reload" in answer["error"]
 
 
-@pytest.mark.parametrize("path", ["/api/stop", "/api/unpin", "/api/job"])
+@pytest.mark.parametrize("path", ["/api/stop", "/api/unpin", "/api/start"])
 @pytest.mark.parametrize("value", [[], {}, None, "x", 1.5, [[1]]])
 def test_names_and_numbers_of_other_types_are_no_bug(client, path, value):
     status, answer = client.post(path, {"number": value, "kind": value})

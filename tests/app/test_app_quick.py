@@ -121,7 +121,7 @@ def test_a_file_that_changed_since_it_was_opened_is_noticed(tmp_path):
         assert "has changed" in client.work("take")["error"]
         again = client.done("/api/read", {"table": asked["table"], "options": {}})
         assert again["look"]["rows"] == 500
-        assert client.post("/api/job", {"kind": "take", **asked})[0] == 409  # of the table before
+        assert client.post("/api/start", {"kind": "take", **asked})[0] == 409  # of the table before
         client.fit(again)
         path.unlink()
         assert "is gone since" in client.work("take")["error"]

@@ -149,7 +149,7 @@ def test_known_margins_are_raked_as_the_command_does(client, case, suffix, tmp_p
     state, content = opened(client, f"people{suffix}", staff())
     (tmp_path / f"people{suffix}").write_bytes(content)
     margins, options = RAKED[case]
-    sent = [{"column": name, "shares": [[*pair] for pair in shares.items()]} for name, shares in margins.items()]
+    sent = [[name, level, share] for name, shares in margins.items() for level, share in shares.items()]
     job = client.work("rake", table=state["table"]["number"], margins=sent, options=options)
     assert job["state"] == "done", job
     if "relax" not in options:
@@ -169,7 +169,7 @@ def test_known_margins_are_raked_as_the_command_does(client, case, suffix, tmp_p
         assert (tmp_path / name).read_bytes() == body, name
 
 
-HALVES = {"margins": [{"column": "sex", "shares": [["f", 0.5], ["m", 0.5]]}]}
+HALVES = {"margins": [["sex", "f", 0.5], ["sex", "m", 0.5]]}
 
 
 @pytest.mark.parametrize(
@@ -177,13 +177,13 @@ HALVES = {"margins": [{"column": "sex", "shares": [["f", 0.5], ["m", 0.5]]}]}
     [
         ({}, "at least one column"),
         ({"margins": {"sex": {"f": 1}}}, "at least one column"),
-        ({"margins": [{"column": "nothing", "shares": [["f", 1]]}]}, "make no sense"),
-        ({"margins": [{"column": ["sex"], "shares": [["f", 1]]}]}, "make no sense"),
-        ({"margins": [{"column": "sex", "shares": [["f", "1"]]}]}, "make no sense"),
+        ({"margins": [["nothing", "f", 1]]}, "make no sense"),
+        ({"margins": [[["sex"], "f", 1]]}, "make no sense"),
+        ({"margins": [["sex", "f", "1"]]}, "make no sense"),
         ({**HALVES, "options": {"bounds": "1"}}, "two numbers"),
         ({**HALVES, "options": {"output": "/x"}}, "unknown option"),
         ({**HALVES, "options": {"weight": "x"}}, "no column"),
-        ({"margins": [{"column": "sex", "shares": [["f", 0.5], ["m", 0.6]]}]}, "add up to 110.0%"),
+        ({"margins": [["sex", "f", 0.5], ["sex", "m", 0.6]]}, "add up to 110.0%"),
     ],
 )
 def test_margins_that_make_no_sense_are_refused(client, values, said):

@@ -56,7 +56,7 @@ def serve(data: str | None, *, port: int, browser: bool, say: Callable[[str], No
             pass
         finally:
             if starting.done():
-                starting.result().stop()
+                starting.result().end()
     say("Stopped.")
 
 
@@ -86,7 +86,7 @@ def start_session(folder: Path, data: str | None, *, example: bool = False) -> F
             if data is not None:
                 session.open_given(data)
             elif example:
-                session.open_demo("adult", is_first=True)
+                session.demo({"name": "adult"}, is_first=True)
             warm_up()
             starting.set_result(session)
         except BaseException as problem:

@@ -165,28 +165,26 @@ def meaningful(command: click.Command, values: Mapping[str, Any]) -> dict[str, A
 KEPT = KEEP_COLUMNS.name
 READING_NAMES = tuple(field.name for field in fields(ReadingOptions) if field.name != "drop")
 FILING_NAMES = ("title", "author", "purpose")
+_CHANGE = ("relabel", "train", "hide_protected", "parity", "threshold", "decided", "largest_weight", "base_share")
+_FORMS = {
+    "reading": [name for name in READING_NAMES if name != "levels"],  # which columns have
+    "columns": ("max_levels",),
+    "kept": (KEPT,),
+    "groups": ("groups",),
+    "rates": ("statistical_rate", "representation_rate"),
+    "change": _CHANGE,
+    "wishes": ("equal_means", "compare_missing", "base", "detail", "random_state"),
+    "privacy": ("release", "epsilon", "delta", "rows_per_person", "budget", "undeclared"),
+    "take": ("mode", "rows", "iid", "weight_name", "evaluate"),
+    "report": (*FILING_NAMES, "pdf"),
+    "raking": ("replicates", "random_state", "weight_name", *FILING_NAMES),
+}
 
 
 @cache
 def forms() -> dict[str, list[dict[str, Any]]]:
     """The controls of each part of the page, in their order."""
-    wishes = ("equal_means", "compare_missing", "base", "detail", "random_state")
-    return {
-        "reading": _drawn(debias, [name for name in READING_NAMES if name != "levels"]),  # which columns have
-        "columns": _drawn(debias, ("max_levels",)),
-        "kept": _drawn(debias, (KEPT,)),
-        "groups": _drawn(debias, ("groups",)),
-        "rates": _drawn(debias, ("statistical_rate", "representation_rate")),
-        "change": _drawn(
-            debias,
-            ("relabel", "train", "hide_protected", "parity", "threshold", "decided", "largest_weight", "base_share"),
-        ),
-        "wishes": _drawn(debias, wishes),
-        "privacy": _drawn(debias, ("release", "epsilon", "delta", "rows_per_person", "budget", "undeclared")),
-        "take": _drawn(debias, ("mode", "rows", "iid", "weight_name", "evaluate")),
-        "report": _drawn(debias, (*FILING_NAMES, "pdf")),
-        "raking": _drawn(rake_command, ("replicates", "random_state", "weight_name", *FILING_NAMES)),
-    }
+    return {part: _drawn(rake_command if part == "raking" else debias, names) for part, names in _FORMS.items()}
 
 
 def _drawn(command: click.Command, names: Sequence[str]) -> list[dict[str, Any]]:

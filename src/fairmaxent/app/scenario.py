@@ -17,7 +17,7 @@ from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.config import declared
 from fairmaxent.cli.debias import debias_command as debias
 from fairmaxent.cli.inspect import inspect_command as inspect
-from fairmaxent.cli.options import ledger_beside, outputs
+from fairmaxent.cli.options import ledger_beside, name_for, outputs
 from fairmaxent.cli.output import OutputOptions
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
 from fairmaxent.cli.request import REQUEST_NAMES, AskedOptions, RoleOptions
@@ -27,7 +27,7 @@ from fairmaxent.data.frames import load_library, open_frame, read_weights
 from fairmaxent.data.roles import Reading
 from fairmaxent.engines.lazy_frame import collect
 from fairmaxent.errors import InputError
-from fairmaxent.files.reading import TableFile
+from fairmaxent.files.reading import Remark, TableFile
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import OutputOption
 from fairmaxent.fit.pipeline import read_frame
@@ -53,7 +53,7 @@ class OpenedTable:
     is_upload: bool = False  # and may come from anywhere
     is_first: bool = False  # the example that the page begins with, before anybody has opened a table
     _levels: dict[str, Domain] = field(default_factory=dict, init=False)
-    _declared: dict[str, TableFile] = field(default_factory=dict, init=False)  # as it was declared last
+    _whole: dict[str, TableFile] = field(default_factory=dict, init=False)  # as it is, and as it was declared last
 
     @cached_property
     def options(self) -> PageOptions:
@@ -73,27 +73,21 @@ class OpenedTable:
     def _scanned(self) -> TableFile | None:
         return self.reading().scan(str(self.path)) if self._received is None else None
 
-    @cached_property
-    def _read(self) -> TableFile:
-        return self._named(self._received or self.reading().read(str(self.path)))
-
-    def declared(self, declaration: Declaration) -> TableFile:
-        """The whole table, read by a declaration; the newest is kept, as rates change more often."""
+    def in_memory(self, declaration: Declaration | None = None) -> TableFile:
+        """The whole table, as it is or by a declaration; the newest is kept, as rates change more often."""
         key, how = repr(declaration), self.reading()
-        if key not in self._declared:
-            read = read_upload(self.path, how, declaration) if self.is_upload else None
-            self._declared.clear()
-            self._declared[key] = self._named(read or how.read(str(self.path), declaration))
-        return self._declared[key]
+        if key not in self._whole:
+            read = read_upload(self.path, how, declaration) if self.is_upload and declaration else self._received
+            table = read or how.read(str(self.path), declaration)
+            for other in self._whole.keys() - {repr(None)}:
+                del self._whole[other]
+            self._whole[key] = replace(table, remarks=tuple(map(self._about_file, table.remarks)))
+        return self._whole[key]
 
-    def _named(self, table: TableFile) -> TableFile:
+    def _about_file(self, remark: Remark) -> Remark:
         """Remarks about the file name it as the user knows it, and not where the app keeps it."""
-
-        def as_typed(part: object) -> object:
-            return part.replace(str(self.path), self.typed) if isinstance(part, str) else part
-
-        remarks = ((remark,) if isinstance(remark, str) else remark for remark in table.remarks)
-        return replace(table, remarks=tuple(tuple(map(as_typed, remark)) for remark in remarks))
+        parts = (remark,) if isinstance(remark, str) else remark
+        return tuple(part.replace(str(self.path), self.typed) if isinstance(part, str) else part for part in parts)
 
     @property
     def is_lazy(self) -> bool:
@@ -104,11 +98,8 @@ class OpenedTable:
         self, drop: Sequence[str] = (), *, in_memory: bool = False, declaration: Declaration | None = None
     ) -> TableFile:
         """The table without some columns; a Parquet file is scanned unless it has to be in memory."""
-        if self._scanned is None and declaration is not None:
-            whole = self.declared(declaration)
-        else:
-            whole = self._read if in_memory or self._scanned is None else self._scanned
-        return self.reading(drop).without_dropped(whole)
+        scanned = None if in_memory else self._scanned
+        return self.reading(drop).without_dropped(scanned or self.in_memory(None if self.is_lazy else declaration))
 
     @cached_property
     def stamp(self) -> tuple[int, int] | None:
@@ -153,14 +144,14 @@ class OpenedTable:
     def rows(self) -> int:
         """How many rows it has."""
         if self._scanned is None:
-            return len(self._read.frame)
+            return len(self.in_memory().frame)
         return int(_collected(self._scanned.frame.select(load_library("polars").len())).item())
 
     @cached_property
     def looked_at(self) -> Any:
         """The rows that Look shows: all of them, or some from all over a large Parquet file."""
         if self._scanned is None:
-            return self._read.frame
+            return self.in_memory().frame
         lazy, rows = self._scanned.frame, self.rows
         if rows <= _LOOKED_AT:
             return _collected(lazy)
@@ -180,15 +171,15 @@ class OpenedTable:
             self._levels[key] = domain
         return self._levels[key]
 
-    def file_names(self) -> tuple[str, str, str, bool]:
-        """Names for table, model and report beside the data, and whether the table is written in the form of the data.
+    def named(self, what: str) -> str:
+        """A name for a file that is made of it; it is only a name: the app itself writes in a folder of its own."""
+        return name_for(self.typed, what)
 
-        They are only names: the app itself writes in a folder of its own.
-        """
+    @property
+    def written(self) -> tuple[str, bool]:
+        """The suffix of a table that is made of it, and whether that has the form of the data."""
         words = outputs(self.typed, self.file().form)
-        table, report = words[1], words[words.index("--report") + 1]
-        stem = os.path.basename(self.typed).split(".")[0] or "table"
-        return table, os.path.join(os.path.dirname(table), f"{stem}-model.fme"), report, "--like-input" in words
+        return os.path.splitext(words[1])[1], "--like-input" in words
 
 
 def _collected(lazy: Any) -> Any:

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _MOST_JSON = 1 << 20  # bytes of a request
 
+# What the page posts: each is what the session does, in a thread, and is called so.
+_POSTS = ("demo", "read", "look", "draft", "fit", "curve", "pin", "rename", "unpin", "start", "stop")
+
 Values = dict[str, Any]
-Act = Callable[["Session", Values], Values]
 Taken = Callable[["Session", Request], Awaitable[Values]]  # what a request brings
 
 
@@ -58,31 +60,33 @@ def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
 
     async def first(request: Request) -> Response:
         """What the page begins with, even while the session is starting."""
-        state = starting.result().state() if starting.done() else {"table": None, "starting": True}
+        state = starting.result().state({}) if starting.done() else {"table": None, "starting": True}
         return JSONResponse({**state, "examples": EXAMPLES, "most_bytes": most_bytes})
 
-    async def answered(taken: Taken, act: Act, request: Request) -> Response:
+    async def answered(taken: Taken, act: str, request: Request) -> Response:
         """Wait for the session, and turn every failure into an answer that the page can show."""
         session = await asyncio.wrap_future(starting)
         try:
-            return JSONResponse(await run_in_threadpool(act, session, await taken(session, request)))
+            values = await taken(session, request)
+            return JSONResponse(await run_in_threadpool(getattr(session, act), values))
         except SupersededError:
             return JSONResponse({"superseded": True})
         except Exception as problem:
             text, status = explained(problem, hide=str(session.folder))
             return JSONResponse({"error": text}, status_code=status)
 
-    def post(path: str, taken: Taken, act: Act) -> Route:
-        return Route(f"/api/{path}", partial(answered, taken, act), methods=["POST"])
+    def route(path: str, taken: Taken, act: str, *methods: str) -> Route:
+        return Route(f"/api/{path}", partial(answered, taken, act), methods=methods)
 
     routes = [
         Route("/", page),
         Route("/static/{name}", page),
         Route("/files/{folder:int}/{name}", file),
         Route("/api/first", first),
-        *(Route(f"/api/{path}", partial(answered, _in_path, act)) for path, act in _GETS.items()),
-        *(post(path, _in_json, act) for path, act in _POSTS.items()),
-        post("upload", partial(_in_file, most_bytes), lambda session, values: session.open_uploaded(**values)),
+        route("state", _in_path, "state", "GET"),
+        route("job/{number:int}", _in_path, "job", "GET"),
+        *(route(name, _in_json, name, "POST") for name in _POSTS),
+        route("upload", partial(_in_file, most_bytes), "open_uploaded", "POST"),
     ]
     return Guard(Starlette(routes=routes), port=port)
 
@@ -134,64 +138,8 @@ async def _parts(request: Request, most: int, refusal: str) -> AsyncIterator[byt
         yield part
 
 
-# ---------------------------------------------------------------- what is done with it
-
-
-def _options(values: Values) -> Values:
-    options = values.get("options")
-    if not isinstance(options, dict):
-        raise InputError("the page sent no options; reload it")
-    return options
-
-
-def _start(session: Session, values: Values) -> Values:
-    """Begin slow work."""
-    works = {"estimate": session.estimate, "evaluate": session.evaluate, "rake": session.rake, "take": session.take}
-    kind = values.get("kind")
-    if not isinstance(kind, str) or kind not in works:
-        raise InputError("there is no such work; reload the page")
-    session.current_table(values.get("table")) if kind == "rake" else session.current(values)
-    return vars(session.jobs.start(kind, partial(works[kind], values)))
-
-
-def _fit(session: Session, values: Values) -> Values:
-    """Fit the newest wish, in the thread of the live fits."""
-    spend, moving = (values.get(name) is True for name in ("spend", "moving"))
-    work = partial(session.fit, values.get("table"), _options(values), spend=spend, moving=moving)
-    return session.live.submit(work).result()
-
-
-# What the page gets, what it posts, and what is done with it, in a thread.
-_GETS: dict[str, Act] = {
-    "state": lambda session, values: session.state(),
-    "job/{number:int}": lambda session, values: vars(session.jobs.get(values["number"])),
-}
-_POSTS: dict[str, Act] = {
-    "demo": lambda session, values: session.open_demo(str(values.get("name"))),
-    "fit": _fit,
-    "read": lambda session, values: session.read_again(values.get("table"), _options(values)),
-    "draft": lambda session, values: session.draft(values.get("table"), _options(values)),
-    "look": lambda session, values: session.look(values.get("table"), _options(values)),
-    "curve": lambda session, values: session.curves.submit(partial(session.curve, values)).result(),
-    "pin": lambda session, values: session.pin(values),
-    "rename": lambda session, values: session.rename(values.get("number"), values.get("name")),
-    "unpin": lambda session, values: session.unpin(values.get("number")),
-    "job": _start,
-    "stop": lambda session, values: vars(session.jobs.get(values.get("number")).stop()),
-}
-
-
 def make_server(app: Guard) -> uvicorn.Server:
     """The server of the page, which says nothing about itself."""
-    config = uvicorn.Config(
-        app,
-        http="h11",
-        lifespan="off",
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        ws="none",
-        timeout_graceful_shutdown=2,
-    )
+    quiet: Values = {"log_level": "critical", "access_log": False, "server_header": False, "proxy_headers": False}
+    config = uvicorn.Config(app, http="h11", ws="none", lifespan="off", timeout_graceful_shutdown=2, **quiet)
     return uvicorn.Server(config)

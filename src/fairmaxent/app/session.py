@@ -2,8 +2,9 @@
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ class Session:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.live, self.curves = LatestOnly("fit"), LatestOnly("curve")
+        self._live, self._curves = LatestOnly("fit"), LatestOnly("curve")
         self.jobs = Jobs(hide=str(folder))
         self.opened: OpenedTable | None = None
         self._unread: OpenedTable | None = None  # a file that could not be read, and perhaps can be in another way
@@ -77,17 +78,18 @@ class Session:
         except Exception as problem:
             self.problem = explained(problem, hide=str(self.folder))[0]
 
-    def open_uploaded(self, name: str, uploaded: Path) -> Values:
+    def open_uploaded(self, values: Values) -> Values:
         """Open a file that the browser sent, and keep it under a harmless form of its name."""
-        target = self._new_folder() / safe_name(name)
-        os.rename(uploaded, target)
+        target = self._new_folder() / safe_name(values["name"])
+        os.rename(values["uploaded"], target)
         return self._show(OpenedTable(self._next(), target, typed=target.name, title=target.name, is_upload=True))
 
-    def open_demo(self, name: str, *, is_first: bool = False) -> Values:
+    def demo(self, values: Values, *, is_first: bool = False) -> Values:
         """Open a table that comes with the package."""
         from fairmaxent import datasets
         from fairmaxent.files.write import write_table
 
+        name = str(values.get("name"))
         if name not in EXAMPLES:
             raise InputError("there is no such example; reload the page")
         target = self._new_folder() / f"{name}.csv"
@@ -95,11 +97,11 @@ class Session:
         opened = OpenedTable(self._next(), target, typed=target.name, title=EXAMPLES[name], can_be_taken=True)
         return self._show(replace(opened, is_first=is_first))
 
-    def read_again(self, number: object, values: Mapping[str, Any]) -> Values:
+    def read(self, values: Values) -> Values:
         """Read the same file in another way, e.g. with another separator."""
         unread = self._unread
-        opened = unread if unread is not None and unread.number == number else self.current_table(number)
-        return self._show(replace(opened, number=self._next(), asked=dict(values)))
+        opened = unread if unread and unread.number == values.get("table") else self.current_table(values)
+        return self._show(replace(opened, number=self._next(), asked=_options(values)))
 
     def _show(self, opened: OpenedTable) -> Values:
         self._unread = opened  # until it is read
@@ -119,7 +121,7 @@ class Session:
         for path in [path for path in self._copies if path != opened.path and self.folder in path.parents]:
             self._copies.remove(path)
             remove(path.parent)
-        return self.state()
+        return self.state({})
 
     def _next(self) -> int:
         with self._lock:
@@ -133,7 +135,7 @@ class Session:
 
     # ------------------------------------------------------------ looking and fitting
 
-    def state(self) -> Values:
+    def state(self, values: Values) -> Values:
         """Everything that the page shows."""
         opened, unread = self.opened, self._unread
         always = {"unread": None if unread is None else _named(unread), "forms": forms(), "suffixes": _ACCEPTED}
@@ -141,12 +143,7 @@ class Session:
             return {"table": None, "problem": self.problem, **always}
         return {
             **always,
-            "table": {
-                **_named(opened),
-                "title": opened.title,
-                "offered": opened.can_be_taken,
-                "is_first": opened.is_first,
-            },
+            "table": _named(opened),
             "look": self._look,
             "options": self._options,
             "answer": self._answer,
@@ -156,38 +153,34 @@ class Session:
             "jobs": [vars(job) for job in self.jobs.running()],
         }
 
-    def look(self, number: object, options: Mapping[str, Any]) -> Values:
+    def look(self, values: Values) -> Values:
         """Inspect the table again with the roles that the page chose."""
-        look = look_at(self.current_table(number), options)
-        with self._lock:
-            self._look, self._options = look, dict(options)
+        options = _options(values)
+        look = look_at(self.current_table(values), options)
+        self._look, self._options = look, options
         return {"look": look}
 
-    def draft(self, number: object, options: Mapping[str, Any]) -> Values:
+    def draft(self, values: Values) -> Values:
         """Draft a declared domain from the table, to be read and edited."""
-        opened = self.current_table(number)
-        return {"text": domain_draft(opened.file().form, *looked_at(opened, options))}
+        opened = self.current_table(values)
+        return {"text": domain_draft(opened.file().form, *looked_at(opened, _options(values)))}
 
-    def fit(
-        self,
-        number: object,
-        options: Mapping[str, Any],
-        progress: Progress,
-        *,
-        spend: bool = False,
-        moving: bool = False,
-    ) -> Values:
-        """Fit the scenario, and return what See shows; a private one needs leave to spend its budget."""
-        opened = self.current_table(number)
+    def fit(self, values: Values) -> Values:
+        """Fit the newest wish, in the thread of the live fits, and return what See shows."""
+        return self._live.submit(partial(self._fit, values)).result()
+
+    def _fit(self, values: Values, progress: Progress) -> Values:
+        """A private fit needs leave to spend its budget; while a hand is moving, the command can wait."""
+        opened, options = self.current_table(values), _options(values)
         opened.check_unchanged()
-        with self._lock:
-            self._options = dict(options)
+        self._options = options
         if self._is_outdated():
             self.jobs.stop_all(_OF_A_FIT, _CHANGED)
-        latest = self._fitted if moving else None  # the command can wait until the hand rests
+        latest = self._fitted if values.get("moving") is True else None
         scenario = (latest and latest.scenario.moved(options)) or Scenario.from_json(options, opened)
         fits = [self._fitted, *(pin.fitted for pin in reversed(self._pins))]
         alike = next((fit for fit in fits if fit is not None and fit.scenario.fits_like(scenario)), None)
+        spend = values.get("spend") is True
         fitted = self._made(scenario, progress, spend=spend) if alike is None else replace(alike, scenario=scenario)
         progress("done", 1.0)
         return self._answered(opened, fitted)
@@ -203,7 +196,11 @@ class Session:
                 return Fitted(scenario, quick, cells=cells, is_whole=False)
         return Fitted(scenario, fit_read(scenario.file.frame, data, request.kept(), progress), cells=cells)
 
-    def curve(self, values: Mapping[str, Any], progress: Progress) -> Values:
+    def curve(self, values: Values) -> Values:
+        """The trade-off of one rate."""
+        return self._curves.submit(partial(self._curve, values)).result()
+
+    def _curve(self, values: Values, progress: Progress) -> Values:
         """What one rate does over its whole range, in the present scenario or in a pin, from the fair tables alone."""
         pinned = [pin.fitted for pin in self._pins if pin.answer["scenario"] == values.get("scenario")]
         try:
@@ -238,15 +235,31 @@ class Session:
             self._fitted, self._answer, self._files = fitted, answer, []
         return {"answer": answer}
 
-    def current_table(self, number: object) -> OpenedTable:
+    def current_table(self, values: Values) -> OpenedTable:
         """The table that a page speaks of, if it is that of the session."""
-        if self.opened is None or number != self.opened.number:
+        if self.opened is None or values.get("table") != self.opened.number:
             raise StaleError(_STALE)
         return self.opened
 
     # ------------------------------------------------------------ slow work
 
-    def estimate(self, values: Mapping[str, Any], progress: Progress) -> Values:
+    def start(self, values: Values) -> Values:
+        """Begin slow work on what the page speaks of."""
+        kind = str(values.get("kind"))
+        if kind not in (*_OF_A_FIT, "rake"):
+            raise InputError("there is no such work; reload the page")
+        self.current_table(values) if kind == "rake" else self.current(values)
+        return vars(self.jobs.start(kind, partial(getattr(self, f"_{kind}"), values)))
+
+    def job(self, values: Values) -> Values:
+        """How far it is."""
+        return vars(self.jobs.get(values.get("number")))
+
+    def stop(self, values: Values) -> Values:
+        """Stop it."""
+        return vars(self.jobs.get(values.get("number")).stop())
+
+    def _estimate(self, values: Values, progress: Progress) -> Values:
         """Estimate what a model trained on the result will do; pins of the same scenario have it, too."""
         opened, fitted = self._whole(values, progress)
         fit = with_estimate(fitted.bare, fitted.output, progress=progress)
@@ -260,7 +273,7 @@ class Session:
             ]
         return {"answer": answer, **self._shown_pins()}
 
-    def evaluate(self, values: Mapping[str, Any], progress: Progress) -> Values:
+    def _evaluate(self, values: Values, progress: Progress) -> Values:
         """Judge the new rows before they are shared, as the report does if asked."""
         _, fitted = self._whole(values, progress)
         scenario = fitted.scenario
@@ -270,26 +283,24 @@ class Session:
         self._check_current(fitted)
         return {"blocks": drawn_blocks(evaluation_blocks(judged))}
 
-    def take(self, values: Mapping[str, Any], progress: Progress) -> Values:
+    def _take(self, values: Values, progress: Progress) -> Values:
         """Write the files to take."""
         opened, fitted = self._whole(values, progress)
         files = take(fitted, self._new_folder(), progress)
         opened.check_unchanged()
         self._check_current(fitted)
-        with self._lock:
-            self._files = files
+        self._files = files
         return {"files": files, "answer": self._answer}
 
-    def rake(self, values: Mapping[str, Any], progress: Progress) -> Values:
+    def _rake(self, values: Values, progress: Progress) -> Values:
         """Weigh the table so that it has known margins, and write the files."""
-        result = weigh(self.current_table(values.get("table")), values, self._new_folder(), progress)
-        with self._lock:
-            self._raked_files = result["files"]
+        result = weigh(self.current_table(values), values, self._new_folder(), progress)
+        self._raked_files = result["files"]
         return result
 
-    def current(self, values: Mapping[str, Any]) -> tuple[OpenedTable, Fitted]:
+    def current(self, values: Values) -> tuple[OpenedTable, Fitted]:
         """The table and the fit that a page speaks of, if they are those of the session."""
-        opened, fitted, answer = self.current_table(values.get("table")), self._fitted, self._answer
+        opened, fitted, answer = self.current_table(values), self._fitted, self._answer
         if fitted is None or answer is None:
             raise InputError("there is no result yet; open a table, and choose the outcome and the groups")
         if self._is_outdated():
@@ -298,7 +309,7 @@ class Session:
             raise StaleError(_ELSEWHERE)
         return opened, fitted
 
-    def _whole(self, values: Mapping[str, Any], progress: Progress) -> tuple[OpenedTable, Fitted]:
+    def _whole(self, values: Values, progress: Progress) -> tuple[OpenedTable, Fitted]:
         """The same with all rows fitted, which files, models and estimates are made of."""
         opened, fitted = self.current(values)
         opened.check_unchanged()
@@ -330,7 +341,7 @@ class Session:
 
     # ------------------------------------------------------------ scenarios to compare
 
-    def pin(self, values: Mapping[str, Any]) -> Values:
+    def pin(self, values: Values) -> Values:
         """Keep the present scenario; none of the others goes for it, as people may have named them."""
         _, fitted = self.current(values)
         with self._lock:
@@ -338,28 +349,29 @@ class Session:
                 raise InputError(f"{MOST_PINS} scenarios are pinned already; remove one of them first")
             number = 1 + max((pin.number for pin in self._pins), default=0)
             self._pins.append(Pin(number, f"Pin {number}", fitted, self._answer or {}))
-        return self.rename(number, values.get("name"))
+        return self.rename({**values, "number": number})
 
-    def rename(self, number: object, name: object) -> Values:
+    def rename(self, values: Values) -> Values:
         """Give a pinned scenario another name; an empty one changes nothing."""
+        number, name = values.get("number"), values.get("name")
         given = visible(name).strip()[:_PIN_LENGTH] if isinstance(name, str) else ""
         with self._lock:
             self._pins = [replace(pin, name=given or pin.name) if pin.number == number else pin for pin in self._pins]
         return self._shown_pins()
 
-    def unpin(self, number: object) -> Values:
+    def unpin(self, values: Values) -> Values:
         """Forget a scenario."""
         with self._lock:
-            self._pins = [pin for pin in self._pins if pin.number != number]
+            self._pins = [pin for pin in self._pins if pin.number != values.get("number")]
         return self._shown_pins()
 
     def _shown_pins(self) -> Values:
         return {"pins": [{"number": pin.number, "name": pin.name, "answer": pin.answer} for pin in self._pins]}
 
-    def stop(self) -> None:
+    def end(self) -> None:
         """Stop all work."""
-        self.live.stop()
-        self.curves.stop()
+        self._live.stop()
+        self._curves.stop()
         self.jobs.stop_all()
         cool_down()
 
@@ -369,5 +381,12 @@ def _keys(files: Iterable[Values]) -> set[tuple[int, str]]:
 
 
 def _named(opened: OpenedTable) -> Values:
-    names = {"name": opened.typed, "title": opened.title, "is_first": opened.is_first}
-    return {"number": opened.number, **names, "reading": dict(opened.asked)}
+    named = {"number": opened.number, "name": opened.typed, "title": opened.title, "reading": dict(opened.asked)}
+    return {**named, "offered": opened.can_be_taken, "is_first": opened.is_first}
+
+
+def _options(values: Values) -> Values:
+    options = values.get("options")
+    if not isinstance(options, dict):
+        raise InputError("the page sent no options; reload it")
+    return options

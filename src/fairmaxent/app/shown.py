@@ -1,6 +1,7 @@
 """What Look and See show, as plain values for the page: an inspection, and a fit in people as well as in rates."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from fairmaxent.app.scenario import COLUMN_NAMES, ROLE_NAMES, OpenedTable
 from fairmaxent.cli.inspect import inspect_command, inspected
 from fairmaxent.cli.reading import DomainOptions
 from fairmaxent.cli.request import RoleOptions
-from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.document import Block
@@ -53,10 +53,6 @@ def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
             notes.append(spelled(hint.parts, as_labelled))
     if len(frame) < opened.rows:
         notes.insert(0, f"The rates here are those of {inspection.rows:,} of the {opened.rows:,} rows; See uses all.")
-    reasons = [
-        {"role": proposal.role, "value": value_text(proposal.value), "reason": proposal.reason}
-        for proposal in inspection.proposals
-    ]
     look: dict[str, Any] = plain_json(
         {
             "rows": opened.rows,
@@ -66,7 +62,7 @@ def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
             "favourable": [value_text(level) for level in inspection.favourable],
             "columns": [_column(column, domain) for column in inspection.columns],
             "verdicts": [visible(str(verdict)) for verdict in inspection.verdicts],
-            "reasons": reasons,
+            "reasons": [vars(one) | {"value": value_text(one.value)} for one in inspection.proposals],
             "groupings": [_grouping(one, inspection.protected, frame, domain) for one in inspection.groupings],
             "proxies": [vars(proxy) for proxy in inspection.proxies if proxy.strength >= NOTABLE][:_PROXIES],
             "notes": [visible(note) for note in notes],
@@ -92,23 +88,15 @@ def _column(column: ColumnSummary, domain: Domain) -> dict[str, Any]:
     choices = choices if len(choices) <= _LEVELS else ()
     counts = attribute.level_counts()
     has_shares = choices and counts.sum()
-    return {
-        "name": column.name,
-        "kind": column.kind,
-        "values": column.values,
-        "missing": column.missing,
+    edges = [] if attribute.kind != "numeric" or attribute.edges is None else [*map(float, attribute.edges)]
+    return vars(column) | {
+        "shown": (),
         "levels": ", ".join(map(cut, column.shown[:_LEVELS])) + (f", and {more} more" if more > 0 else ""),
         "choices": choices,
         "shares": list(zip(attribute.labels, (counts / counts.sum()).tolist(), strict=True)) if has_shares else [],
-        "identifier": column.identifier,
-        **_numbers(attribute),
+        # The ends of a column of numbers, and a round one in the middle.
+        **({"range": (edges[0], edges[-1]), "middle": float(f"{edges[len(edges) // 2]:.2g}")} if edges else {}),
     }
-
-
-def _numbers(attribute: Attribute) -> dict[str, Any]:
-    """The ends of a column of numbers, and a round one in the middle."""
-    edges = () if attribute.kind != "numeric" or attribute.edges is None else tuple(map(float, attribute.edges))
-    return {"range": (edges[0], edges[-1]), "middle": float(f"{edges[len(edges) // 2]:.2g}")} if edges else {}
 
 
 def _grouping(grouping: GroupingRates, protected: tuple[str, ...], frame: Any, domain: Domain) -> dict[str, Any]:
@@ -117,15 +105,9 @@ def _grouping(grouping: GroupingRates, protected: tuple[str, ...], frame: Any, d
     return {
         "name": grouping.name,
         "groups": [
-            {
-                "group": group_text(group.group),
-                "outcome": value_text(group.outcome),
-                "rows": sizes[group.group].count,
-                "share": sizes[group.group].rate,
-                "rate": group.rate,
-                "interval": group.interval,
-                "missing": gaps.get(group_text(group.group)),
-            }
+            vars(group)
+            | {"group": (name := group_text(group.group)), "outcome": value_text(group.outcome)}
+            | {"rows": sizes[group.group].count, "share": sizes[group.group].rate, "missing": gaps.get(name)}
             for group in grouping.statistical.groups
         ],
     }
@@ -149,51 +131,37 @@ def _gaps(frame: Any, domain: Domain, columns: Sequence[str]) -> dict[str, dict[
     return gaps
 
 
+# What is said about a group, and what the people of a table of the same size are called who it is about.
+_PEOPLE = {"share_before": "people_before", "share_after": "people_after"}
+_PEOPLE |= {"having_before": "with_before", "having_after": "with_after"}
+_COSTS = attrgetter("beyond_line", "name", "rows", "effective_rows", "most_weight", "most_copies")
+
+
 def seen(fit: Fit, *, is_whole: bool = True) -> dict[str, Any]:
     """Rates wanted, before and after; every group; costs, copies of a whole fit only; what to know."""
-    certificate, costs = fit.certificate, fit.certificate.costs
+    certificate, costs, measure = fit.certificate, fit.certificate.costs, fit.certificate.measure
     made_for = [visible(line) for line in beyond_lines(certificate.decisions)]
     about_models = [*made_for, *_sentences(unfair_decisions(certificate))]
-    groups = () if costs is None else costs.groups
-    changed = () if costs is None else costs.changed
+    groups, changed = ((), ()) if costs is None else (costs.groups, costs.changed)
+    rates = {"wanted": certificate.wanted, "before": certificate.before, "after": certificate.achieved}
     return {
         "rows": fit.table.size,
         "rates": [
-            {
-                "kind": kind,
-                "name": certificate.measure.about(kind, name),
-                "grouping": name,
-                "columns": certificate.measure.columns_of(name),
-                "wanted": certificate.wanted[kind][name],
-                "before": certificate.before[kind][name],
-                "after": certificate.achieved[kind][name],
-            }
+            {"kind": kind, "name": measure.about(kind, name), "grouping": name, "columns": measure.columns_of(name)}
+            | {when: known[kind][name] for when, known in rates.items()}
             for kind, name in certificate.rates_shown
         ],
-        # With how many people of a table of the same size are in it, and have the outcome, also if some are not known.
         "groups": [
-            vars(change)
-            | {f"people_{when}": fit.table.size * getattr(change, f"share_{when}") for when in ("before", "after")}
-            | {f"with_{when}": fit.table.size * getattr(change, f"having_{when}") for when in ("before", "after")}
-            for change in group_changes(fit)
+            vars(one) | {people: fit.table.size * getattr(one, share) for share, people in _PEOPLE.items()}
+            for one in group_changes(fit)
         ],
         "means": certificate.means,
         "effective_rows": certificate.effective_rows,
         "copied_share": certificate.copied_share if is_whole else None,
         "copied_rows": copies_of(certificate.redrawn)[0],
         "heaviest": max((group.most_weight for group in groups), default=None),
-        "most_copies": max((group.most_copies for group in groups), default=None) if is_whole else None,
-        "costs": [
-            [
-                one.beyond_line,
-                one.name,
-                one.rows,
-                one.effective_rows,
-                one.most_weight,
-                one.most_copies if is_whole else 0,
-            ]
-            for one in groups
-        ],
+        "most_copies": max((group.most_copies for group in groups), default=None),
+        "costs": [*map(_COSTS, groups)],
         # Every grouping counts all people who get another outcome.
         "changed_people": sum(one.changed for one in changed if one.grouping == changed[0].grouping),
         "changed": [visible(line) for line in changed_lines(costs)],
@@ -221,19 +189,6 @@ def _estimate(fit: Fit) -> dict[str, Any] | None:
     if estimate is None:
         return None
     outcomes = group_table(fit.certificate.measure.with_outcome(fit.problem.data_table, ()), ())
-    return {
-        "student": estimate.student,
-        "output": estimate.output,
-        "people": estimate.measured_on,
-        "lines": [
-            {
-                "name": line.label,
-                "meaning": line.meaning,
-                "before": line.values[0],
-                "after": line.values[1],
-                "range": line.ranges[1],
-            }
-            for line in expected_lines(estimate)
-        ],
-        "same_for_all": float(outcomes.max() / outcomes.sum()),  # the accuracy of the same answer for everybody
-    }
+    about = {"student": estimate.student, "output": estimate.output, "people": estimate.measured_on}
+    # With the accuracy of the same answer for everybody.
+    return {**about, "lines": [*expected_lines(estimate)], "same_for_all": float(outcomes.max() / outcomes.sum())}

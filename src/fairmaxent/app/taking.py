@@ -26,32 +26,31 @@ from fairmaxent.report.writer import find_browser
 
 # What can be taken: what the page calls it, and the end of its file's name.
 _WHATS = {
-    "rows": ("New rows, to train on", "-fair"),
-    "weights": ("Your rows with weights", "-fair-weights"),
-    "top-up": ("Rows to add to yours", "-fair-added"),
+    "rows": ("New rows, to train on", "fair"),
+    "weights": ("Your rows with weights", "fair-weights"),
+    "top-up": ("Rows to add to yours", "fair-added"),
 }
 _UNTYPABLE = "# Some names in this table cannot be typed in a command; the Python below repeats it."
 
 
 def named(fitted: Fitted) -> OutputOptions:
     """What is taken, with the files as the command names them; no private table has the form of the file."""
-    scenario = fitted.scenario
-    table, model, report, like_input = scenario.table.file_names()
+    scenario, table = fitted.scenario, fitted.scenario.table
+    suffix, like_input = table.written
     return replace(
         scenario.wanted,
-        output=_WHATS[scenario.wanted.mode][1].join(table.rsplit("-fair", 1)),
+        output=table.named(f"{_WHATS[scenario.wanted.mode][1]}{suffix}"),
         like_input=like_input and not scenario.asked.has("epsilon"),
         estimate=fitted.output if fitted.output in fitted.estimates else None,
-        model=model,
-        report=report,
-        pdf=f"{os.path.splitext(report)[0]}.pdf" if scenario.pdf else None,
+        model=table.named("model.fme"),
+        report=table.named("report.html"),
+        pdf=table.named("report.pdf") if scenario.pdf else None,
     )
 
 
 def _domain_file(fitted: Fitted) -> str | None:
     """The name of a file for the declared domain, if there is one."""
-    stem = os.path.splitext(fitted.scenario.table.file_names()[2])[0]
-    return None if fitted.scenario.domain_text is None else f"{'-domain'.join(stem.rsplit('-report', 1))}.toml"
+    return None if fitted.scenario.domain_text is None else fitted.scenario.table.named("domain.toml")
 
 
 # ---------------------------------------------------------------- the command and the Python
@@ -131,7 +130,7 @@ def take(fitted: Fitted, folder: Path, progress: Progress) -> list[dict[str, Any
     source, command = scenario.file, command_text(fitted)
     names = {"output": wanted.output, "model": wanted.model, "report": wanted.report, "pdf": wanted.pdf}
     names["domain"] = _domain_file(fitted)
-    paths = {what: str(folder / os.path.basename(name)) for what, name in names.items() if name is not None}
+    paths = {what: str(folder / name) for what, name in names.items() if name is not None}
     domain = paths.pop("domain", None)
     wanted = replace(wanted, **paths, force=True).in_form(source)  # type: ignore[arg-type]
     progress("drawing" if wanted.mode != "weights" else "weighing", 0.1)
@@ -167,6 +166,7 @@ def _files(whats: Mapping[str | None, str]) -> list[dict[str, Any]]:
 
 _RAKING = ("weight", "bounds", "relax", "replicates", "random_state", "weight_name", *FILING_NAMES)
 _SLACK = 1e-6  # how far shares may be from adding up to 1
+_ROWS = [str, str, float], [str, str, int]  # a column, a level and its share
 
 
 def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress: Progress) -> dict[str, Any]:
@@ -175,20 +175,13 @@ def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress:
     asked = {"random_state": 0, **(values.get("options") or {})}
     asked |= {} if asked.get("replicates") else {"random_state": None}  # which is about nothing else
     options = page_options(rake_command, ["-", "--margins", "-"], asked, names=_RAKING)
-    written, _, report, like_input = table.file_names()
-    stem, suffix = os.path.basename(written).rsplit("-fair", 1)
-    names = {"margins": f"{stem}-margins.csv", "output": f"{stem}-weighted{suffix}"}
-    names["report"] = "-weighted-report".join(os.path.basename(report).rsplit("-report", 1))
-    paths = {what: str(folder / name) for what, name in names.items()}
+    suffix, like_input = table.written
+    ends = {"margins": "margins.csv", "output": f"weighted{suffix}", "report": "weighted-report.html"}
+    names = {what: table.named(end) for what, end in ends.items()}
+    paths: dict[str, Any] = {what: str(folder / name) for what, name in names.items()}
     write_table(margins, paths["margins"])
-    wanted = replace(
-        options.record(RakeOptions),
-        margins=(paths["margins"],),
-        output=paths["output"],
-        report=paths["report"],
-        like_input=like_input,
-        force=True,
-    )
+    written = paths | {"margins": (paths["margins"],), "like_input": like_input, "force": True}
+    wanted = replace(options.record(RakeOptions), **written)
     if wanted.weight is not None and wanted.weight not in table.schema:
         raise InputError(f"the table has no column {wanted.weight!r}; reload the page")
     source = table.file(in_memory=bool(wanted.replicates))
@@ -217,17 +210,12 @@ def _margins(values: object, table: OpenedTable) -> Any:
     """The known shares as the table that `rake` reads: one row for each column and level."""
     if not isinstance(values, list) or not values:
         raise InputError("Choose at least one column whose shares are known.")
-    rows = []
-    for margin in values:
-        column, shares = (margin.get("column"), margin.get("shares")) if isinstance(margin, Mapping) else ("", None)
-        if str(column) not in table.schema or not isinstance(shares, list) or not all(map(_is_share, shares)):
+    totals: dict[str, float] = {}
+    for row in values:
+        if not isinstance(row, list) or [*map(type, row)] not in _ROWS or row[0] not in table.schema:
             raise InputError("the page sent margins that make no sense; reload it")
-        total = sum(share for _, share in shares)
+        totals[row[0]] = totals.get(row[0], 0) + row[2]
+    for column, total in totals.items():
         if abs(total - 1) > _SLACK:
             raise InputError(f"the shares of {column!r} add up to {total:.1%}; they must add up to 100 %")
-        rows += [(column, level, share) for level, share in shares]
-    return load_library("polars").DataFrame(rows, schema=["columns", "level", "value"], orient="row")
-
-
-def _is_share(value: object) -> bool:
-    return isinstance(value, list) and [*map(type, value)] in ([str, float], [str, int])
+    return load_library("polars").DataFrame(values, schema=["columns", "level", "value"], orient="row")

@@ -34,7 +34,7 @@ export const upload = (file) =>
 
 // Start slow work, and call `watch` until it ends.
 export async function work(kind, watch, values = {}) {
-  return follow(await post("/api/job", { kind, ...values }), watch);
+  return follow(await post("/api/start", { kind, ...values }), watch);
 }
 
 // Watch work that has been started, also before this page was loaded.

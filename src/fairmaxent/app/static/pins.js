@@ -34,7 +34,8 @@ function rows(answers) {
     each("Effective rows", ({ see }) => whole(see.effective_rows)),
     each("Largest weight of one row", ({ see }) => times(see.heaviest)),
     each("Outcomes changed", ({ see }) => whole(see.changed_people)),
-    ...lines(({ see }) => see.estimate?.lines ?? [], (line) => `Model: ${line.name}`),
+    ...lines(({ see }) => (see.estimate?.lines ?? []).map(([label, , , [, after]]) => ({ label, after })),
+      (line) => `Model: ${line.label}`),
     ...[...new Set(answers.flatMap(({ wishes }) => Object.keys(wishes)))]
       .map((name) => each(name, ({ wishes }) => at(wishes, name) ?? "–"))
       .filter(([, ...texts]) => new Set(texts).size > 1),

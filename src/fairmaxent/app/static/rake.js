@@ -23,10 +23,11 @@ export class Rake extends Component {
 
   send() {
     const { known, values, isLimited, factors } = this.state;
-    const margins = this.columns().filter(({ name }) => known[name]?.isKnown).map((column) => ({ column: column.name,
-      shares: sharesOf(column, known).map(([level, share]) => [level, Math.round(share * 1e4) / 1e6]) }));
+    const chosen = this.columns().filter(({ name }) => at(known, name)?.isKnown);
+    const margins = chosen.flatMap((column) => sharesOf(column, known).map(([level, share]) =>
+      [column.name, level, Math.round(share * 1e4) / 1e6]));
     rake({ margins, options: { ...values, bounds: isLimited ? factors.map((one) => one ?? "none").join(",") : null,
-      relax: margins.filter(({ column }) => known[column].mayBeMissed).map(({ column }) => [column]) } });
+      relax: chosen.filter(({ name }) => known[name].mayBeMissed).map(({ name }) => [name]) } });
   }
 
   render(_, { values, isLimited, factors }) {

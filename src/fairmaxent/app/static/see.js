@@ -163,13 +163,14 @@ function costs(see) {
 }
 
 function estimate({ estimate: known, about_models: remarks }) {
-  const accuracy = known.lines.find((line) => line.name === "Accuracy");
-  const isPoor = accuracy !== undefined && accuracy.after !== null && accuracy.after < known.same_for_all;
+  const [, accuracy] = known.lines.find(([label]) => label === "Accuracy")?.[3] ?? [];
+  const isPoor = (accuracy ?? 1) < known.same_for_all;
   const range = (ends) => (ends ? span(...ends) : "–");
   return [h("h3", null, `What a model will do (${known.student}, trained on the ${known.output})`),
     table("Expected of a model", ["", "before", "after", `on ${whole(known.people)} other people (95 %)`],
-      known.lines.map((line) => [h("span", null, line.name, h("br"), h("span", { class: "soft" }, line.meaning)),
-        rate(line.before), rate(line.after), range(line.range)]), [1, 2, 3]),
+      known.lines.map(([label, , meaning, [before, after], [, ends]]) => [
+        h("span", null, label, h("br"), h("span", { class: "soft" }, meaning)),
+        rate(before), rate(after), range(ends)]), [1, 2, 3]),
     isPoor && h("p", { class: "warnings" }, `The same answer for everybody would be right for ${percent(known.same_for_all)} of people, ` +
       "so this model has learned little that helps."),
     remarks.length > 0 && h("ul", { class: "warnings" }, remarks.map((text) => h("li", null, text)))];
