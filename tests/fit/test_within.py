@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import fairmaxent
+from fairmaxent.fit.groups import changes_by_column
 from fairmaxent.relabelling.labellers import TREE
 
 QUICK, MANY = 8, 1000
@@ -167,6 +168,18 @@ def test_an_outcome_that_is_forbidden_to_one_group_of_a_stratum_is_no_equal_rate
     rule = {"decision": "taken", "group": "a", "label": "yes"}
     with pytest.raises(fairmaxent.InfeasibleError, match="label = yes"):
         fairmaxent.debias(decisions(), "decision", "group", within="label", forbid=[rule], estimate=None)
+
+
+def test_a_report_shows_the_groups_over_all_strata_too_and_then_those_of_each_stratum_side_by_side():
+    frame = decisions()
+    frame.loc[frame.index[::7], "group"] = frame.loc[frame.index[::11], "decision"] = None
+    fit = fairmaxent.debias(frame, "decision", "group", favourable="taken", within="label", estimate=None)
+    rate = fairmaxent.metrics.statistical_rate(frame, "decision", "group", favourable="taken")
+    shown = changes_by_column(fit)
+    for change, group in zip(shown[:2], rate.groups, strict=True):
+        ends = change.rate_before_low, change.rate_before_high
+        assert (change.group, change.rate_before, *ends) == pytest.approx((*group.group, group.rate, *group.interval))
+    assert [change.group for change in shown[3:6]] == ["a × no", "b × no", "missing × no"]
 
 
 def test_missing_strata_stay_as_they_are_unless_they_are_compared():

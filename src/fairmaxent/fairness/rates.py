@@ -223,6 +223,7 @@ class Measure:
     outside: tuple[tuple[int, int], ...] = ()  # axis and level of strata that nobody asked to compare
     others: tuple[tuple[int, tuple[int, ...]], ...] = ()  # axis and favourable levels of each other outcome
     columns: tuple[str, ...] = field(default=(), compare=False)  # of each grouping
+    axes: int | None = None  # how many a table has, if not even the last one is in a grouping
 
     def __post_init__(self) -> None:
         if self.others:  # the groupings of one outcome come after those of the other
@@ -345,8 +346,8 @@ class Measure:
 
     def _front(self, tables: Reals, axis: int) -> Reals:
         """A view of the tables with one axis first; the axes of a table are the last ones of a stack."""
-        axes = 1 + max(*(max(grouping) for grouping in self.groupings), *(axis for axis, _ in self.others), 0)
-        return np.moveaxis(tables, axis - axes, 0)
+        last = max(*(max(grouping) for grouping in self.groupings), *(axis for axis, _ in self.others), 0)
+        return np.moveaxis(tables, axis - (self.axes or 1 + last), 0)
 
 
 def _chosen_levels(roles: Roles, favourable: object, axis: int, left_out: dict[int, int]) -> tuple[int, ...]:

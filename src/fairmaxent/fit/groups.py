@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Literal
 
 import narwhals as nw
@@ -56,13 +57,13 @@ def group_changes(
     fair, changes = fit.distribution.root_table, []
     both = tables[0], fair if after is None else after
     for axes, name in zip(measure.groupings, measure.names, strict=True):
-        outcome, rows = fit.roles.attributes[outcome_axis(axes)], group_table(tables[2], axes)
-        people = rows.sum(axis=0)
+        outcome, people = fit.roles.attributes[outcome_axis(axes)], group_table(tables[2], axes).sum(axis=0)
         share, new_share = (group_shares(table, axes) for table in both)
         rates, new_rates = (outcome_rates(measure.with_outcome(table, axes), axes) for table in both)
         having, now_having = (group_table(table / table.sum(), axes) for table in both)
         low, high = _intervals(fit, measure, tables, axes, confidence)
-        seen = (people > 0) | (new_share > 0) | (group_shares(fair, axes) > 0)
+        seen = np.argwhere((people > 0) | (new_share > 0) | (group_shares(fair, axes) > 0)).tolist()
+        seen.sort(key=itemgetter(slice(len(axes) - measure.strata, None)))  # groups of a stratum side by side
         changes += [
             GroupChange(
                 column=name,
@@ -81,7 +82,7 @@ def group_changes(
                 having_before=float(having[level][group]),
                 having_after=float(now_having[level][group]),
             )
-            for group in map(tuple, np.argwhere(seen).tolist())
+            for group in map(tuple, seen)
             for level in measure.favourable_of(axes)
         ]
     return tuple(changes)
@@ -89,11 +90,11 @@ def group_changes(
 
 def changes_by_column(fit: Solved, after: Reals | None = None) -> tuple[GroupChange, ...]:
     """The same, and before it the groups of each protected column, if they are compared only jointly or in strata."""
-    measure, alone = fit.problem.measure, fit.roles.groupings("each")
-    compared = group_changes(fit, after)
+    measure, alone, axes = fit.problem.measure, fit.roles.groupings("each"), len(fit.roles.attributes)
+    compared, names = group_changes(fit, after), tuple(map(fit.roles.grouping_name, alone))
     if set(alone) <= set(measure.groupings):
         return compared
-    own = Measure(alone, tuple(map(fit.roles.grouping_name, alone)), measure.favourable, measure.left_out)
+    own = Measure(alone, names, measure.favourable, measure.left_out, axes=axes)
     return (*group_changes(fit, after, measure=own), *compared)
 
 
@@ -144,8 +145,7 @@ _PLAIN = {"parse_math": False, "usetex": False}  # names come from data: a dolla
 def draw_groups(fit: Solved, changes: Sequence[GroupChange], what: Plotted, ax: Any) -> Any:
     """Draw on ``ax``, or on a new figure; of many groups those that change most. Return the axes."""
     check_choice("what", what, Plotted)
-    names = ", ".join(fit.roles.outcome_names)
-    abouts = {change.about for change in changes}
+    names, abouts = ", ".join(fit.roles.outcome_names), {change.about for change in changes}
     title = f"How often each group has {abouts.pop() if len(abouts) == 1 else f'each of {names}'}"
     labels = [f"{change.group}: {change.outcome}" if abouts else change.group for change in changes]
     sides = ["rate_before", "rate_after", "rate_before_low", "rate_before_high"]
@@ -156,7 +156,7 @@ def draw_groups(fit: Solved, changes: Sequence[GroupChange], what: Plotted, ax: 
     numbers = np.array([[getattr(change, side) for side in sides] for change in changes])
     moved = np.nan_to_num(np.abs(numbers[:, 1] - numbers[:, 0]), nan=np.inf)
     shown = np.sort(np.argsort(-moved, kind="stable")[:MOST_LINES])
-    heights, (before, after, *interval) = np.arange(len(shown)), numbers[shown].T
+    heights, more, (before, after, *interval) = np.arange(len(shown)), len(changes) - len(shown), numbers[shown].T
     axes = ax
     if ax is None:
         frames.load_library("matplotlib")  # or the error that says what to install
@@ -175,7 +175,6 @@ def draw_groups(fit: Solved, changes: Sequence[GroupChange], what: Plotted, ax: 
     axes.grid(axis="x", color="#dcdfe4", linewidth=0.6, zorder=-1)
     below = {"loc": "upper left", "bbox_to_anchor": (0, 0), "borderaxespad": 2.5}  # below the numbers of the axis
     axes.legend(ncols=3, frameon=False, fontsize="small", **below)
-    more = len(changes) - len(shown)
     title = visible(cut(title, _LONGEST[1])) + (f" ({more} groups with smaller changes are not shown)" if more else "")
     axes.set_title(title, fontsize="medium", **_PLAIN)
     return axes

@@ -77,9 +77,9 @@ class Solved:
         if self.request.privacy is not None:
             return f"no row of the data, but {size} drawn from noisy counts; it is private with {self.request.privacy}"
         exact = [] if details is None else [repr(self.domain.names[index]) for index in sorted(details.positions)]
-        more = f" and {len(exact) - 3} more columns" if len(exact) > 3 else ""
+        more = f" and {len(exact) - 3} more columns" if len(exact) > 4 else ""
         rows = f"all {size} rows" if self.table.keeps_rows else f"the distinct rows among {size}"
-        how = f"with the exact values of {', '.join(exact[:3])}{more}" if exact else "as levels"
+        how = f"with the exact values of {', '.join(exact[: 3 if more else 4])}{more}" if exact else "as levels"
         return f"{rows}, {how}; protect it like the table itself"
 
 
