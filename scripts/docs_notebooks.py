@@ -1,129 +1,73 @@
-"""Notebooks as pages: each is run from top to bottom while the site is built, and shown with what it printed and drew.
+"""The stories as notebooks: `python scripts/docs_notebooks.py` makes one of each page in docs/stories/, beside it.
 
-Notebooks are stored without outputs. The tests run them in the same way; a Jupyter kernel is not needed for either.
+The page is the source, and the tests run it; a test holds the notebook equal to it. Notebooks have no outputs.
 """
 
-import ast
-import contextlib
-import html
-import io
+import doctest
 import json
-import os
 import re
-import tempfile
+import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+STORIES = Path(__file__).parents[1] / "docs" / "stories"
+_BLOCK = re.compile(r"^```(?P<language>pycon|console)\n(?P<code>.*?)^```\n", re.M | re.S)
+_FOLDED = re.compile(r'^\?\?\? info "(?P<title>[^"]+)"\n(?P<text>(?:\n|    .*\n)+)', re.M)
+_REPORT = re.compile(r"^<!-- report: ([\w.]+) -->$", re.M)
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One cell of a notebook."""
-
-    kind: str  # "code" or "markdown"
-    source: str
+def commands_of(block: str) -> list[str]:
+    """The commands of a console block, each of which may go on in the next line after a backslash."""
+    return [found[0].removeprefix("$ ").rstrip("\n") for found in re.finditer(r"^\$ (?:.*\\\n)*.*\n", block, re.M)]
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What a code cell shows: printed text, the value of its last line, and figures as SVG."""
-
-    printed: str
-    value: str  # as HTML; empty: none
-    figures: tuple[str, ...]
-
-
-def read_cells(path: Path) -> list[Cell]:
-    """The cells of a notebook, in order."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return [Cell(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+def notebook_of(page: str) -> str:
+    """A page as a notebook, which Jupyter runs: a cell ends where something is shown."""
+    cells = [
+        {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": source.splitlines(keepends=True)}
+        | ({"execution_count": None, "outputs": []} if kind == "code" else {})
+        for number, (kind, source) in enumerate(_cells(page))
+    ]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    notebook = {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
-def run_cells(cells: list[Cell], folder: Path) -> Iterator[tuple[Cell, Shown | None]]:
-    """Run the code cells in one namespace and in a folder, as Jupyter does."""
-    names: dict[str, Any] = {"__name__": "__main__"}
-    with contextlib.chdir(folder):
-        for cell in cells:
-            yield cell, _run(cell.source, names) if cell.kind == "code" else None
+def _cells(page: str) -> Iterator[tuple[str, str]]:
+    """Text and code by turns."""
+    page, end = _FOLDED.sub(_unfolded, _REPORT.sub(r"Open `\1`.", page)), 0
+    for block in _BLOCK.finditer(page):
+        yield from _text(page[end : block.start()])
+        if block["language"] == "console":
+            yield from (("code", f"!{command}") for command in commands_of(block["code"]))
+        else:
+            yield from (("code", source) for source in _statements(block["code"]))
+        end = block.end()
+    yield from _text(page[end:])
 
 
-def _run(source: str, names: dict[str, Any]) -> Shown:
-    """Run a cell; the value of its last line is shown, unless a semicolon ends it."""
-    statements = ast.parse(source).body
-    last = statements[-1] if statements else None
-    shown = isinstance(last, ast.Expr) and not source.rstrip().endswith(";")
-    printed, value = io.StringIO(), None
-    with contextlib.redirect_stdout(printed):
-        exec(compile(ast.Module(statements[: -1 if shown else None], []), "<cell>", "exec"), names)
-        if shown and isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)
-    return Shown(printed.getvalue(), "" if value is None else _rich(value), tuple(_figures()))
+def _text(text: str) -> Iterator[tuple[str, str]]:
+    if text.strip():
+        yield "markdown", text.strip()
 
 
-def _rich(value: object) -> str:
-    """The HTML that a value brings, or its text."""
-    made = value._repr_html_() if hasattr(value, "_repr_html_") else None
-    return made or f"<pre><code>{html.escape(repr(value))}</code></pre>"
+def _statements(code: str) -> Iterator[str]:
+    """The statements of a block, cut after each one that shows something, because a cell shows its last value only."""
+    gathered = ""
+    for example in doctest.DocTestParser().get_examples(code):
+        gathered += example.source
+        if example.want:
+            yield gathered.rstrip()
+            gathered = ""
+    if gathered:
+        yield gathered.rstrip()
 
 
-def _figures() -> Iterator[str]:
-    """Every figure that is open, as SVG; they are closed then."""
-    from matplotlib import pyplot
-
-    for number in pyplot.get_fignums():
-        yield svg_of(pyplot.figure(number))
-    pyplot.close("all")
+def _unfolded(box: re.Match[str]) -> str:
+    return f"**{box['title']}**\n{textwrap.dedent(box['text'])}"
 
 
-def svg_of(figure: Any) -> str:
-    """A figure as SVG that is the same in every build, to stand on a page with others."""
-    import matplotlib as mpl
-
-    drawn = io.StringIO()
-    # Letters as shapes, because readers may not have the font.
-    with mpl.rc_context({"svg.hashsalt": "fairmaxent", "svg.fonttype": "path"}):
-        figure.savefig(drawn, format="svg", metadata={"Date": None}, bbox_inches="tight")
-    return drawn.getvalue()
-
-
-# ---------------------------------------------------------------- pages
-
-
-def on_files(files: Any, config: Any) -> Any:
-    """Add a page and its pictures for each notebook; the notebook itself stays as a file to download."""
-    from mkdocs.structure.files import File  # here, because the tests run notebooks without MkDocs, too
-
-    os.environ.setdefault("MPLBACKEND", "agg")
-    for path in sorted(Path(config.docs_dir).glob("notebooks/*.ipynb")):
-        for name, content in _page(path):
-            files.append(File.generated(config, f"notebooks/{name}", content=content))
-    return files
-
-
-def _page(path: Path) -> Iterator[tuple[str, str]]:
-    """The files that a notebook becomes: its pictures, and the page."""
-    parts: list[str] = []
-    pictures = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for cell, shown in run_cells(read_cells(path), Path(folder)):
-            if shown is None:
-                parts.append(cell.source)
-                continue
-            parts.append(f"```python\n{cell.source}\n```")
-            if shown.printed:
-                parts.append(f"```text\n{shown.printed.rstrip()}\n```")
-            if shown.value:
-                parts.append(f'<div class="value">{_one_line(shown.value)}</div>')
-            for figure in shown.figures:
-                pictures += 1
-                yield f"{path.stem}-{pictures}.svg", figure
-                parts.append(f"![What the cell above draws]({path.stem}-{pictures}.svg)")
-    title, _, rest = "\n\n".join(parts).partition("\n")
-    download = f"[Download this notebook]({path.name}) to run it yourself. The outputs below come from this build."
-    yield f"{path.stem}.md", f"{title}\n\n{download}\n{rest}\n"
-
-
-def _one_line(markup: str) -> str:
-    """HTML without line ends and styles, so that Markdown takes it as it is."""
-    return re.sub(r"\s*\n\s*", "", re.sub(r"<style.*?</style>", "", markup, flags=re.S))
+if __name__ == "__main__":
+    for path in sorted(STORIES.glob("*.md")):
+        path.with_suffix(".ipynb").write_text(notebook_of(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -23,16 +23,15 @@ import fairmaxent
 import pages
 from fairmaxent import baselines
 from fairmaxent.cli.group import group
+from fairmaxent.files.formats import read_table
 
 ROOT = pages.DOCS.parent
-TABLE = "census.csv"
-NOTEBOOKS = sorted(path.relative_to(pages.DOCS).as_posix() for path in pages.DOCS.glob("notebooks/*.ipynb"))
-
-
+TABLE, WORKBOOK = "census.csv", pages.DOCS / "stories" / "applications.xlsx"
+STORIES = [page for page in pages.PAGES if page.startswith("stories/")]
 NOT_RUN = "(not run here)"  # at the end of the title of code that needs what is not installed
 # These pages train many models; the start page does, too, and stays.
 LONG = (
-    *("choosing.md", "coming-from/fairlearn.md", "notebooks/pipeline.ipynb", "questions/certificate.md"),
+    *("choosing.md", "coming-from/fairlearn.md", "questions/certificate.md"),
     *("questions/belief.md", "questions/large-tables.md", "questions/private.md", "questions/unfair-classifier.md"),
 )
 
@@ -47,7 +46,8 @@ def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     text = (pages.DOCS / page).read_text(encoding="utf-8")
     for need in set(pages.needs_of(text)):
         pytest.importorskip(MODULES.get(need, need), reason=f"the page needs {need}")
-    (tmp_path / TABLE).write_bytes((pages.DOCS / TABLE).read_bytes())
+    for table in (pages.DOCS / TABLE, WORKBOOK):
+        shutil.copy(table, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     with others_warn() if page.startswith("coming-from/") else contextlib.nullcontext():
@@ -196,58 +196,37 @@ def test_what_is_copied_from_a_block(language, text, copied):
     assert script("docs_hooks").copied_text(language, text) == copied
 
 
-def test_the_gallery_has_the_pictures_that_its_code_draws(site, built):
-    drawn = [asset for asset in built[site / "gallery.html"].assets if asset.endswith(".svg") and "pictures" in asset]
-    text = (pages.DOCS / "gallery.md").read_text(encoding="utf-8")
-    assert len(drawn) == sum("plot(" in block.text for block in pages.blocks_of(text))
+@pytest.mark.parametrize("page", ["gallery.md", *STORIES])
+def test_a_page_has_the_pictures_that_its_code_draws(page, site, built):
+    path, text = site / Path(page).with_suffix(".html"), (pages.DOCS / page).read_text(encoding="utf-8")
+    made = [(path.parent / asset).resolve() for asset in built[path].assets if "pictures/" in asset]
+    drawn = [picture for picture in made if picture.suffix == ".svg"]
+    assert len(drawn) == sum("axes = " in block.text for block in pages.blocks_of(text)) > 0
     for picture in drawn:
-        assert (site / picture).read_text(encoding="utf-8").count("<path") > 20
-    assert "pictures/report.html" in built[site / "gallery.html"].links
-    photographed = "pictures/report.png" in built[site / "gallery.html"].assets
-    assert photographed or not any(map(shutil.which, script("docs_gallery").BROWSERS))
-    if photographed:
-        assert (site / "pictures" / "report.png").read_bytes().startswith(b"\x89PNG")
+        assert picture.read_text(encoding="utf-8").count("<path") > 20
+    reports = [link for link in built[path].links if link.endswith("-report.html")]
+    assert len(reports) == text.count("<!-- report: ")
+    photographed = [picture for picture in made if picture.suffix == ".png"]
+    assert len(photographed) == len(reports) or not any(map(shutil.which, script("docs_gallery").BROWSERS))
+    assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in photographed)
 
 
-def test_notebooks_are_pages_with_their_outputs(site, built):
-    for path in pages.DOCS.glob("notebooks/*.ipynb"):
-        page = site / "notebooks" / f"{path.stem}.html"
-        assert f"{path.stem}.ipynb" in built[page].links
-        assert "✓ reached" in page.read_text(encoding="utf-8")
-        assert [asset for asset in built[page].assets if asset.endswith(".svg") and path.stem in asset]
+@pytest.mark.parametrize("page", STORIES)
+def test_the_notebook_of_a_story_is_its_page(page):
+    """It is made by scripts/docs_notebooks.py, so what the page runs is what it runs."""
+    text, stored = ((pages.DOCS / page).with_suffix(suffix).read_text(encoding="utf-8") for suffix in (".md", ".ipynb"))
+    assert stored == script("docs_notebooks").notebook_of(text)
+    cells = json.loads(stored)["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    commands = [line for block in pages.blocks_of(text) if block.language == "console" for line, _ in block.commands]
+    assert [cell[1:].replace("\\\n", " ") for cell in code if cell.startswith("!")] == commands
+    for cell in code:
+        compile(re.sub(r"^!(.*\\\n)*.*", "pass", cell), page, "exec")
 
 
-@pytest.mark.parametrize("name", quick_or_slow(NOTEBOOKS))
-def test_every_cell_of_a_notebook_runs(name, tmp_path, monkeypatch):
-    path = pages.DOCS / name
-    for need in set(pages.needs_of(pages.notebook_text(path))):
-        pytest.importorskip(MODULES.get(need, need), reason=f"the notebook needs {need}")
-    monkeypatch.setenv("MPLBACKEND", "agg")
-    notebooks = script("docs_notebooks")
-    shown = [shown for _, shown in notebooks.run_cells(notebooks.read_cells(path), tmp_path) if shown is not None]
-    assert len(shown) > 6
-    assert sum("<table" in cell.value for cell in shown) >= 2
-    assert any("✓ reached" in cell.value for cell in shown)
-    assert any(figure.startswith("<?xml") for cell in shown for figure in cell.figures)
-
-
-@pytest.mark.parametrize("path", sorted(pages.DOCS.glob("notebooks/*.ipynb")), ids=lambda path: path.stem)
-def test_notebooks_are_stored_without_outputs(path):
-    stored = json.loads(path.read_text(encoding="utf-8"))
-    assert stored["nbformat"] == 4
-    for cell in stored["cells"]:
-        assert cell.get("outputs", []) == []
-        assert cell.get("execution_count") is None
-
-
-def test_a_cell_shows_its_last_line_unless_a_semicolon_ends_it(tmp_path):
-    notebooks = script("docs_notebooks")
-    cells = [notebooks.Cell("code", source) for source in ("a = 1\nprint(a)\na + 1", "a;", "b = 2", "1 / 0")]
-    running = notebooks.run_cells(cells, tmp_path)
-    assert next(running)[1] == notebooks.Shown("1\n", "<pre><code>2</code></pre>", ())
-    assert next(running)[1] == next(running)[1] == notebooks.Shown("", "", ())
-    with pytest.raises(ZeroDivisionError):
-        next(running)
+def test_the_workbook_of_a_story_is_what_its_script_simulates():
+    read, made = read_table(WORKBOOK).frame, script("story_tables").applications()
+    assert [tuple(row.values()) for row in made] == read.rows()
 
 
 def _public() -> list[str]:
