@@ -53,6 +53,8 @@ def escaped_json(text: str) -> str:
 
 def plain_json(value: Any, text: Callable[[Any], Any] = str, *, exact: bool = False) -> Any:
     """The value as JSON can hold it: records are objects, what is no number (infinite, NaN) null unless ``exact``."""
+    if value is None or type(value) in (str, int, bool):  # at once, because most are
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain_json(getattr(value, field.name), text, exact=exact) for field in fields(value)}
     if isinstance(value, Mapping):

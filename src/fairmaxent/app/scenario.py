@@ -34,6 +34,7 @@ from fairmaxent.fit.pipeline import read_frame
 from fairmaxent.fit.request import Request
 from fairmaxent.privacy.refusals import about_exact_rows
 from fairmaxent.privacy.spending import Spending, spent_so_far
+from fairmaxent.progress import Progress, silent
 from fairmaxent.report.source import file_sha256
 
 _LOOKED_AT = 200_000  # rows of a large Parquet file that Look shows
@@ -293,7 +294,7 @@ class Readings:
         self._newest: tuple[str, Reading] | None = None
         self._paid: dict[str, Reading] = {}  # also of files that were opened before
 
-    def get(self, scenario: Scenario, request: Request, *, spend: bool) -> Reading:
+    def get(self, scenario: Scenario, request: Request, *, spend: bool, progress: Progress = silent) -> Reading:
         """Read the rows, unless they are there; a new private look needs leave to ``spend`` its budget."""
         table, private = scenario.table, request.privacy is not None
         # All that the reading depends on.
@@ -310,9 +311,8 @@ class Readings:
         self._newest = None  # two tables need not be in memory at once
         cells_of.cache_clear()
         frame = scenario.file.frame
-        if request.domain is None:
-            request = replace(request, domain=scenario.columns_as.domain(frame, request.weight))
-        data = read_frame(frame, request)
+        domain = request.domain or scenario.columns_as.domain(frame, request.weight)
+        data = read_frame(frame, replace(request, domain=domain, progress=progress))
         if private:
             self._paid[key] = data
         else:

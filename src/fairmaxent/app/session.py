@@ -187,8 +187,8 @@ class Session:
 
     def _made(self, scenario: Scenario, progress: Progress, *, spend: bool = False, whole: bool = False) -> Fitted:
         """Fit the cells alone if that says all that is shown, unless the whole fit is needed."""
-        request = replace(scenario.request(), progress=progress)
-        data = self._readings.get(scenario, request, spend=spend)
+        request = scenario.request()
+        data = self._readings.get(scenario, request, spend=spend, progress=progress)
         cells = cells_of(data) if is_quick(request, data) else None
         if cells is not None and not whole:
             quick = quick_fit(cells, request.kept(), progress)

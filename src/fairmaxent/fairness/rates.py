@@ -82,8 +82,8 @@ def group_table(table: Reals, grouping: Grouping) -> Reals:
     """Sum a table to outcome × groups, with the groups' axes in the order of the grouping."""
     if axis := outcome_axis(grouping):
         table = np.swapaxes(table, 0, axis)
-    moved = np.moveaxis(table, grouping, tuple(range(1, len(grouping) + 1)))
-    summed: Reals = moved.sum(axis=tuple(range(len(grouping) + 1, table.ndim)))
+    others = tuple(axis for axis in range(1, table.ndim) if axis not in grouping)
+    summed: Reals = table.transpose(0, *grouping, *others).sum(axis=tuple(range(len(grouping) + 1, table.ndim)))
     return summed
 
 
