@@ -1,7 +1,7 @@
 """Fair models on the page: what was missed first, then what was promised, then every cell."""
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean, median
+from statistics import fmean, median, stdev
 from typing import Any
 
 from benchmarks.fair_models import GRADIENT, ITERATIONS, OURS, WISHES
@@ -18,7 +18,7 @@ Places = dict[tuple[str, str, str], dict[str, Means]]  # wish, table, classifier
 
 
 def grouped(cells: Sequence[Mapping[str, Any]]) -> Places:
-    """Means over the splits that all methods of a cell have in common, and their number."""
+    """Means over the splits that all methods of a cell have in common, their standard errors, and their number."""
     found: dict[tuple[str, str, str], dict[str, dict[int, Mapping[str, Any]]]] = {}
     for cell in cells:
         if "failed" not in cell and cell["rate"] is not None:
@@ -27,17 +27,20 @@ def grouped(cells: Sequence[Mapping[str, Any]]) -> Places:
     means: Places = {}
     for key, methods in found.items():
         splits = set.intersection(*(set(own) for own in methods.values()))
-        names = ("accuracy", "auc", "rate", "fair", "error", "decided", "trainings", "seconds")
         if splits and OURS in methods:
-            means[key] = {
-                method: {name: fmean(own[split][name] for split in splits) for name in names} | {"splits": len(splits)}
-                for method, own in methods.items()
-            }
+            means[key] = {method: _means([own[split] for split in splits]) for method, own in methods.items()}
     tables = list(dict.fromkeys(cell["data"] for cell in cells))
     order = list(WISHES), tables, list(LEARNERS)
     return dict(
         sorted(means.items(), key=lambda item: [all_.index(own) for all_, own in zip(order, item[0], strict=True)])
     )
+
+
+def _means(cells: Sequence[Mapping[str, Any]]) -> Means:
+    names = ("accuracy", "auc", "rate", "fair", "error", "decided", "trainings", "seconds")
+    values = {name: [cell[name] for cell in cells] for name in names}
+    errors = {f"± {name}": stdev(own) / len(own) ** 0.5 if len(own) > 1 else 0.0 for name, own in values.items()}
+    return {name: fmean(own) for name, own in values.items()} | errors | {"splits": len(cells)}
 
 
 def reaches(ours: Means) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from benchmarks.judging import judge_people
 from benchmarks.learners import LEARNERS, Encoder
 from benchmarks.outcome import Bar, Outcome, Table
-from benchmarks.people import PROTECTED, split
+from benchmarks.people import TABLES, split
 from benchmarks.process import JobFailedError, fresh
 
 WITHIN = 0.03  # of what is measured
@@ -35,7 +35,7 @@ class Sizes:
     rows: int | None  # of each data set; None: all
 
 
-FULL = Sizes(tables=tuple(PROTECTED), splits=5, rows=None)
+FULL = Sizes(tables=TABLES, splits=5, rows=None)
 QUICK = Sizes(tables=("german",), splits=1, rows=600)
 
 

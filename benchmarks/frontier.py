@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -20,10 +21,11 @@ sys.path.insert(0, str(HERE.parent))
 
 from benchmarks import results
 from benchmarks.fair_models import METHODS, WISHES, answers, judge_methods
+from benchmarks.field_tables import scenarios
 from benchmarks.frontier_page import write_page
 from benchmarks.judging import judge_splits
 from benchmarks.learners import LEARNERS
-from benchmarks.people import ACS, PROTECTED, survey_path
+from benchmarks.people import ACS, TABLES
 from benchmarks.process import JobFailedError, fresh
 from benchmarks.treatments import TREATMENTS
 
@@ -71,43 +73,62 @@ def keep(folder: Path, cells: Sequence[Cell], old: dict[str, Any], sizes: Sizes)
 
     ``old`` is the record so far; the setting is that of the part that was measured last.
     """
-    tables, methods = list(PROTECTED), list(TREATMENTS)
+    tables, methods = list(TABLES), list(TREATMENTS)
     known = [cell for cell in cells if cell["data"] in tables and cell["method"] in methods]
     known.sort(key=lambda cell: (tables.index(cell["data"]), methods.index(cell["method"]), cell["split"]))
     setting = results.setting(quick=sizes == QUICK)
     record = {"setting": old.get("setting", setting), "sizes": asdict(sizes), "models": old["models"], "cells": known}
     heads = json.dumps(record | {"models": record["models"] | {"cells": []}, "cells": []}, indent=1, ensure_ascii=False)
     between = iter((record["models"]["cells"], known))
-    text = re.sub(r'"cells": \[\]', lambda _: f'"cells": [\n{_lines(next(between))}\n]', heads)
+    text = re.sub(r'"cells": \[\]', lambda _: f'"cells": [\n{cell_lines(next(between))}\n]', heads)
     (folder / FILE).write_text(text + "\n", encoding="utf-8")
     return record
 
 
-def _lines(cells: Sequence[Cell]) -> str:
+def cell_lines(cells: Sequence[Cell]) -> str:
+    """Cells in JSON, one a line."""
     return ",\n".join(json.dumps(cell, ensure_ascii=False, allow_nan=False) for cell in cells)
 
 
 def measure_models(
-    tables: Sequence[str], done: Sequence[Cell], sizes: ModelSizes, learners: Sequence[str], methods: Sequence[str]
+    tables: Sequence[str],
+    done: Sequence[Cell],
+    sizes: ModelSizes,
+    learners: Sequence[str],
+    methods: Sequence[str],
+    wishes: Sequence[str] = tuple(WISHES),
+    processes: int = 1,
 ) -> Iterator[list[Cell]]:
     """Measure what is not done, split by split, each table, classifier and wish in a process of its own."""
     there = {tuple(cell[name] for name in _KEY) for cell in done}
-    for learner, split, table, wish in product(learners, range(sizes.splits), tables, WISHES):
-        mark = {"data": table, "learner": learner, "wish": wish, "split": split}
+
+    def run(mark: Cell) -> list[Cell]:
         wanted = [
             method
             for method in METHODS
-            if method in methods and answers(method, WISHES[wish]) and (*mark.values(), method) not in there
+            if method in methods and answers(method, WISHES[mark["wish"]]) and (*mark.values(), method) not in there
         ]
-        if table == ACS and wanted and not survey_path().exists():
-            print("acs is left out: acs_mobility.parquet is not in the folder that FAIRMAXENT_DATA names")
-            wanted = []
-        if wanted:
-            print(*mark.values(), wanted, flush=True)
-            try:
-                yield [mark | cell for cell in fresh(judge_methods, table, learner, wish, split, sizes.learn, wanted)]
-            except JobFailedError as problem:
-                yield [mark | {"method": method, "failed": str(problem)} for method in wanted]
+        if not wanted:
+            return []
+        print(*mark.values(), wanted, flush=True)
+        try:
+            return [mark | cell for cell in fresh(judge_methods, *mark.values(), sizes.learn, wanted)]
+        except JobFailedError as problem:
+            return [mark | {"method": method, "failed": str(problem)} for method in wanted]
+
+    jobs = product(range(sizes.splits), readable(tables), learners, wishes)
+    with ThreadPoolExecutor(processes) as pool:
+        named = (dict(zip(_KEY, (table, learner, wish, split), strict=False)) for split, table, learner, wish in jobs)
+        yield from pool.map(run, named)
+
+
+def readable(tables: Sequence[str]) -> list[str]:
+    """The tables that are here; of the others, say why not."""
+    lacks = {name: scenarios()[name].missing() for name in tables if name in scenarios()}
+    for name, why in lacks.items():
+        if why is not None:
+            print(f"{name} is left out: {why}")
+    return [name for name in tables if lacks.get(name) is None]
 
 
 def measure(tables: Sequence[str], methods: Sequence[str], done: Sequence[Cell], sizes: Sizes) -> Iterator[list[Cell]]:
@@ -133,7 +154,7 @@ def main() -> None:
     """Measure, keep and show."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", choices=("models", "tables"), action="append", help="only this part")
-    parser.add_argument("--only", choices=(*PROTECTED, ACS), action="append", help="this table; may be repeated")
+    parser.add_argument("--only", choices=(*TABLES, ACS), action="append", help="this table; may be repeated")
     parser.add_argument("--methods", nargs="+", default=[*METHODS, *TREATMENTS], metavar="METHOD")
     parser.add_argument("--learners", choices=LEARNERS, nargs="+", default=list(LEARNERS), metavar="CLASSIFIER")
     parser.add_argument("--again", action="store_true", help="also what is there already")
@@ -144,7 +165,7 @@ def main() -> None:
     asked = parser.parse_args()
     parts, sizes = asked.part or ["models", "tables"], QUICK if asked.quick else FULL
     model_sizes = ModelSizes(1000 if asked.quick else asked.learn, 2 if asked.quick else asked.splits)
-    tables = asked.only or [*PROTECTED, ACS]
+    tables = asked.only or [*TABLES, ACS]
     cells, models, old = load(asked.out, sizes, model_sizes)
     # What failed may have been for want of a library or of time.
     cells, models = ([cell for cell in part if "failed" not in cell] for part in (cells, models))

@@ -11,7 +11,7 @@ from benchmarks.frontier_picture import draw
 from benchmarks.learners import LEARNERS
 from benchmarks.outcome import Bar, Cell, Outcome, Table
 from benchmarks.page import bar_lines, section_lines
-from benchmarks.people import PROTECTED, TEST_SHARE
+from benchmarks.people import TABLES, TEST_SHARE
 from benchmarks.treatments import BASES, GRADIENT, REFERENCE, RESAMPLED, ROWS, TREATMENTS, relabelled, with_base
 
 PAGE, PICTURE = "frontier.md", "frontier.svg"
@@ -187,10 +187,10 @@ def _reaching(cells: Cells) -> Table:
 def _losses(cells: Cells) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for method in (ROWS, *(with_base(base, share) for base, share in BASES), "paper", RESAMPLED):
-        found = [_loss(cells, data, learner, method) for data in PROTECTED for learner in LEARNERS]
+        found = [_loss(cells, data, learner, method) for data in TABLES for learner in LEARNERS]
         if any(found):
             rows.append((method, *(f"{loss[0]:.3f} ± {loss[1]:.3f}" if loss else "" for loss in found)))
-    columns = ("method", *(f"{data}, {learner}" for data in PROTECTED for learner in LEARNERS))
+    columns = ("method", *(f"{data}, {learner}" for data in TABLES for learner in LEARNERS))
     title = "AUC lost by drawn rows against the weights of Kamiran and Calders, ± standard error over the splits"
     return Table(title, columns, tuple(rows))
 
@@ -218,7 +218,7 @@ def _rate_bars(cells: Cells) -> list[Bar]:
 def _loss_bars(cells: Cells) -> list[Bar]:
     bars = []
     for method, limit in ((ROWS, _LOSS), (_WITHOUT_ROWS, _LOSS_WITHOUT_ROWS)):
-        for data in PROTECTED:
+        for data in TABLES:
             for learner in LEARNERS:
                 loss = _loss(cells, data, learner, method)
                 if loss:
@@ -240,7 +240,7 @@ def _auc_of_splits(cells: Sequence[Mapping[str, Any]], learner: str) -> dict[int
 
 
 def _tables_of(cells: Cells) -> list[str]:
-    return [name for name in PROTECTED if any(data == name for data, _ in cells)]
+    return [name for name in TABLES if any(data == name for data, _ in cells)]
 
 
 def _methods(data: str, cells: Cells) -> list[str]:

@@ -45,14 +45,14 @@ def bar_lines(bars: Mapping[str, Sequence[Bar]], records: Mapping[str, Any]) -> 
             hint = ", in a quick run" if records[name]["setting"]["quick"] else ""
             met = ("yes" if bar.met else "**no**") + hint
             rows.append((name, bar.name, measured, limit, met))
-    return _table(Table("", ("subject", "what", "measured", "bar", "met"), tuple(rows)))
+    return table_lines(Table("", ("subject", "what", "measured", "bar", "met"), tuple(rows)))
 
 
 def section_lines(outcome: Outcome, setting: Mapping[str, Any]) -> list[str]:
     """One subject: how it was measured, its tables, and with which versions."""
     lines = [f"## {outcome.title}" + (" (quick: smaller sizes)" if setting["quick"] else ""), "", outcome.words, ""]
     for table in outcome.tables:
-        lines += ([f"### {table.title}", ""] if table.title else []) + _table(table)
+        lines += ([f"### {table.title}", ""] if table.title else []) + table_lines(table)
     versions = {name: value for name, value in setting.items() if name not in ("quick", "day", "machine")}
     with_what = ", ".join(f"{name} {value}" for name, value in versions.items())
     return [*lines, f"{setting['day']}, {setting['machine']}; {with_what}.", ""]
@@ -60,10 +60,11 @@ def section_lines(outcome: Outcome, setting: Mapping[str, Any]) -> list[str]:
 
 def _exponents(curves: Sequence[Curve]) -> list[str]:
     rows = tuple((curve.panel, curve.name, curve.begin, curve.end, curve.exponent) for curve in curves)
-    return _table(Table("", ("growing", "CPU s of", "from", "to", "exponent"), rows))
+    return table_lines(Table("", ("growing", "CPU s of", "from", "to", "exponent"), rows))
 
 
-def _table(table: Table) -> list[str]:
+def table_lines(table: Table) -> list[str]:
+    """A table in Markdown; columns without a name and without cells are left out."""
     shown = [[show(cell) for cell in row] for row in table.rows]
     kept = [place for place, name in enumerate(table.columns) if name or any(row[place] for row in shown)]
     lines = [[table.columns[place] for place in kept], ["---"] * len(kept)]
