@@ -4,7 +4,7 @@
 # has installed it. make test-all installs all of it, and runs everything, the exhaustive checks too.
 # make test-lowest runs the core of the suite with the oldest libraries that pyproject.toml allows, and on each newer
 # Python that is there with the newest; make fuzz tries many more generated calls and mutated files than make test does
-# (others with FUZZ_SEED=1 and so on). make dist builds the packages and tries them in an empty environment.
+# (others with FUZZ_SEED=1 and so on). make dist builds the packages and tries them in empty environments.
 
 # Any Python from 3.11 on: the plain one, or else the first that has its version in its name.
 NEW_ENOUGH := import ensurepip, sys; sys.exit(sys.version_info < (3, 11))
@@ -23,7 +23,7 @@ NEWER_PYTHONS := 3.12 3.13 3.14
 # How much make fuzz tries; each test tries some of it in make test, too.
 FUZZ := FUZZ_CALLS=100000 FUZZ_FILES=20000 FUZZ_MODELS=100000 FUZZ_CONFIGS=5000
 
-.PHONY: test test-process test-all test-lowest fuzz lint demo engines bench docs dist clean
+.PHONY: test test-process test-all test-lowest fuzz lint demo engines bench docs dist coverage audit clean
 
 # Each environment builds on the one before.
 $(VENV)/users: pyproject.toml constraints.txt
@@ -100,15 +100,25 @@ bench: $(VENV)/contributors
 docs: $(VENV)/documentation
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# The packages as an index would get them, and a fit by the wheel alone, outside this folder.
+# The packages as an index would get them, tried outside this folder in empty environments of every Python that is here.
 dist: $(VENV)/contributors
-	rm -rf dist .venv-dist
+	rm -rf dist
 	$(INSTALL) '.[release]'
-	$(BIN)/python -m build --outdir dist
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
-	$(PYTHON) -m venv .venv-dist
-	.venv-dist/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[cli,sklearn]"
-	cd .venv-dist && bin/python ../scripts/check_installed.py
+	$(BIN)/python scripts/check_dist.py
+
+# Which lines and branches the quick tests run; pyproject.toml has the least share that is accepted.
+coverage: $(VENV)/contributors
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2 -m "not slow and not process"
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --skip-covered --sort=cover
+
+# Known vulnerabilities of what constraints.txt pins.
+audit: $(VENV)/contributors
+	$(INSTALL) '.[release]'
+	$(BIN)/pip-audit --strict --disable-pip --no-deps --requirement constraints.txt
 
 clean:
-	rm -rf $(VENV) .venv-* dist demo reproduction site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-* dist demo reproduction site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
