@@ -68,13 +68,13 @@ def test_what_is_missing_is_said_before_the_work(small_plan, tmp_path, monkeypat
 
 
 def test_demo_leaves_data_rows_model_and_report(tmp_path, monkeypatch):
-    adult = datasets.load("adult", library="polars")
-    few = replace(adult, frame=adult.frame[::24])
+    census = datasets.load("acs", library="polars")
+    few = replace(census, frame=census.frame[::8])
     monkeypatch.setattr(datasets, "load", lambda *_, **__: few)
     folder = tmp_path / "demo"
     done = run("demo", "--out", folder)
     assert done.exit_code == 0, done.output
-    assert {path.name for path in folder.iterdir()} == {"adult.csv", "fair.csv", "model.fme", "report.html"}
+    assert {path.name for path in folder.iterdir()} == {"census.csv", "fair.csv", "model.fme", "report.html"}
     assert "$ fairmaxent debias" in done.stdout
     assert "statistical rate of sex, income = >50K" in done.stdout
     *_, why, command = done.stdout.splitlines()
@@ -87,4 +87,4 @@ def test_demo_leaves_data_rows_model_and_report(tmp_path, monkeypatch):
     assert fairmaxent.load(folder / "model.fme").certificate.achieved["statistical_rate"]["sex"] == pytest.approx(1)
     again = run("demo", "--out", folder)
     assert again.exit_code == 5
-    assert "adult.csv exists; use --force" in again.stderr
+    assert "census.csv exists; use --force" in again.stderr

@@ -176,26 +176,26 @@ def _connected(address: str | None) -> Iterator[None]:
 @click.option("--force", is_flag=True, help="Replace existing files.")
 @click.pass_context
 def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001 (click passes it by name)
-    """Make the census table Adult, which comes with the package, fair to women and men.
+    """Make a census table that comes with the package fair to women and men.
 
-    Leaves adult.csv (the data), fair.csv (new rows), model.fme (the model) and report.html in the folder.
+    Leaves census.csv (the data), fair.csv (new rows), model.fme (the model) and report.html in the folder.
     """
     from fairmaxent import datasets
 
-    for path in (out / name for name in ("adult.csv", "fair.csv", "model.fme", "report.html")):
+    for path in (out / name for name in ("census.csv", "fair.csv", "model.fme", "report.html")):
         if path.exists() and not force:
             raise StorageError(f"{path} exists; use ", Option("force"), " to replace it, or name another folder")
-    adult = datasets.load("adult", library="polars")
+    census = datasets.load("acs", library="polars")
     out.mkdir(parents=True, exist_ok=True)
-    table = out / "adult.csv"
-    write_table(adult.frame, table, force=force)
-    arguments = [str(table), "--outcome", adult.outcome, "--protected", "sex"]
-    arguments += ["--favourable", str(adult.favourable), "--representation-rate", "1"]
+    table = out / "census.csv"
+    write_table(census.frame, table, force=force)
+    arguments = [str(table), "--outcome", census.outcome, "--protected", "sex"]
+    arguments += ["--favourable", str(census.favourable), "--representation-rate", "1"]
     arguments += ["--seed", "0", *(["--force"] if force else [])]
     arguments += ["-o", str(out / "fair.csv"), "--model", str(out / "model.fme"), "--report", str(out / "report.html")]
     typed = ["fairmaxent", "debias", *arguments]
     asked = "What is asked for: as many women as men, and the same share of each with a high income."
-    echo(f"{adult.description}\n\n{asked}\n\n$ {shlex.join(typed)}\n")
+    echo(f"{census.description}\n\n{asked}\n\n$ {shlex.join(typed)}\n")
     ctx.find_root().obj = typed  # what the report says to repeat
     why = f"open {out / 'report.html'} in a browser. Then begin with a table of yours; each command names the next"
     live = next_step("move what is asked for, and see live who gains", ["app", str(table)])

@@ -28,7 +28,7 @@ COMMANDS = {
     "document": "Draft a document to file: Article 10, Local Law 144, a dataset card, Croissant.",
     "compare": "Compare fairmaxent with other methods on your table: rates, accuracy, time.",
     "reproduce": "Repeat the experiments of the paper.",
-    "demo": "Try it: make the census table Adult fair, from start to finish.",
+    "demo": "Try it: make a census table fair, from start to finish.",
 }
 _MODULES = {  # of commands that share one
     **dict.fromkeys(("sample", "verify", "report"), "models"),
