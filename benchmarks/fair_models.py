@@ -179,21 +179,23 @@ def answers(method: str, wish: Wish) -> bool:
     return wish.sees_group or method not in NEED_GROUPS
 
 
-def judge_methods(table: str, learner: str, wish: str, split: int, learn: int, methods: list[str]) -> list[Any]:
-    """Measure some methods on one split of one table: a job of a process of its own."""
-    asked = WISHES[wish]
-    fold = few_learn(table, split, learn, sees_group=asked.sees_group)
-    pupil, found = Pupil(fold, LEARNERS[learner], asked), []
-    _load(pupil)
-    for method in methods:
+def judge_methods(table: str, learner: str, learn: int, jobs: list[tuple[str, int, str]]) -> list[Any]:
+    """Measure methods on splits of one table, each as a wish, split and method: the job of a process of its own."""
+    found: list[Any] = []
+    for wish, split, method in jobs:
+        asked, mark = WISHES[wish], {"wish": wish, "split": split, "method": method}
+        fold = few_learn(table, split, learn, sees_group=asked.sees_group)
+        pupil = Pupil(fold, LEARNERS[learner], asked)
+        if not found:
+            _load(pupil)
         began = time.process_time()
         try:
             chances, decided, trainings = METHODS[method](pupil)
         except Exception as problem:  # one method that cannot learn from this table must not hide what the others do
-            found.append({"method": method, "failed": f"{type(problem).__name__}: {str(problem).splitlines()[0]}"})
+            found.append(mark | {"failed": f"{type(problem).__name__}: {str(problem).splitlines()[0]}"})
             continue
         cost = {"seconds": round(time.process_time() - began, 3), "trainings": trainings}
-        found.append({"method": method} | cost | judge(fold, asked, chances, decided))
+        found.append(mark | cost | judge(fold, asked, chances, decided))
     return found
 
 

@@ -99,26 +99,27 @@ def measure_models(
     wishes: Sequence[str] = tuple(WISHES),
     processes: int = 1,
 ) -> Iterator[list[Cell]]:
-    """Measure what is not done, split by split, each table, classifier and wish in a process of its own."""
+    """Measure what is not done, each table and classifier in a process of its own."""
     there = {tuple(cell[name] for name in _KEY) for cell in done}
 
     def run(mark: Cell) -> list[Cell]:
-        wanted = [
-            method
-            for method in METHODS
-            if method in methods and answers(method, WISHES[mark["wish"]]) and (*mark.values(), method) not in there
+        jobs = [
+            job
+            for split, wish, method in product(range(sizes.splits), wishes, METHODS)
+            if method in methods
+            and answers(method, WISHES[wish])
+            and (*mark.values(), *(job := (wish, split, method))) not in there
         ]
-        if not wanted:
+        if not jobs:
             return []
-        print(*mark.values(), wanted, flush=True)
+        print(*mark.values(), len(jobs), flush=True)
         try:
-            return [mark | cell for cell in fresh(judge_methods, *mark.values(), sizes.learn, wanted)]
+            return [mark | cell for cell in fresh(judge_methods, *mark.values(), sizes.learn, jobs)]
         except JobFailedError as problem:
-            return [mark | {"method": method, "failed": str(problem)} for method in wanted]
+            return [mark | dict(zip(_KEY[2:], job, strict=True)) | {"failed": str(problem)} for job in jobs]
 
-    jobs = product(range(sizes.splits), readable(tables), learners, wishes)
     with ThreadPoolExecutor(processes) as pool:
-        named = (dict(zip(_KEY, (table, learner, wish, split), strict=False)) for split, table, learner, wish in jobs)
+        named = (dict(zip(_KEY, place, strict=False)) for place in product(readable(tables), learners))
         yield from pool.map(run, named)
 
 

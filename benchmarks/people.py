@@ -65,6 +65,7 @@ def split(name: str, number: int, rows: int | None = None) -> Fold:
     return Fold(train.reset_index(drop=True), test.reset_index(drop=True), *roles, number)
 
 
+@cache
 def few_learn(name: str, number: int, learn: int, *, sees_group: bool) -> Fold:
     """At most so many people to learn from, and of all the others up to `MOST_JUDGED` to judge on."""
     from sklearn.model_selection import train_test_split

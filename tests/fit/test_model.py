@@ -264,20 +264,19 @@ def test_as_many_may_be_decided_for_as_makes_it_most_accurate():
     assert right["best"] > right["keep"] + 0.01
 
 
-def task_of(frame, train, **options):
+def task_of(frame, train):
     good, group = (frame["hired"] == "yes").to_numpy(), (frame["sex"] == "m").to_numpy().astype(np.intp)
     ones = np.ones(len(frame))
-    return Task(
-        good, group, ones, ones > 0, np.ones(2), 0.5, True, train, None, lambda shares: np.full(2, shares.mean())
-    )
+    return Task(good, group, ones, ones > 0, np.ones(2), 0.5, True, train, None, lambda own: np.full(2, own.mean()))
 
 
-def test_no_student_decides_about_whom_it_learned_from_and_rounds_have_other_folds():
-    frame, folds = hiring(13, rows=300), []
+def test_no_student_judges_whom_it_learned_from_rounds_have_other_folds_and_lessons_are_not_repeated():
+    frame, folds, lessons = hiring(13, rows=300), [], []
 
     class Spy:
         def __init__(self, rows, good, weights):
             self.rows = set(rows.tolist())
+            lessons.append((len(rows) == 300) * weights.tobytes())
 
         def chances(self, rows):
             if not self.rows & set(rows.tolist()):
@@ -286,6 +285,7 @@ def test_no_student_decides_about_whom_it_learned_from_and_rounds_have_other_fol
 
     Loop(task_of(frame, Spy)).run()
     assert len(set(folds)) == len(folds) >= 9
+    assert len(set(filter(None, lessons))) == sum(map(bool, lessons)) > 9
     assert all(set().union(*folds[start : start + 3]) == set(range(300)) for start in range(0, 9, 3))
 
 

@@ -163,20 +163,21 @@ class Loop:
             return self.by_folds(offsets)
         for number in range(1, ROUNDS + 1):
             scores = self.out_of_fold(offsets, number)
+            attempt = self.best
             if number == 1:
                 offsets = self.moved(offsets, scores, task.shares(scores > task.border), self.wanted, 1.0)
-            before = len(self.tried)
-            for damping in _DAMPING[: _FULL[task.sees_group]]:
                 attempt = self.attempt(offsets)
+            elif self.shortfall(attempt) <= self.enough:
+                break
+            for damping in _DAMPING[number == 1 : _FULL[task.sees_group]]:
                 if self.shortfall(attempt) <= self.enough:
                     break
-                offsets = self.moved(offsets, attempt.scores, attempt.shares, self.wanted - self.bias, damping)
-            best = min(self.tried, key=self.shortfall)
-            offsets = best.offsets
-            if number > 1 and len(self.tried) == before + 1 and self.shortfall(best) <= self.enough:
-                break
+                offsets = self.moved(attempt.offsets, attempt.scores, attempt.shares, self.wanted - self.bias, damping)
+                attempt = self.attempt(offsets)
+            offsets = self.best.offsets
+        best = self.best
         shares = np.clip(best.shares + self.bias, 0.0, 1.0)
-        found = offsets, *task.cells(offsets), shares, task.size, np.var(self.biases, axis=0)
+        found = best.offsets, *task.cells(best.offsets), shares, task.size, np.var(self.biases, axis=0)
         return Closed(*found, best.student, self.trainings)
 
     def by_folds(self, offsets: Reals) -> Closed:
@@ -212,6 +213,11 @@ class Loop:
         scores = log_odds(student.chances(everybody))
         self.tried.append(Attempt(offsets, scores, self.task.shares(scores > self.task.border), student))
         return self.tried[-1]
+
+    @property
+    def best(self) -> Attempt:
+        """Of all students of everybody; of those that decide alike the last one, from where the search goes on."""
+        return min(reversed(self.tried), key=self.shortfall)
 
     @property
     def bias(self) -> Reals:
