@@ -195,6 +195,10 @@ def test_a_column_that_was_counted_with_the_outcome_only_is_the_same_in_all_grou
     np.testing.assert_allclose(table[0] / 200, table[1] / 250, rtol=1e-4)
     unknown = column_counts(root, noisy(column, 0.01), None, (2, 2))[1]
     np.testing.assert_allclose(unknown, np.outer(root, column) / 1000, rtol=1e-6)
+    both = np.array([[360.0, 48.0, 92.0], [240.0, 12.0, 248.0]])  # the small level of 60 is 18 rows off, noise 14
+    moved = column_counts(both.sum(1), noisy(both.sum(0), 0.01), noisy(both, 200.0), (2,))[1][0] - both.sum(0) / 2
+    kept = moved / (both[0] - both.sum(0) / 2)
+    assert kept[0] > 0.95 and kept[1] < 0.6  # a column says about as much for each row of a level
 
 
 def test_a_few_columns_that_say_most_about_the_outcome_are_chosen():

@@ -151,8 +151,8 @@ class NoisyCounter:
     def shares(self, rho: float, rows: float, *, forced: bool) -> Reals:
         """What columns alone, columns with the root, choosing pairs and pairs get of ρ, if there are so many rows.
 
-        The fewer rows stand out of the noise, the more is it worth to know single columns well. Pairs that would be off
-        by more than all rows get nothing, unless some are ``forced``.
+        The fewer rows stand out of the noise, the more is it worth to know single columns well. Pairs get nothing where
+        noise hides even columns with the root, unless some are ``forced``.
         """
         sizes = self.levels[1:]
         if len(sizes) < 2:  # what a table of few columns has no use for goes to the other measurements
@@ -160,8 +160,10 @@ class NoisyCounter:
         # Of a pair: the geometric mean, because large ones are mostly empty.
         cells = math.exp(2 * float(np.log(sizes).mean()))
         error = expected_error(scale_of(rho * _MOST_FOR_PAIRS / (len(sizes) - 1), self.sensitivity), cells) / rows
-        pairs = _MOST_FOR_PAIRS / (1 + error / _HALVING_ERROR) if error <= 1 or forced else 0.0
+        pairs = _MOST_FOR_PAIRS / (1 + error / _HALVING_ERROR)
         rest = (1 - pairs * (1 + _FOR_CHOOSING)) / 2
+        if not forced and self.clear(rho * rest * (1 - pairs), rows, _CLEAR_GROUPS) < len(sizes):
+            pairs, rest = 0.0, 0.5
         return np.array([rest * (1 + pairs), rest * (1 - pairs), pairs * _FOR_CHOOSING, pairs])
 
     def families(self, parents: Mapping[int, int], rho: float, rows: float) -> dict[int, NoisyTable]:

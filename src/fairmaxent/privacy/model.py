@@ -83,9 +83,8 @@ def column_counts(
         share = variance / (len(cells) * variance + alone.variance)
         cells = cells + share * (alone.counts - cells.sum(axis=0))
     column = on_simplex(cells.sum(axis=0), root.sum()) + FLOOR
-    cells = cells + (column - cells.sum(axis=0)) / len(
-        cells
-    )  # of k parts of a known sum, each has 1 − 1/k of its noise
+    # Of k parts of a known sum, each has 1 − 1/k of its noise.
+    cells = cells + (column - cells.sum(axis=0)) / len(cells)
     table = np.outer(root, column / column.sum()).reshape(*shape, -1)
     told = len(shape) if len(cells) == roots else int(counted is not None)  # columns of the root that cells tell apart
     cells_of = cells.reshape(*shape[:told], *[1] * (len(shape) - told), -1)
@@ -93,7 +92,7 @@ def column_counts(
         others = tuple(other for other in range(len(shape)) if other != axis)
         expected = table.sum(axis=others, keepdims=True)
         noise = variance * len(cells) / shape[axis] * (1 - 1 / shape[axis])
-        moved = shrunk(cells_of.sum(axis=others, keepdims=True), expected, noise)
+        moved = shrunk(cells_of.sum(axis=others, keepdims=True), expected, noise, column)
         table = agreeing((table * _factor(np.maximum(moved, FLOOR), expected)).reshape(roots, -1), root, column)
         table = table.reshape(*shape, -1)
     table = table.reshape(roots, -1)
@@ -136,10 +135,10 @@ def pair_counts(counts: Reals, expected: Reals, variance: float) -> Reals:
     return agreeing(result, expected.sum(axis=1), expected.sum(axis=0))
 
 
-def shrunk(counts: Reals, towards: Reals, variance: float) -> Reals:
-    """Empirical Bayes: differences that are no larger than the noise are noise (James and Stein)."""
-    difference = counts - towards
-    signal = max(float(np.mean(difference**2)) - variance, 0.0) if counts.size else 0.0
+def shrunk(counts: Reals, towards: Reals, variance: float, sizes: Reals | float = 1.0) -> Reals:
+    """Empirical Bayes: differences, about as large as ``sizes``, that noise explains are noise (James and Stein)."""
+    difference, squares = counts - towards, np.square(np.broadcast_to(sizes, counts.shape))
+    signal = squares * max(float(np.sum(difference**2 - variance) / squares.sum()), 0.0)
     return np.asarray(towards + difference * (signal / (signal + variance)))
 
 
