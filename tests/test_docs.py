@@ -33,6 +33,7 @@ NOT_RUN = "(not run here)"  # at the end of the title of code that needs what is
 LONG = (
     *("choosing.md", "coming-from/fairlearn.md", "questions/certificate.md"),
     *("questions/belief.md", "questions/large-tables.md", "questions/private.md", "questions/unfair-classifier.md"),
+    "stories/lender.md",
 )
 
 
