@@ -86,8 +86,7 @@ class _Gallery:
             return block[0]
         with contextlib.redirect_stdout(io.StringIO()):
             for example in doctest.DocTestParser().get_examples(block["code"]):
-                with contextlib.suppress(Exception) if example.exc_msg else contextlib.nullcontext():
-                    exec(compile(example.source, self.page, "single"), self.names)
+                exec(compile(example.source, self.page, "single"), self.names)
         about = _HEADING.findall(markdown[: block.start()])[-1]
         return block[0] + "".join(f"\n![{about}]({self.root}{path})\n" for path in self._figures())
 

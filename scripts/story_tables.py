@@ -71,5 +71,47 @@ def write_workbook(path: Path) -> None:
     book.save(path)
 
 
+# ---------------------------------------------------------------- a survey
+
+# What the register of residents knows: the shares of everybody of working age.
+MARGINS = {
+    "sex": {"female": 0.51, "male": 0.49},
+    "age": {"18-29": 0.26, "30-44": 0.36, "45-66": 0.38},
+    "district": {"Centre": 0.35, "North": 0.40, "South": 0.25},
+}
+EDUCATION, HOURS = ("school", "apprenticeship", "degree"), ("part time", "full time")
+# How readily people answer: the young, men, and the centre less.
+ANSWERS = {
+    "female": 1.0,
+    "male": 0.75,
+    "18-29": 0.45,
+    "30-44": 0.8,
+    "45-66": 1.0,
+    "Centre": 0.6,
+    "North": 1.0,
+    "South": 0.9,
+}
+
+
+def survey(number: int = 3600) -> list[dict[str, str]]:
+    """Answers to whether the employer paid for training in the last year; women get less of it for the same work."""
+    random, rows = np.random.default_rng(2026), []
+    while len(rows) < number:
+        person = {name: str(random.choice(list(shares), p=list(shares.values()))) for name, shares in MARGINS.items()}
+        if random.random() > np.prod([ANSWERS[level] for level in person.values()]):
+            continue
+        learned = random.choice(3, p=[0.2, 0.45, 0.35] if person["age"] != "45-66" else [0.25, 0.5, 0.25])
+        full = random.random() < (0.88 if person["sex"] == "male" else 0.55)
+        chance = (
+            0.12 + 0.12 * learned + 0.1 * full - 0.09 * (person["sex"] == "female") + 0.1 * (person["age"] == "18-29")
+        )
+        paid = "yes" if random.random() < chance else "no"
+        rows.append(person | {"education": EDUCATION[learned], "hours": HOURS[int(full)], "training": paid})
+    return rows
+
+
 if __name__ == "__main__":
     write_workbook(STORIES / "applications.xlsx")
+    answers = survey()
+    lines = [",".join(answers[0]), *(",".join(row.values()) for row in answers)]
+    (STORIES / "survey.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -26,14 +26,13 @@ from fairmaxent.cli.group import group
 from fairmaxent.files.formats import read_table
 
 ROOT = pages.DOCS.parent
-TABLE, WORKBOOK = "census.csv", pages.DOCS / "stories" / "applications.xlsx"
+TABLE, WORKBOOK, SURVEY = "census.csv", *(pages.DOCS / "stories" / name for name in ("applications.xlsx", "survey.csv"))
 STORIES = [page for page in pages.PAGES if page.startswith("stories/")]
 NOT_RUN = "(not run here)"  # at the end of the title of code that needs what is not installed
 # These pages train many models; the start page does, too, and stays.
 LONG = (
-    *("choosing.md", "coming-from/fairlearn.md", "questions/certificate.md"),
+    *("choosing.md", "coming-from/fairlearn.md", "questions/certificate.md", "stories/lender.md"),
     *("questions/belief.md", "questions/large-tables.md", "questions/private.md", "questions/unfair-classifier.md"),
-    "stories/lender.md",
 )
 
 
@@ -47,7 +46,7 @@ def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     text = (pages.DOCS / page).read_text(encoding="utf-8")
     for need in set(pages.needs_of(text)):
         pytest.importorskip(MODULES.get(need, need), reason=f"the page needs {need}")
-    for table in (pages.DOCS / TABLE, WORKBOOK):
+    for table in (pages.DOCS / TABLE, WORKBOOK, SURVEY):
         shutil.copy(table, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
@@ -225,9 +224,10 @@ def test_the_notebook_of_a_story_is_its_page(page):
         compile(re.sub(r"^!(.*\\\n)*.*", "pass", cell), page, "exec")
 
 
-def test_the_workbook_of_a_story_is_what_its_script_simulates():
-    read, made = read_table(WORKBOOK).frame, script("story_tables").applications()
-    assert [tuple(row.values()) for row in made] == read.rows()
+@pytest.mark.parametrize(("path", "name"), [(WORKBOOK, "applications"), (SURVEY, "survey")])
+def test_the_table_of_a_story_is_what_its_script_simulates(path, name):
+    made = getattr(script("story_tables"), name)()
+    assert [tuple(row.values()) for row in made] == read_table(path).frame.rows()
 
 
 def _public() -> list[str]:
