@@ -43,8 +43,8 @@ def as_polars(frame):
 
 
 def as_duckdb(frame):
-    """Without durations and times of day, which narwhals does not know in DuckDB."""
-    return duckdb.from_arrow(
+    """A connection of its own, and without durations and times of day, which narwhals does not know in DuckDB."""
+    return duckdb.connect().from_arrow(
         frame.drop("late", "begins", strict=False).with_columns(pl.col("rank", "group").cast(pl.String)).to_arrow()
     )
 

@@ -242,7 +242,9 @@ def into_engine(columns: dict[str, Any], like: Lazy) -> Lazy:
     if kind.is_polars():
         native = frames.load_library("polars").LazyFrame(columns)
     elif kind.is_duckdb():
-        native = frames.load_library("duckdb").from_arrow(frames.load_library("pyarrow").table(columns))
+        fairmaxent_columns = frames.load_library("pyarrow").table(columns)  # noqa: F841 (DuckDB finds it by its name)
+        # Asked through the relation, because only relations of one connection can be joined.
+        native = like.to_native().query("fairmaxent_rows", "SELECT * FROM fairmaxent_columns")
     elif kind.is_dask():
         pandas, dask = frames.load_library("pandas"), frames.load_library("dask.dataframe")
         native = dask.from_pandas(pandas.DataFrame(columns), npartitions=1)
