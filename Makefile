@@ -23,6 +23,9 @@ NEWER_PYTHONS := 3.12 3.13 3.14
 # How much make fuzz tries; each test tries some of it in make test, too.
 FUZZ := FUZZ_CALLS=100000 FUZZ_FILES=20000 FUZZ_MODELS=100000 FUZZ_CONFIGS=5000
 
+# Checkers of the page's JavaScript, which nobody needs to use or to build the package.
+JAVASCRIPT := npx --yes --package typescript@7.0.2 --package oxlint@1.93.0
+
 .PHONY: test test-process test-all test-lowest fuzz lint demo engines bench docs dist coverage audit clean
 
 # Each environment builds on the one before.
@@ -58,10 +61,11 @@ lint: $(VENV)/contributors
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/size.py
-	@if ! command -v node > /dev/null; then echo "no node here: the JavaScript of the page is not checked"; else \
-	for file in $(filter-out %/preact.js,$(wildcard src/fairmaxent/app/static/*.js)); do \
-	node --input-type=module --check < $$file || exit 1; done; fi
-	@if command -v tsc > /dev/null; then tsc -p jsconfig.json; fi
+	@if ! command -v npx > /dev/null; then echo "no node here: the JavaScript of the page is not checked"; \
+	elif ! $(JAVASCRIPT) -- tsc --version > /dev/null 2>&1; then \
+	echo "the checkers of JavaScript cannot be had from here: that of the page is not checked"; else \
+	$(JAVASCRIPT) -- tsc -p jsconfig.json && \
+	$(JAVASCRIPT) -- oxlint --quiet --deny-warnings src/fairmaxent/app/static --ignore-pattern '**/preact.js'; fi
 
 test: lint
 	$(BIN)/pytest -n 2 -m "not slow and not process"

@@ -16,6 +16,7 @@ PACKAGE = ROOT / "src" / "fairmaxent"
 MOST_LINES, MOST_FILES, MOST_TEST_LINES = 36_000, 190, 30_000
 MOST_IMPORTS = 6.5  # per cent of all lines
 LONGEST_FILE, SHORTEST_PARAGRAPH, MOST_PARAMETERS, MOST_FILES_OF_AN_OPTION = 400, 60, 9, 5
+LONGEST_LINE = 120  # of the page, where no other tool counts
 # What users call, as module and function: a signature is documentation, so each keyword stands in it.
 FRONT_DOORS = {
     "baselines.compare",
@@ -147,6 +148,10 @@ def broken_rules(modules: list[Module], lines: int, test_lines: int, imports: fl
             if count > MOST_PARAMETERS and f"{module.wing}.{name}" not in FRONT_DOORS:
                 yield f"{place}: {name} takes {count} parameters, more than {MOST_PARAMETERS}; make a record of them"
     yield from paragraphs(modules)
+    for file in sorted((PACKAGE / "app" / "static").iterdir()):
+        long = [line for line in file.read_text().splitlines() if len(line) > LONGEST_LINE and file.name != "preact.js"]
+        if long:
+            yield f"{file.relative_to(PACKAGE)} has {len(long)} lines of more than {LONGEST_LINE} characters"
     for option, files in sorted(files_of_options(modules).items()):
         if len(files) > MOST_FILES_OF_AN_OPTION:
             yield f"the option {option} is named in {len(files)} files: {', '.join(files)}"

@@ -5,8 +5,7 @@ import polars
 import pytest
 
 from appserver import opened, people, running
-from fairmaxent.app.quick import cells_of, is_quick, quick_fit, says_all
-from fairmaxent.app.shown import seen
+from fairmaxent.app.shown import cells_of, is_quick, quick_fit, says_all, seen
 from fairmaxent.errors import FairMaxEntError
 from fairmaxent.fit.pipeline import fit_read, read_frame
 from fairmaxent.fit.request import Request

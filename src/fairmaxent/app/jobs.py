@@ -65,15 +65,14 @@ class LatestOnly:
 
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
-        self._numbers = itertools.count(1)
-        self._newest = 0
+        self._newest: object = None
 
     def submit(self, work: Callable[[Progress], Result]) -> Future[Result]:
         """Do this instead of whatever was asked for before: a slider asks again before the last fit is done."""
-        self._newest = number = next(self._numbers)
+        self._newest = mark = object()
 
         def progress(stage: str, share: float) -> None:
-            if number != self._newest:
+            if mark is not self._newest:
                 raise SupersededError
 
         def run() -> Result:
@@ -84,7 +83,7 @@ class LatestOnly:
 
     def stop(self) -> None:
         """Stop the work, and take no more."""
-        self._newest = 0
+        self._newest = None
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 

@@ -73,8 +73,6 @@ def labelled(text: str) -> str:
     return _TYPED.sub(lambda match: labels.get(match[0], match[0]), text)
 
 
-# ---------------------------------------------------------------- what the page sends
-
 Record = TypeVar("Record")
 
 
@@ -159,8 +157,6 @@ def meaningful(command: click.Command, values: Mapping[str, Any]) -> dict[str, A
         or all(goes_with(options[name].info, other, values.get(other)) for other in options[name].info.only_if)
     }
 
-
-# ---------------------------------------------------------------- what the page draws
 
 KEPT = KEEP_COLUMNS.name
 READING_NAMES = tuple(field.name for field in fields(ReadingOptions) if field.name != "drop")

@@ -12,7 +12,6 @@ import narwhals
 
 from fairmaxent.app.jobs import StaleError
 from fairmaxent.app.page_options import FILING_NAMES, READING_NAMES, PageOptions, meaningful, page_options
-from fairmaxent.app.quick import cells_of
 from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.config import declared
 from fairmaxent.cli.debias import debias_command as debias
@@ -236,18 +235,8 @@ class Scenario:
         declaration = asked.declared(declared(text, "The list of public values") if text else None)
         with about_exact_rows() if asked.has("epsilon") else nullcontext():
             source = table.file(options.drop, declaration=declaration)
-        return cls(
-            given=values,
-            table=table,
-            options=options,
-            roles=roles.checked(source, table.typed),
-            asked=asked,
-            wanted=wanted,
-            columns_as=options.record(DomainOptions),
-            domain_text=text or None,
-            declaration=declaration,
-            pdf=bool(pdf),
-        )
+        records = roles.checked(source, table.typed), asked, wanted, options.record(DomainOptions)
+        return cls(values, table, options, *records, domain_text=text or None, declaration=declaration, pdf=bool(pdf))
 
     def moved(self, values: Mapping[str, Any]) -> "Scenario | None":
         """The same with other rates, not read as the command line does, which takes longer than the fit; or None."""
@@ -265,12 +254,8 @@ class Scenario:
     @property
     def needs_rows_in_memory(self) -> bool:
         """Whether the rows of a Parquet file have to be read: relabelling writes each several times."""
-        asked, weighs = self.asked, self.wanted.mode == "weights"
-        return (
-            asked.has("train")
-            or (weighs and asked.has("relabel"))
-            or (self.domain_text is None and asked.has("release"))
-        )
+        asked, is_relabelled = self.asked, self.wanted.mode == "weights" and self.asked.has("relabel")
+        return asked.has("train") or is_relabelled or (self.domain_text is None and asked.has("release"))
 
     @property
     def file(self) -> TableFile:
@@ -309,7 +294,6 @@ class Readings:
         if private and not spend:
             raise InputError(_UNSPENT)
         self._newest = None  # two tables need not be in memory at once
-        cells_of.cache_clear()
         frame = scenario.file.frame
         domain = request.domain or scenario.columns_as.domain(frame, request.weight)
         data = read_frame(frame, replace(request, domain=domain, progress=progress))

@@ -91,9 +91,6 @@ def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
     return Guard(Starlette(routes=routes), port=port)
 
 
-# ---------------------------------------------------------------- what a request brings
-
-
 async def _in_path(session: Session, request: Request) -> Values:
     return request.path_params
 

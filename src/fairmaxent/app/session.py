@@ -10,9 +10,8 @@ from typing import Any
 
 from fairmaxent.app.jobs import EXAMPLES, Jobs, LatestOnly, StaleError, SupersededError, explained
 from fairmaxent.app.page_options import as_labelled, forms
-from fairmaxent.app.quick import cells_of, curve, is_quick, quick_fit, says_all
 from fairmaxent.app.scenario import Fitted, OpenedTable, Readings, Scenario
-from fairmaxent.app.shown import drawn_blocks, look_at, looked_at, seen
+from fairmaxent.app.shown import cells_of, curve, drawn_blocks, is_quick, look_at, looked_at, quick_fit, says_all, seen
 from fairmaxent.app.taking import command_text, python_text, take, weigh
 from fairmaxent.app.upload import cool_down, safe_name
 from fairmaxent.cli.inspect import domain_draft

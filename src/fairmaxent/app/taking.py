@@ -53,9 +53,6 @@ def _domain_file(fitted: Fitted) -> str | None:
     return None if fitted.scenario.domain_text is None else fitted.scenario.table.named("domain.toml")
 
 
-# ---------------------------------------------------------------- the command and the Python
-
-
 def command_text(fitted: Fitted) -> str:
     """The command, on one line, or why there is none; what has its default is left out."""
     table, wanted = fitted.scenario.table, named(fitted)
@@ -119,9 +116,6 @@ def _narrowing(fitted: Fitted, *, is_lazy: bool) -> Iterator[str]:
         yield f"domain = {scenario.columns_as!r}.domain(frame, {scenario.roles.weight!r})"
 
 
-# ---------------------------------------------------------------- the files
-
-
 def take(fitted: Fitted, folder: Path, progress: Progress) -> list[dict[str, Any]]:
     """Write the fair table, the model and the report into the folder; return what the page says about them."""
     scenario, wanted = fitted.scenario, named(fitted)
@@ -161,8 +155,6 @@ def _files(whats: Mapping[str | None, str]) -> list[dict[str, Any]]:
         for path, what in paths.items()
     ]
 
-
-# ---------------------------------------------------------------- known margins
 
 _RAKING = ("weight", "bounds", "relax", "replicates", "random_state", "weight_name", *FILING_NAMES)
 _SLACK = 1e-6  # how far shares may be from adding up to 1

@@ -58,16 +58,17 @@ export const stop = (number) => post("/api/stop", { number });
 const LONG = 800, REST = 200; // milliseconds
 
 export class Live {
-  constructor({ answered, failed, busy }) {
-    this.answered = answered;
-    this.failed = failed;
-    this.busy = busy;
-    this.sent = 0;
-    this.shown = 0;
-    this.since = null;
-    this.waiting = null;
-    this.resting = null;
-    this.ends = [];
+  sent = 0;
+  shown = 0;
+  ends = [];
+  /** @type {any} */
+  since = null; // when the fit that is under way was sent
+  timer;
+  waiting; // the newest wish
+  resting; // the wish whose hand rests, and the timer until that is sure
+
+  constructor(acts) {
+    this.acts = acts;
   }
 
   // Wait until no fit is under way, and the hand rests.
@@ -98,23 +99,23 @@ export class Live {
     const number = ++this.sent;
     this.waiting = null;
     this.since = performance.now();
-    this.busy(true);
+    this.acts.busy(true);
     try {
       const { answer } = await post("/api/fit", wish);
       if (number > this.shown) {
         this.shown = number;
-        this.answered(answer, wish.moving);
+        this.acts.answered(answer, wish.moving);
       }
     } catch (problem) {
       wish.moving = false;
-      if (!(problem instanceof Superseded) && number === this.sent) this.failed(problem);
+      if (!(problem instanceof Superseded) && number === this.sent) this.acts.failed(problem);
     }
     if (number !== this.sent) return;
     this.since = null;
     if (this.waiting) this.send();
     else if (wish.moving) this.resting = { wish, timer: setTimeout(() => this.rest(), REST) };
     else {
-      this.busy(false);
+      this.acts.busy(false);
       for (const end of this.ends.splice(0)) end();
     }
   }

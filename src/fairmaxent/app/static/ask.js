@@ -2,17 +2,16 @@
 // Ask: the sliders with their trade-off, and every other wish; every change is answered at once.
 
 import { tradeOff } from "./charts.js";
-import { Component, at, button, folded, h, has, newId, soft } from "./dom.js";
-import { Typed, checks, choose, form, isGiven, rateOf, wish, withRate } from "./form.js";
+import { Component, at, button, folded, h, has, newId, section, soft } from "./dom.js";
+import { Typed, checks, choose, form, isGiven, named, rateOf, wish, withRate } from "./form.js";
 import { percent } from "./format.js";
 import { MOST_LEVELS, shares } from "./shares.js";
 import { NOT_READY, change, draft, isReady, singleRates, sliders, spend, store } from "./store.js";
 
 export function askPart(width) {
-  if (!isReady()) return h("section", { id: "ask", "aria-labelledby": "ask-title" },
-    h("h2", { id: "ask-title" }, "Ask"), h("p", null, NOT_READY));
+  if (!isReady()) return section("ask", "Ask", false, h("p", null, NOT_READY));
   const { state: { forms }, options } = store;
-  return h("section", { id: "ask", "aria-labelledby": "ask-title" }, h("h2", { id: "ask-title", class: "quiet" }, "Ask"),
+  return section("ask", "Ask", true,
     forms.rates.map((one) => h("fieldset", { key: one.name }, h("legend", null, one.label), soft(one.help),
       sliders().filter((slider) => slider.one === one).map((slider) => rate(slider, options, width)))),
     options.protected.length > 1 && form(forms.groups, options, (values) =>
@@ -31,19 +30,20 @@ export function morePart() {
   const wishes = forms.wishes.filter((one) => one.name !== "equal_means" || outcome?.kind === "numeric");
   const isAdvanced = Object.keys(options.also ?? {}).length || options.forbid?.length || options.weight ||
     options.release || options.epsilon;
-  return isReady() && h("section", { id: "more", "aria-labelledby": "more-title" },
-    h("h2", { id: "more-title" }, "Ask for more"),
-    shares(),
+  return isReady() && section("more", "Ask for more", false, shares(),
     free.length > 0 && folded("Compare only like with like", Object.keys(options.within ?? {}).length > 0,
-      levelsOf("within", "Compare only within", "Rates then hold in every stratum of these columns, e.g. in every department.",
+      levelsOf("within", "Compare only within",
+        "Rates then hold in every stratum of these columns, e.g. in every department.",
         "Only where", "all strata", free.filter((column) => !has(options.also, column.name)), options)),
     folded("How the table changes", forms.change.some((one) => isGiven(options[one.name])),
       form(forms.change, options, change)),
     folded("Advanced", isAdvanced,
       levelsOf("also", "More outcomes", "They get the same rates at the same time.",
-        "Good outcome of", "every level is compared", free.filter((column) => !has(options.within, column.name)), options),
+        "Good outcome of", "every level is compared",
+        free.filter((column) => !has(options.within, column.name)), options),
       h(Forbidden, { columns: few.filter((column) => !dropped.includes(column.name)), options }),
-      h("fieldset", null, h("legend", null, "More options"), weights(look, options, taken), form(wishes, options, change)),
+      h("fieldset", null, h("legend", null, "More options"), weights(look, options, taken),
+        form(wishes, options, change)),
       privacy(forms, options)));
 }
 
@@ -79,8 +79,8 @@ function levelsOf(name, title, help, which, ifNone, columns, options) {
 function weights(look, options, taken) {
   const numeric = look.columns.filter((column) => column.kind === "numeric" &&
     (column.name === options.weight || !taken.includes(column.name)) && !has(options.within, column.name));
-  return numeric.length > 0 && choose("Design weights", options.weight ?? "", [["", "none"],
-    ...numeric.map((column) => [column.name, column.name])], (weight) => change({ weight: weight || null }, { look: true }));
+  return numeric.length > 0 && choose("Design weights", options.weight ?? "", named("none", numeric),
+    (weight) => change({ weight: weight || null }, { look: true }));
 }
 
 // Combinations that cannot exist: two or three columns with a level each.
@@ -98,7 +98,8 @@ class Forbidden extends Component {
       if (Object.keys(combination).length) change({ forbid: [...present, combination] });
     };
     const words = (combination) => Object.entries(combination).map(([name, level]) => `${name} = ${level}`).join(", ");
-    const listed = (label, value, all, act) => h("select", { "aria-label": label, value, onchange: (event) => act(event.target.value) },
+    const listed = (label, value, all, act) =>
+      h("select", { "aria-label": label, value, onchange: (event) => act(event.target.value) },
       all.map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
     return columns.length > 1 && h("fieldset", null, h("legend", null, "Impossible combinations"),
       soft("New rows never have them, e.g. sex = male and pregnant = yes."),
@@ -106,9 +107,10 @@ class Forbidden extends Component {
         button("Allow", () => change({ forbid: present.filter((_, other) => other !== index) }),
           { "aria-label": `Allow ${words(combination)}` })))),
       chosen.map(([name, level], index) => h("div", { class: "line" },
-        listed(`Column ${index + 1}`, name, [["", "column…"], ...columns.map((one) => [one.name, one.name])],
+        listed(`Column ${index + 1}`, name, named("column…", columns),
           (next) => pick(index, [next, choices(next)[0] ?? ""])), " = ",
-        listed(`Level of column ${index + 1}`, level, choices(name).map((one) => [one, one]), (next) => pick(index, [name, next])))),
+        listed(`Level of column ${index + 1}`, level, choices(name).map((one) => [one, one]),
+          (next) => pick(index, [name, next])))),
       button("Add this combination", add));
   }
 }
@@ -129,5 +131,6 @@ function privacy(forms, options) {
         const text = await draft();
         if (text !== null) change({ domain: text });
       }))],
-    isPrivate && h("p", null, button(`Spend the budget (ε = ${options.epsilon})`, spend, { class: "main", id: "spend" })));
+    isPrivate && h("p", null,
+      button(`Spend the budget (ε = ${options.epsilon})`, spend, { class: "main", id: "spend" })));
 }

@@ -30,16 +30,18 @@ export function axis(most, width) {
 }
 
 // One group: its name and numbers, and under them a track with an open circle (before) and a full one (after).
-export function groupLine({ name, before, after = undefined, low = undefined, high = undefined, most, width }) {
+/** @param {any} about */
+export function groupLine({ name, before, after, low, high, most, width }) {
   const x = place(width, most), middle = HEIGHT / 2, known = [before, after].filter((value) => value !== null);
   const spoken = after === undefined ? `${name}: ${percent(before)}`
     : `${name}: ${percent(before)} before, ${percent(after)} after`;
   const line = (className, from, to, up = 0) =>
     h("line", { class: className, x1: x(from), x2: x(to), y1: middle - up, y2: middle + up });
-  const track = h("svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": spoken },
+  const track = h("svg",
+    { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": spoken },
     line("track", 0, most), ticks(most).map((value) => line("track", value, value, 4)),
     low !== null && low !== undefined && high !== null && line("interval", low, high),
-    after !== undefined && known.length === 2 && line(after >= before ? "gain" : "loss", before, after),
+    after !== undefined && known.length === 2 && line("shift", before, after),
     before !== null && h("circle", { class: "before", cx: x(before), cy: middle, r: 5 }),
     after !== undefined && after !== null && h("circle", { class: "after", cx: x(after), cy: middle, r: 6 }));
   const numbers = after === undefined ? percent(before) : `${percent(before)} → ${percent(after)}`;
@@ -97,11 +99,14 @@ export function tradeOff({ curve, one, value, now, own, rows, width }) {
   const asItIs = own !== null && own >= one.least && own <= one.most;
   const text = (words, at, y, anchor, more) => h("text", { x: at, y, "text-anchor": anchor, ...more }, words);
   return h("figure", { class: "curve" },
-    h("svg", { width, height: TALL, viewBox: `0 0 ${width} ${TALL}`, role: "img", "aria-label": spokenCurve(curve, index) },
+    h("svg", { width, height: TALL, viewBox: `0 0 ${width} ${TALL}`, role: "img",
+      "aria-label": spokenCurve(curve, index) },
       band && h("polygon", { class: "band", points: band }),
-      ticks(most).map((tick) => [h("line", { class: "track thin", x1: EDGE, x2: width - EDGE, y1: up(tick / most), y2: up(tick / most) }),
+      ticks(most).map((tick) =>
+        [h("line", { class: "track thin", x1: EDGE, x2: width - EDGE, y1: up(tick / most), y2: up(tick / most) }),
         tick > 0 && text(tickText(tick, most), width - EDGE, up(tick / most) - 3, "end")]),
-      asItIs && h("rect", { class: "below", x: EDGE, y: TOP, width: Math.max(0, x(own) - EDGE), height: TALL - TOP - BOTTOM }),
+      asItIs && h("rect", { class: "below", x: EDGE, y: TOP, width: Math.max(0, x(own) - EDGE),
+        height: TALL - TOP - BOTTOM }),
       asItIs && [h("line", { class: "own", x1: x(own), x2: x(own), y1: TOP, y2: up(0) }),
         text("as it is", x(own), TALL - 8, x(own) < 60 ? "start" : x(own) > width - 60 ? "end" : "middle")],
       paths.map((path, group) => h("polyline", { class: `line g${group % 6}`, points: path })),

@@ -32,6 +32,9 @@ export function table(caption, heads, rows, right = [], wide = -1) {
       h("tbody", null, body)));
 }
 
+// A part of the page, with its title, which is not drawn where the part speaks for itself.
+export const section = (id, title, isQuiet, ...parts) => h("section", { id, "aria-labelledby": `${id}-title` },
+  h("h2", { id: `${id}-title`, class: isQuiet ? "quiet" : null }, title), parts);
 export const soft = (...words) => h("p", { class: "soft" }, ...words);
 export const button = (text, act, more = {}) => h("button", { type: "button", onclick: act, ...more }, text);
 

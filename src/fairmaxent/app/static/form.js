@@ -42,6 +42,9 @@ export const choose = (label, value, choices, change, more) => labelled(label, (
   h("select", { value, onchange: (event) => change(event.target.value), ...given },
     choices.map(([key, text]) => h("option", { value: key, key, selected: key === value }, text))), more);
 
+// Columns to choose from, and what it is called if none is.
+export const named = (none, columns) => [["", none], ...columns.map(({ name }) => [name, name])];
+
 export const text = (label, value, change, more) => labelled(label, (given) =>
   h(Typed, { type: "text", maxlength: 300, value, change: (words) => change(words.trim() || null), ...given }), more);
 
@@ -67,8 +70,8 @@ class Slider extends Component {
 }
 
 // A slider with a tick, without which its value is null.
-export function wish(one, { label, spoken = undefined, ticked, said = undefined, value, disabled = false }, change) {
-  const isOn = value !== null;
+export function wish(one, about, change) {
+  const { label, spoken, ticked, said, value, disabled = false } = about, isOn = value !== null;
   return h("div", { class: "wish" },
     h("input", { type: "checkbox", checked: isOn, disabled, "aria-label": ticked,
       onchange: (event) => change(event.target.checked ? one.start : null, false) }),
@@ -77,7 +80,7 @@ export function wish(one, { label, spoken = undefined, ticked, said = undefined,
 
 const MANY = 40; // names that are listed without a box to scroll in
 
-export function checks(title, names, chosen, change, { help = null, ifNone = null } = {}) {
+export function checks(title, names, chosen, change, { help = "", ifNone = "" } = {}) {
   const next = (name, on) => (on ? [...chosen, name] : chosen.filter((other) => other !== name));
   return h("fieldset", null, h("legend", null, title), help && soft(help),
     h("div", { class: names.length > MANY ? "checks many" : "checks" }, names.map((name) =>
@@ -99,7 +102,8 @@ const DRAWN = {
   choice: (one, value, change, more) => choose(one.label, value ?? one.default ?? "",
     [...(one.default === null ? [["", "automatic"]] : []), ...one.choices.map(capital)],
     (chosen) => change(chosen || null), more),
-  whole: (one, value, change, more) => number(one.label, value ?? one.default, { min: one.least, step: 1 }, change, more),
+  whole: (one, value, change, more) =>
+    number(one.label, value ?? one.default, { min: one.least, step: 1 }, change, more),
   number: (one, value, change, more) => number(one.label, value ?? one.default, { min: 0, step: "any" }, change, more),
   text: (one, value, change, more) => text(one.label, value ?? one.default, change, more),
   // An empty cell is missing whatever else is; a column has a name.

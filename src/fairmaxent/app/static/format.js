@@ -42,7 +42,8 @@ const TOLD = 3; // groups in one sentence
 // One sentence in people about the groups of one column: who has the outcome more often, who less often.
 export function sentence(groups) {
   const outcomes = [...new Set(groups.map((group) => group.outcome))];
-  const isCounted = groups.every(keepsSize), isTold = (group) => rise(group) !== 0 && !(isCounted && gained(group) === 0);
+  const isCounted = groups.every(keepsSize), isTold = (group) => rise(group) !== 0 &&
+    !(isCounted && gained(group) === 0);
   const changed = groups.filter(isTold).sort((a, b) => Math.abs(rise(b)) - Math.abs(rise(a)));
   if (!changed.length) return "No group gets the outcome more or less often than before.";
   const told = changed.slice(0, TOLD);

@@ -2,22 +2,22 @@
 // Look: who is compared, as chips; and in a drawer what the table holds, and how it is read.
 
 import { axis, groupLine, roundTop } from "./charts.js";
-import { Component, at, button, folded, h, soft, table } from "./dom.js";
-import { Typed, checks, choose, form, text } from "./form.js";
+import { Component, at, button, folded, h, section, soft, table } from "./dom.js";
+import { Typed, checks, choose, form, named, text } from "./form.js";
 import { percent, span, whole, withMerging } from "./format.js";
 import { Reading } from "./opening.js";
 import { atLeast, changeRoles as change, readAgain, store } from "./store.js";
 
 const SHOWN = 40;
-const KINDS = [["", "automatic"], ["categorical", "categories"], ["ordered", "ordered categories"], ["numeric", "numbers"],
-  ["date", "dates"], ["boolean", "true or false"]];
+const KINDS = [["", "automatic"], ["categorical", "categories"], ["ordered", "ordered categories"],
+  ["numeric", "numbers"], ["date", "dates"], ["boolean", "true or false"]];
 
 export function lookPart(width) {
   const { state, options } = store, { look, table: file } = state;
-  return h("section", { id: "look", "aria-labelledby": "look-title" },
-    h("h2", { id: "look-title" }, file.title),
+  return section("look", file.title, false,
     soft(`${whole(look.rows)} rows, ${look.columns.length} columns.`,
-      file.offered && [" ", h("a", { href: `/files/0/${encodeURIComponent(file.name)}`, download: "" }, "Download this table"), "."]),
+      file.offered && [" ",
+        h("a", { href: `/files/0/${encodeURIComponent(file.name)}`, download: "" }, "Download this table"), "."]),
     roles(look, options), numbersAsOutcome(look, options), perhaps(look, options),
     folded("What the table holds", false, reasons(look, options),
       look.verdicts.map((verdict) => h("p", { class: "verdict" }, verdict)), groups(look, width), notes(look),
@@ -25,14 +25,15 @@ export function lookPart(width) {
 }
 
 const chip = (name, value, ...parts) => h("details", { class: "chip" },
-  h("summary", null, h("span", { class: "soft" }, `${name}: `), h("strong", null, value)), h("div", { class: "menu" }, parts));
+  h("summary", null, h("span", { class: "soft" }, `${name}: `), h("strong", null, value)),
+    h("div", { class: "menu" }, parts));
 
 function roles(look, options) {
   const usable = look.columns.filter(({ name, identifier }) => !identifier && !(options.drop ?? []).includes(name));
   const chosen = look.columns.find((column) => column.name === options.outcome), good = options.favourable ?? [];
-  const possible = usable.map((column) => column.name).filter((name) => name !== options.outcome && name !== options.weight);
+  const possible = usable.map(({ name }) => name).filter((name) => ![options.outcome, options.weight].includes(name));
   return h("div", { class: "chips" },
-    choose("Outcome", options.outcome ?? "", [["", "choose…"], ...usable.map(({ name }) => [name, name])], (outcome) =>
+    choose("Outcome", options.outcome ?? "", named("choose…", usable), (outcome) =>
       change({ outcome, favourable: [], protected: options.protected.filter((name) => name !== outcome) })),
     chosen && chosen.choices.length > 0 && chip("Good outcome", good.join(", ") || "none, all are compared",
       checks("Good outcome", chosen.choices, good, (favourable) => change({ favourable }),
@@ -49,7 +50,8 @@ function numbersAsOutcome(look, options) {
   const [low, high] = isCut ? [edges[0], edges[2]] : column.range, least = isCut ? edges[1] : column.middle;
   const good = (value) => atLeast(column.name, [Math.min(low, value - 1), value, Math.max(high, value + 1)]);
   return h("p", { class: "chips" }, h("span", { class: "soft" }, `${column.name} is a number:`),
-    button("Compare means", () => change({ equal_means: true, favourable: [], bins: without(options.bins, column.name) }),
+    button("Compare means",
+      () => change({ equal_means: true, favourable: [], bins: without(options.bins, column.name) }),
       { "aria-pressed": String(Boolean(options.equal_means)) }),
     h("span", { class: "line" }, button("At least", () => good(least), { "aria-pressed": String(isCut) }),
       h(Typed, { type: "number", step: "any", "aria-label": `Good from, of ${column.name}`, value: least,
@@ -60,7 +62,8 @@ function numbersAsOutcome(look, options) {
 function perhaps(look, options) {
   const others = look.reasons.filter((one) => one.role === "protected" && !options.protected.includes(one.value) &&
     one.value !== options.outcome && look.columns.some((column) => column.name === one.value && !column.identifier));
-  return others.length > 0 && h("p", { class: "chips" }, h("span", { class: "soft" }, "Perhaps also: "), others.map((one) =>
+  return others.length > 0 &&
+    h("p", { class: "chips" }, h("span", { class: "soft" }, "Perhaps also: "), others.map((one) =>
     button(one.value, () => change({ protected: [...options.protected, one.value] }),
       { "aria-label": `Compare groups of ${one.value}, too` })));
 }
@@ -68,8 +71,8 @@ function perhaps(look, options) {
 function reasons(look, options) {
   const words = { outcome: "outcome", favourable: "good outcome", protected: "group" };
   const isFollowed = (one) => [options[one.role]].flat().includes(one.value);
-  const listed = (ones) => ones.map((one) =>
-    `${one.value} as ${words[one.role]} (${one.reason.replace(/its name \('[^']*'\)/, "because of its name")})`).join("; ");
+  const why = ({ reason }) => reason.replace(/its name \('[^']*'\)/, "because of its name");
+  const listed = (ones) => ones.map((one) => `${one.value} as ${words[one.role]} (${why(one)})`).join("; ");
   const followed = look.reasons.filter(isFollowed), others = look.reasons.filter((one) => !isFollowed(one));
   const more = withMerging(look.reasons.map((one) => one.reason)).slice(look.reasons.length).join(" ");
   return [followed.length > 0 && soft(`Guessed, so please check: ${listed(followed)}.`),
@@ -103,7 +106,8 @@ function numbers(name, outcome, rows) {
   const most = (gaps) => (gaps?.most_in ? ` (most in ${gaps.most_in}: ${percent(gaps.most)})` : "");
   return folded(`${caption} in numbers: ${outcome}`, rows.some((group) => group.missing?.share > 0),
     table(caption, ["Group", "rows (share)", `“${outcome}” (95 % interval)`, "missing values"],
-      rows.map((group) => [group.group, `${whole(group.rows)} (${percent(group.share)})`, percent(group.rate) + range(group),
+      rows.map((group) => [group.group, `${whole(group.rows)} (${percent(group.share)})`,
+        percent(group.rate) + range(group),
         percent(group.missing?.share ?? null) + most(group.missing)]), [1, 2, 3]));
 }
 
@@ -126,7 +130,8 @@ function columns(state, options) {
   const action = ({ name, identifier }) => {
     if (taken.includes(name)) return "";
     // What was said of a column that is left out is forgotten.
-    const forgotten = () => Object.fromEntries([...SET, "target"].map((option) => [option, without(options[option], name)]));
+    const forgotten = () =>
+      Object.fromEntries([...SET, "target"].map((option) => [option, without(options[option], name)]));
     if (!identifier) return press("Leave out", `Leave out ${name}`, { drop: [...dropped, name], ...forgotten() });
     return kept.includes(name)
       ? press("Do not keep", `Do not keep ${name}`, { [keep]: kept.filter((other) => other !== name) })
@@ -148,7 +153,8 @@ const SET = ["kinds", "bins", "order"]; // what can be set of a column
 // One column is chosen, and its kind, bins and order can be set; what was set is listed.
 class ReadDifferently extends Component {
   render({ state, options, press }) {
-    const all = state.look.columns, column = all.find((one) => one.name === this.state.shown) ?? all[0], { name, kind } = column;
+    const all = state.look.columns, column = all.find((one) => one.name === this.state.shown) ?? all[0],
+      { name, kind } = column;
     const present = (option) => at(byColumn(options[option]), name);
     const set = (option, value) => change({ [option]: value === null ? without(options[option], name)
       : { ...byColumn(options[option]), [name]: value } });
@@ -161,7 +167,8 @@ class ReadDifferently extends Component {
         [present("bins") ?? []].flat().join(", "), (value) => set("bins", value && bins(words(value), value))),
       ["categorical", "ordered"].includes(kind) && text(`Order of the levels of ${name} (small, medium, large)`,
         (present("order") ?? []).join(", "), (value) => set("order", value && words(value))),
-      given.length > 0 && h("p", null, "Read differently: ", given.map(([option, one]) => [press(`${one}: ${option} – automatic`,
+      given.length > 0 && h("p", null, "Read differently: ",
+        given.map(([option, one]) => [press(`${one}: ${option} – automatic`,
         `Read the ${option} of ${one} automatically`, { [option]: without(options[option], one) }), " "])),
       column.choices.length > 0 && h(Names, { column, file: state.table, key: `${state.table.number} ${name}` }),
       form(state.forms.columns, options, change));

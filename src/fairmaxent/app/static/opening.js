@@ -49,7 +49,8 @@ export class Reading extends Component {
     const given = () => Object.fromEntries(Object.entries(this.state.values).filter(([, value]) => value !== null));
     return folded("How the file is read", Object.keys(file.reading).length > 0,
       soft(`What is left as it is, is detected in ${file.name}.`),
-      form(store.state.forms.reading, values, (changed) => this.setState({ values: { ...this.state.values, ...changed } })),
+      form(store.state.forms.reading, values,
+        (changed) => this.setState({ values: { ...this.state.values, ...changed } })),
       h("p", null, button("Read the file again", () => readAgain(file.number, given()))));
   }
 }

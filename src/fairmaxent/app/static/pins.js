@@ -11,7 +11,8 @@ export function pinsTable() {
   if (!pins.length || !answer) return h("div", { id: "pins" });
   const all = [...pins, { number: 0, answer }];
   return h("div", { id: "pins" },
-    table("Scenarios compared", ["", ...all.map(head)], rows(all.map((pin) => pin.answer)), all.map((_, index) => index + 1)));
+    table("Scenarios compared", ["", ...all.map(head)], rows(all.map((pin) => pin.answer)),
+      all.map((_, index) => index + 1)));
 }
 
 function head(pin) {
@@ -20,7 +21,8 @@ function head(pin) {
   return h("div", { class: "pin", key: pin.number },
     h(Typed, { type: "text", maxlength: 60, "aria-label": `Name of ${pin.name}`, value: pin.name,
       change: (name) => rename(pin.number, name) }),
-    h("div", null, press("Restore", () => putBack(pin.answer.scenario)), " ", press("Remove", () => unpin(pin.number))));
+    h("div", null, press("Restore", () => putBack(pin.answer.scenario)), " ",
+      press("Remove", () => unpin(pin.number))));
 }
 
 // Rates, what it costs, and what was asked for in different ways.

@@ -2,7 +2,7 @@
 // Rake: weights that give the table known shares, e.g. those of a census.
 
 import { Component, at, button, folded, h, soft, table } from "./dom.js";
-import { choose, flag, form, number } from "./form.js";
+import { choose, flag, form, named, number } from "./form.js";
 import { percent } from "./format.js";
 import { MOST_LEVELS, rounded } from "./shares.js";
 import { rake, store } from "./store.js";
@@ -44,7 +44,7 @@ export class Rake extends Component {
       factor("Smallest factor", 0, { min: 0, max: 1 }), factor("Largest factor", 1, { min: 1, max: 1000 }),
       folded("Advanced: weights, replicates, report", false,
         numeric.length > 0 && choose("Design weights of the sample", values.weight ?? "",
-          [["", "none"], ...numeric.map((column) => [column.name, column.name])], (weight) => change({ weight: weight || null })),
+          named("none", numeric), (weight) => change({ weight: weight || null })),
         form(store.state.forms.raking, values, change)),
       h("p", null, button("Make the weights", () => this.send(), { id: "rake-button" })),
       h("div", { id: "raking" }, working("raking")), h("div", { id: "raked" }, store.raked && raked(store.raked))));
@@ -53,8 +53,10 @@ export class Rake extends Component {
   // One column: a tick, and a number for each level, in percent; at first those of the data.
   knownShares(column) {
     const { name } = column, { known } = this.state, mine = known[name] ?? {};
-    const set = (values) => this.setState({ known: { ...this.state.known, [name]: { ...this.state.known[name], ...values } } });
-    return h("div", { key: name }, flag(`The shares of ${name} are known`, Boolean(mine.isKnown), (isKnown) => set({ isKnown })),
+    const set = (values) =>
+      this.setState({ known: { ...this.state.known, [name]: { ...this.state.known[name], ...values } } });
+    return h("div", { key: name },
+      flag(`The shares of ${name} are known`, Boolean(mine.isKnown), (isKnown) => set({ isKnown })),
       mine.isKnown && h("div", { class: "shares" }, soft("in percent; they must add up to 100"),
         h("div", { class: "cells" }, sharesOf(column, known).map(([level, share]) =>
           number(level, share, { min: 0, max: 100, step: "any" }, (value) =>
@@ -71,7 +73,9 @@ function sharesOf({ name, choices, shares }, known) {
 
 const raked = (result) => [
   table("Margins", ["Level", "rows", "before", "known", "after"], result.levels.map((one) =>
-    [`${one.margin} = ${one.level}`, String(one.rows), percent(one.before), percent(one.wanted), percent(one.achieved)]), [1, 2, 3, 4]),
+    [`${one.margin} = ${one.level}`, String(one.rows), percent(one.before), percent(one.wanted),
+      percent(one.achieved)]), [1, 2, 3, 4]),
   h("ul", null, [...result.summary, ...result.notes].map((text) => h("li", null, text))),
   listFiles(result.files),
-  soft("The same on the command line:"), h("pre", { tabindex: "0", "aria-label": "Command that rakes" }, result.command)];
+  soft("The same on the command line:"),
+    h("pre", { tabindex: "0", "aria-label": "Command that rakes" }, result.command)];

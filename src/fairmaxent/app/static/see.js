@@ -2,8 +2,9 @@
 // See: first one sentence in people and a picture, which move with the sliders; then everything in numbers.
 
 import { axis, dotsOf, groupLine, roundTop } from "./charts.js";
-import { button, folded, h, soft, table } from "./dom.js";
-import { KINDS, gained, keepsSize, percent, rate, rise, sentence, signed, span, times, whole, withMerging } from "./format.js";
+import { button, folded, h, section, soft, table } from "./dom.js";
+import { KINDS, gained, keepsSize, percent, rate, rise, sentence, signed, span, times, whole,
+  withMerging } from "./format.js";
 import { pinsTable } from "./pins.js";
 import { isMissing, isOld, slow, store } from "./store.js";
 import { evaluatePart, working } from "./take.js";
@@ -14,8 +15,7 @@ const MOST_DOTS = 8; // groups whose people are drawn as dots
 
 export function seePart() {
   const { answer } = store;
-  return h("section", { id: "see", "aria-labelledby": "see-title" }, h("h2", { id: "see-title", class: "quiet" }, "See"),
-    warnings(), h("div", { id: "answer", class: isOld() ? "outdated" : null },
+  return section("see", "See", true, warnings(), h("div", { id: "answer", class: isOld() ? "outdated" : null },
       answer ? [headline(answer.see), dots(answer.see)] : soft("There is no result yet.")));
 }
 
@@ -52,8 +52,8 @@ function dots(see) {
 
 export function detailPart(width) {
   const { answer, verdict } = store;
-  return h("section", { id: "detail", "aria-labelledby": "detail-title" }, h("h2", { id: "detail-title" }, "In numbers"),
-    pinsTable(), answer && h("div", { class: isOld() ? "outdated" : null }, inNumbers(answer, width)),
+  return section("detail", "In numbers", false, pinsTable(),
+    answer && h("div", { class: isOld() ? "outdated" : null }, inNumbers(answer, width)),
     h("p", { class: "buttons" }, button("Estimate what a model will do", () => slow("estimate"),
       { id: "estimate", disabled: isMissing() })),
     h("div", { id: "slow" }, working("slow")), evaluatePart(verdict));
@@ -99,14 +99,16 @@ function people(see) {
     return marked(isGood && isUp ? "up" : isGood && isDown ? "down" : null,
       [named(group) + (outcomes.length > 1 ? `: ${group.outcome}` : ""),
       both(whole(group.people_before), whole(group.people_after)),
-      both(whole(group.with_before), whole(group.with_after)) + (change && keepsSize(group) ? ` (${signed(change)})` : ""),
+      both(whole(group.with_before), whole(group.with_after)) +
+        (change && keepsSize(group) ? ` (${signed(change)})` : ""),
       (isUp ? "▲\u00a0" : isDown ? "▼\u00a0" : "") + both(percent(group.rate_before), percent(group.rate_after))]);
   });
   const areMissing = see.groups.some((group) =>
     Math.abs(group.people_before * (group.rate_before ?? 0) - group.with_before) > 0.5);
   const outcome = outcomes.length === 1 ? `“${outcomes[0]}”` : "their outcome";
   const title = isGood ? "Who gains and who loses" : "What changes for whom";
-  return [table(`${title}, in a table of ${whole(see.rows)} people`, ["Group", "people", `with ${outcome}`, "rate"], rows, [1, 2, 3]),
+  return [table(`${title}, in a table of ${whole(see.rows)} people`, ["Group", "people", `with ${outcome}`, "rate"],
+    rows, [1, 2, 3]),
     shown.length < see.groups.length &&
       soft(`${whole(see.groups.length - shown.length)} groups that change less are not shown.`),
     areMissing && soft("A rate is about the people of a group whose outcome is known."),
@@ -119,9 +121,10 @@ function pictures(see, width) {
   const size = ({ people_before: before, people_after: after }) =>
     `${whole(before)}${whole(before) === whole(after) ? "" : ` → ${whole(after)}`} people`;
   const more = (all, shown) => shown.length < all.length && soft(`${whole(all.length - shown.length)} ` +
-    `more groups change less. ${see.groups.length > MOST_ROWS ? "They are not shown." : "They are in the table above."}`);
+    `more groups change less. They are ${see.groups.length > MOST_ROWS ? "not shown" : "in the table above"}.`);
   return [byColumn(see).map((inside) => {
-    const { column } = inside[0], every = [...new Set(inside.map((group) => group.outcome))], outcomes = every.slice(0, 4);
+    const { column } = inside[0], every = [...new Set(inside.map((group) => group.outcome))],
+      outcomes = every.slice(0, 4);
     const first = inside.filter((group) => group.outcome === outcomes[0]), sizes = mostChanged(first, SHOWN);
     const top = roundTop(first.flatMap((one) => [one.share_before, one.share_after]));
     return [
@@ -136,7 +139,8 @@ function pictures(see, width) {
       first.every((group) => Math.abs(group.share_after - group.share_before) < 0.0005)
         ? soft(`The groups of ${column} keep their sizes.`)
         : h("div", { class: "picture" }, h("h3", null, `How large each group of ${column} is`),
-          sizes.map((group) => groupLine({ name: group.group, before: group.share_before, after: group.share_after, most: top, width })),
+          sizes.map((group) =>
+            groupLine({ name: group.group, before: group.share_before, after: group.share_after, most: top, width })),
           axis(top, width), more(first, sizes)),
     ];
   }), h("p", { class: "soft key" }, "Open circle: before, with its 95 % interval. Full circle: after.")];
@@ -146,7 +150,8 @@ const WAITING = "is known when all rows are fitted: make the files, or an estima
 
 function costs(see) {
   const tiles = [
-    [`${whole(see.effective_rows)} of ${whole(see.rows)}`, "effective rows: the information that the fair weights leave"],
+    [`${whole(see.effective_rows)} of ${whole(see.rows)}`,
+      "effective rows: the information that the fair weights leave"],
     [times(see.heaviest), "largest weight of one row"],
     ...(see.most_copies >= 1.5 ? [[times(see.most_copies), "copies, on average, of the row that is copied most"]] : []),
     see.copied_share === null ? ["…", `how many new rows are copies of ${see.copied_rows} ${WAITING}`]
@@ -157,9 +162,11 @@ function costs(see) {
   const rows = see.costs.map(([isBeyond, name, count, ...more]) =>
     marked(isBeyond ? "short" : null, [name, whole(count), ...more.map(times)]));
   return [h("h3", null, "What it costs"),
-    h("dl", { class: "tiles" }, tiles.map(([value, what]) => h("div", null, h("dt", null, what), h("dd", null, value)))),
+    h("dl", { class: "tiles" },
+      tiles.map(([value, what]) => h("div", null, h("dt", null, what), h("dd", null, value)))),
     rows.length > 0 && folded("Costs of each group", false,
-      table("Costs of each group", ["Group", "rows", "effective rows", "largest weight", "expected copies"], rows, [1, 2, 3, 4]))];
+      table("Costs of each group", ["Group", "rows", "effective rows", "largest weight", "expected copies"], rows,
+        [1, 2, 3, 4]))];
 }
 
 function estimate({ estimate: known, about_models: remarks }) {
@@ -171,7 +178,8 @@ function estimate({ estimate: known, about_models: remarks }) {
       known.lines.map(([label, , meaning, [before, after], [, ends]]) => [
         h("span", null, label, h("br"), h("span", { class: "soft" }, meaning)),
         rate(before), rate(after), range(ends)]), [1, 2, 3]),
-    isPoor && h("p", { class: "warnings" }, `The same answer for everybody would be right for ${percent(known.same_for_all)} of people, ` +
+    isPoor && h("p", { class: "warnings" },
+      `The same answer for everybody would be right for ${percent(known.same_for_all)} of people, ` +
       "so this model has learned little that helps."),
     remarks.length > 0 && h("ul", { class: "warnings" }, remarks.map((text) => h("li", null, text)))];
 }

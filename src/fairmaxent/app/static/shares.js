@@ -2,7 +2,7 @@
 // Wanted shares: of any column, typed or by dragging bars, which together are always the whole.
 
 import { Component, at, button, folded, h, has, soft } from "./dom.js";
-import { Typed, choose, isGiven, withRate } from "./form.js";
+import { Typed, choose, isGiven, named, withRate } from "./form.js";
 import { change, set, store } from "./store.js";
 
 export const MOST_LEVELS = 20; // of a column whose shares can be dragged
@@ -10,8 +10,8 @@ const HOW = "Type a share, drag its bar, or use the arrow keys. What you set sta
 
 const inData = (column) => Object.fromEntries(column.shares); // to the last digit, so that nothing changes
 
-// Columns that were chosen, of which nothing may be asked yet, are in the store: by name, the levels set by hand, oldest
-// first.
+// Columns that were chosen, of which nothing may be asked yet, are in the store: by name, the levels set by hand,
+// oldest first.
 const chosen = () => store.shares ?? {};
 const forget = (name) => Object.fromEntries(Object.entries(chosen()).filter(([other]) => other !== name));
 
@@ -24,7 +24,7 @@ export function shares() {
     .filter((column) => column && (has(target, column.name) || isFree(column)));
   const left = state.look.columns.filter((column) => isFree(column) && !shown.includes(column));
   return folded("Wanted shares", shown.length > 0,
-    choose("Choose the shares of", "", [["", "choose a column…"], ...left.map((column) => [column.name, column.name])],
+    choose("Choose the shares of", "", named("choose a column…", left),
       (name) => name && set({ shares: { ...chosen(), [name]: [] } })),
     shown.length > 0 && soft(HOW),
     shown.map((column) => h(Shares, { column, options, key: column.name })));
@@ -83,8 +83,8 @@ export function rounded(shares, whole = WHOLE) {
   return result;
 }
 
-// Move one bar. Bars that were set stay, and the others follow in proportion; if there are none, or they have too little,
-// the bar that was set longest ago follows too.
+// Move one bar. Bars that were set stay, and the others follow in proportion; if there are none, or they have too
+// little, the bar that was set longest ago follows too.
 export function moved(parts, index, wanted, held) {
   const value = Math.min(WHOLE, Math.max(0, Math.round(wanted)));
   const fixed = held.filter((other) => other !== index);
@@ -92,7 +92,8 @@ export function moved(parts, index, wanted, held) {
   while (fixed.length && (fixed.length === parts.length - 1 || room() < 0)) fixed.shift();
   const free = parts.map((_, other) => other).filter((other) => other !== index && !fixed.includes(other));
   const follow = rounded(free.map((other) => parts[other]), room());
-  return parts.map((part, other) => (other === index ? value : free.includes(other) ? follow[free.indexOf(other)] : part));
+  const next = (part, other) => (free.includes(other) ? follow[free.indexOf(other)] : part);
+  return parts.map((part, other) => (other === index ? value : next(part, other)));
 }
 
 function bars(column, wanted, ask) {

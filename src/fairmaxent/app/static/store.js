@@ -5,6 +5,7 @@ import { Live, Stale, Superseded, follow, get, post, stop, upload, work } from "
 import { byId } from "./dom.js";
 import { rateOf } from "./form.js";
 
+/** @type {any} */
 export const store = {
   state: null, options: {}, answer: null, pins: [], files: [],
   problem: null, // what went wrong last
@@ -97,10 +98,11 @@ function sized(file) {
 // Show what the server keeps.
 export function show(newest) {
   const { state: old } = store;
-  if (old?.table?.number !== newest.table?.number) Object.assign(store, { curves: {}, raked: null, working: {}, shares: {} });
+  const isNew = old?.table?.number !== newest.table?.number;
+  if (isNew) Object.assign(store, { curves: {}, raked: null, working: {}, shares: {} });
   const state = { examples: old?.examples, most_bytes: old?.most_bytes, ...newest };
   const rates = (state.forms?.rates ?? []).map((one) => [one.name, one.optional ? null : one.start]);
-  const options = { favourable: [], protected: [], ...Object.fromEntries(rates), random_state: 0, ...(state.options ?? {}) };
+  const options = { favourable: [], protected: [], ...Object.fromEntries(rates), random_state: 0, ...state.options };
   set({ state, options, answer: state.answer ?? null, outdated: null, pins: state.pins ?? [], files: state.files ?? [],
     verdict: null });
   if (!state.table) return;
@@ -120,7 +122,8 @@ export function change(values, { look = false, guess = false, moving = false } =
 }
 
 // A rate for all columns of groups together, as others may be compared.
-export const singleRates = () => Object.fromEntries(store.state.forms.rates.map(({ name }) => [name, [store.options[name]]
+export const singleRates = () =>
+  Object.fromEntries(store.state.forms.rates.map(({ name }) => [name, [store.options[name]]
   .flatMap((asked) => (asked !== null && typeof asked === "object" ? Object.values(asked) : [asked]))
   .find((rate) => rate !== null) ?? null]));
 
@@ -169,7 +172,8 @@ export const spend = () => live.ask(store.state.table.number, store.options, { s
 export function sliders() {
   const { options, state } = store;
   const columns = options.groups === "joint" || options.protected.length === 1 ? [null] : options.protected;
-  return state.forms.rates.flatMap((one) => columns.map((column) => ({ one, column, first: column ?? options.protected[0] })));
+  return state.forms.rates.flatMap((one) =>
+    columns.map((column) => ({ one, column, first: column ?? options.protected[0] })));
 }
 
 // What a curve depends on: everything but the rate itself, and what is only about files.
@@ -211,7 +215,7 @@ async function watched(kind, place, values, job) {
     at(place, result === null ? { said: "Stopped." } : null);
     return result;
   } catch (problem) {
-    at(place, { failed: problem.message });
+    at(place, { failed: /** @type {Error} */ (problem).message });
     throw problem;
   }
 }
@@ -272,9 +276,11 @@ export async function pin() {
 }
 // A scenario by what was asked, e.g. "rate 0.9 for sex, sizes kept".
 export function scenarioName({ see }) {
-  const asked = see.rates.filter((one) => one.wanted !== null), words = { statistical_rate: "rate", representation_rate: "sizes" };
+  const asked = see.rates.filter((one) => one.wanted !== null),
+    words = { statistical_rate: "rate", representation_rate: "sizes" };
   const areSizes = asked.some((one) => one.kind === "representation_rate");
-  return [...asked.map((one) => `${words[one.kind]} ${one.wanted} for ${one.grouping}`), ...(areSizes ? [] : ["sizes kept"])].join(", ");
+  return [...asked.map((one) => `${words[one.kind]} ${one.wanted} for ${one.grouping}`),
+    ...(areSizes ? [] : ["sizes kept"])].join(", ");
 }
 
 // A scenario for a page to send, with the curve of the first rate that was asked for.
@@ -283,9 +289,11 @@ async function withCurve({ name, answer }) {
   const rate = [...kinds].sort((a, b) => (a.name < b.name ? 1 : -1)).flatMap((kind) =>
     see.rates.filter((known) => known.kind === kind.name && known.wanted !== null))[0];
   const column = scenario.protected.length === 1 || scenario.groups === "joint" ? null : rate?.columns;
-  const { curve } = rate ? await post("/api/curve", { table: store.state.table.number, scenario, kind: rate.kind, column }) : {};
+  const { curve } = rate
+    ? await post("/api/curve", { table: store.state.table.number, scenario, kind: rate.kind, column }) : {};
   return { name, wishes, curve, what: rate?.columns, own: rate?.before, rows: see.rows,
-    one: kinds.find((kind) => kind.name === rate?.kind), groups: see.groups.filter((group) => group.column === rate?.grouping) };
+    one: kinds.find((kind) => kind.name === rate?.kind),
+      groups: see.groups.filter((group) => group.column === rate?.grouping) };
 }
 
 // One file with all scenarios, which anybody can open without a network: the modules that draw it in one script.
@@ -293,7 +301,8 @@ const PARTS = ["dom.js", "format.js", "charts.js", "sent.js"];
 const text = async (name) => (await fetch(`/static/${name}`)).text();
 export const send = () => attempt(async () => {
   if (!await isCurrent()) return;
-  const isPinned = store.pins.some((one) => JSON.stringify(one.answer.scenario) === JSON.stringify(store.answer.scenario));
+  const isPinned = store.pins.some((one) =>
+    JSON.stringify(one.answer.scenario) === JSON.stringify(store.answer.scenario));
   const all = [...store.pins, ...(isPinned ? [] : [{ name: scenarioName(store.answer), answer: store.answer }])];
   const scenarios = [];
   for (const one of all) scenarios.push(await withCurve(one));
@@ -305,7 +314,8 @@ export const send = () => attempt(async () => {
   const data = JSON.stringify({ title: store.state.table.title, scenarios: scenarios.filter((one) => one.curve) });
   const page = ["<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>Scenarios</title>",
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><link rel=\"icon\" href=\"data:,\">",
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'\">",
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; " +
+      "style-src 'unsafe-inline'\">",
     `<style>${await text("style.css")}</style><main></main>`,
     `<script type="application/json" id="data">${data.replaceAll("<", "\\u003c")}</script>`,
     `<script type="module">${script}</script></html>`];

@@ -1,7 +1,7 @@
 // @ts-check
 // Take: the files, the command and the Python that make them again, and whether new rows may be shared.
 
-import { Component, button, folded, h, soft, table } from "./dom.js";
+import { Component, button, folded, h, section, soft, table } from "./dom.js";
 import { form } from "./form.js";
 import { size } from "./format.js";
 import { change, isMissing, isOld, make, pin, send, slow, stopWork, store } from "./store.js";
@@ -22,7 +22,8 @@ export function actions() {
   const why = refitting ? "The newest result is on its way; you can take it when it is there."
     : "There is no result for what you asked for last, so there is nothing to take yet.";
   return h("div", { class: "actions" },
-    h("p", { class: "buttons" }, button("Make the files", () => make(), { class: "main", id: "make", disabled: isMissing() }),
+    h("p", { class: "buttons" },
+      button("Make the files", () => make(), { class: "main", id: "make", disabled: isMissing() }),
       button("Pin this scenario", pin, { id: "pin", disabled: isMissing() }),
       button("Make a page to send", send, { id: "send", disabled: isMissing() })),
     h("p", { id: "not-made", class: "warnings", hidden: !isOld() || !answer }, why),
@@ -34,14 +35,15 @@ export function actions() {
 export function takePart() {
   const { state: { forms }, options, answer } = store;
   const isPrivate = Boolean(options.epsilon);
-  return answer && h("section", { id: "take", "aria-labelledby": "take-title" }, h("h2", { id: "take-title" }, "Take"),
-    form(forms.take, options, change),
+  return answer && section("take", "Take", false, form(forms.take, options, change),
     folded("The report", options.pdf, form(forms.report, options, change)),
-    h("h3", null, isPrivate ? `How it was made. Running it again spends another ε = ${options.epsilon}` : "Repeat it elsewhere"),
+    h("h3", null, isPrivate ? `How it was made. Running it again spends another ε = ${options.epsilon}`
+      : "Repeat it elsewhere"),
     soft(isPrivate
-      ? "Keep the model instead: 'fairmaxent sample' and 'fairmaxent report' make more rows and reports of it, which spends nothing."
-      : "These write the same table, byte for byte; the command also writes the same model, and the same report, in which " +
-        "options are named as they are typed."),
+      ? "Keep the model instead: 'fairmaxent sample' and 'fairmaxent report' make more rows and reports of it, which " +
+        "spends nothing."
+      : "These write the same table, byte for byte; the command also writes the same model, and the same report, in " +
+        "which options are named as they are typed."),
     h(Snippet, { title: "Command", id: "command", text: isOld() ? "" : answer.command }),
     h(Snippet, { title: "Python", id: "python", text: isOld() ? "" : answer.python }));
 }
@@ -57,7 +59,8 @@ class Snippet extends Component {
         this.setState({ said: " selected; copy it with the keyboard" });
       }
     };
-    return h("div", { class: "snippet" }, h("h4", null, title), h("pre", { id, tabindex: "0", "aria-label": title }, text),
+    return h("div", { class: "snippet" }, h("h4", null, title),
+      h("pre", { id, tabindex: "0", "aria-label": title }, text),
       button("Copy", copy, { "aria-label": `Copy the ${title.toLowerCase()}` }),
       h("span", { role: "status", class: "soft" }, this.state.said));
   }
@@ -84,5 +87,6 @@ const list = (items) => items.length > 0 && h("ul", null, items.map((item) => h(
 const BLOCKS = {
   Paragraph: ({ text }) => h("p", null, text),
   Note: ({ lead, items }) => h("div", { class: "notes" }, h("p", null, lead), list(items)),
-  Table: ({ label, heads, rows, numeric }) => table(label, heads, rows, numeric.flatMap((is, index) => (is ? [index] : []))),
+  Table: ({ label, heads, rows, numeric }) =>
+    table(label, heads, rows, numeric.flatMap((is, index) => (is ? [index] : []))),
 };
