@@ -1,5 +1,6 @@
 """A terminal, recorded: no sequence that came from the data reaches it, whatever the command."""
 
+import io
 import json
 import os
 import pty
@@ -14,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import fairmaxent
+from fairmaxent.cli import terminal
 from fairmaxent.cli.group import group
 from fairmaxent.errors import InputError
 from fairmaxent.plain_text import escaped_json, isolated, visible
@@ -136,3 +138,18 @@ def test_a_report_hides_and_moves_nothing(folder, monkeypatch, tmp_path):
         assert steering(text.encode()) <= {"\u2068", "\u2069"}
         assert text.count("\u2068") == text.count("\u2069")
         assert suffix == "json" or "\u2068שם\u2069" in text
+
+
+def test_on_windows_files_and_pipes_get_utf_8_and_no_thread_waits_for_signals(monkeypatch):
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")
+    for name in ("warnings.showwarning", "signal.signal"):
+        monkeypatch.setattr(name, lambda *_: None)
+    monkeypatch.setattr("os.pipe", None)
+    monkeypatch.delenv("PYTHONIOENCODING", raising=False)
+    with monkeypatch.context() as windows:
+        windows.setattr(sys, "stdout", stdout)
+        windows.setattr(os, "name", "nt")
+        terminal.prepare_streams(5)
+        terminal.clean_up_on_signals()
+        print("ε → ✓", flush=True)
+    assert stdout.buffer.getvalue().decode().split() == ["ε", "→", "✓"]

@@ -37,19 +37,16 @@ def test_each_is_understood_or_refused(folder, key, every):
             pass
 
 
+DEEP, CLUSTER = "c.toml is nested too deeply", "pass --scheduler on the command line"  # which can run code here
+
+
 @pytest.mark.parametrize("option", ["--config", "--domain"])
-@pytest.mark.parametrize("text", ["x = " + "[" * 50_000, "a." * 20_000 + "b = 1", "[" + "a." * 20_000 + "b]"])
-def test_endless_nesting_is_refused(folder, option, text):
-    (folder / "c.toml").write_text(text)
+@pytest.mark.parametrize("text", ["x = " + "[" * 50_000, "a." * 20_000 + "b = 1", "[" + "a." * 20_000 + "b]", CLUSTER])
+def test_endless_nesting_and_the_name_of_a_cluster_are_refused(folder, option, text):
+    option, said = ("--config", CLUSTER) if text == CLUSTER else (option, DEEP)
+    (folder / "c.toml").write_text('scheduler = "tcp://127.0.0.1:1"\n' if text == CLUSTER else text)
     result = CliRunner().invoke(group, ["debias", "data.csv", *ROLES, option, "c.toml"])
-    assert (result.exit_code, "c.toml is nested too deeply" in result.stderr) == (3, True)
-
-
-def test_no_file_can_name_a_cluster(folder):
-    """Whoever runs a Dask scheduler can run code in the processes that connect to it."""
-    (folder / "c.toml").write_text('scheduler = "tcp://127.0.0.1:1"\n')
-    result = CliRunner().invoke(group, ["debias", "data.csv", *ROLES, "--config", "c.toml"])
-    assert (result.exit_code, "pass --scheduler on the command line" in result.stderr) == (3, True)
+    assert (result.exit_code, said in result.stderr) == (3, True)
 
 
 def test_any_name_and_level_can_be_written_and_read_back(folder):

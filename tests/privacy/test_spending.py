@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from unittest.mock import Mock
 
@@ -16,6 +17,7 @@ from test_budget import accountant_at
 from fairmaxent import InputError, Privacy, debias, load
 from fairmaxent.errors import StorageError
 from fairmaxent.fit import pipeline
+from fairmaxent.privacy import spending
 from fairmaxent.privacy.budget import epsilon_of
 from fairmaxent.privacy.spending import Spending
 from quiet import DOMAIN, Seeded, people
@@ -94,6 +96,28 @@ def test_several_processes_at_once_lose_nothing_and_a_killed_run_is_counted(path
     assert processes(f"is_killed({str(path)!r}, 2.0)") == [-signal.SIGKILL]
     assert [paid["epsilon"] for paid in Spending(path).payments()] == [1.0] * 60 + [2.0]
     assert [*path.parent.iterdir()] == [path]
+
+
+def test_on_windows_a_file_beside_the_ledger_is_the_lock(path, monkeypatch):
+    """There is no fcntl, a temporary file goes when it is closed, and what is to be replaced must not be open."""
+    lock, close = path.with_name(f"{path.name}.lock"), os.close
+
+    def windows_close(file):
+        is_open = {name for name in (path, lock) if name.exists() and os.path.samestat(os.fstat(file), name.stat())}
+        close(file)
+        for name in is_open:  # were it the ledger, nothing would be left of it
+            name.unlink()
+
+    monkeypatch.setattr(spending, "fcntl", None)
+    monkeypatch.setattr(os, "close", windows_close)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: Spending(path).pay(Privacy(epsilon=1.0), b"", str(number)), range(20)))
+    assert len(Spending(path).payments()) == 20
+    assert [*path.parent.iterdir()] == [path]
+    monkeypatch.setattr(spending, "_ATTEMPTS", 2)
+    lock.write_bytes(b"")
+    with pytest.raises(StorageError, match="another fit has locked it"):
+        pays(path, 1)
 
 
 def test_what_is_refused_costs_nothing_and_what_is_paid_is_given_back(path):

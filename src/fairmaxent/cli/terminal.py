@@ -41,7 +41,9 @@ def prepare_streams(unwritable: int) -> None:
         sys.exit(unwritable)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            # Windows would write files and pipes in an old code page, which has no ε; tables are UTF-8 there, too.
+            redirected = os.name == "nt" and not stream.isatty() and "PYTHONIOENCODING" not in os.environ
+            stream.reconfigure(encoding="utf-8" if redirected else None, errors="backslashreplace")
     warnings.showwarning = _show_warning
 
 
@@ -85,7 +87,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         sys.stderr.write(f"Warning: {visible(' '.join(str(message).split()))}\n")
 
 
-_ENDING = ("SIGHUP", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGVTALRM", "SIGPROF", "SIGXCPU")
+_ENDING = "SIGHUP SIGQUIT SIGTERM SIGUSR1 SIGUSR2 SIGALRM SIGVTALRM SIGPROF SIGXCPU SIGBREAK".split()  # noqa: SIM905
 _interrupted = threading.Event()
 _SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
 

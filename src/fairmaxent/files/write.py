@@ -22,8 +22,8 @@ from fairmaxent.files.reading import STANDARD, Name, TableForm, reason_of
 
 Names = Sequence[Name]
 _BEGINNING = ".fairmaxent-"  # of the names of temporary files
-# What a file system answers that has no hard links, or no permissions.
-_UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
+# What a file system answers that has no hard links, or no permissions; the last is Windows' answer on FAT.
+_UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV, errno.EINVAL)
 
 # Held while a temporary file is made; whoever ends the process takes it, so none appears after the last was removed.
 MAKING = threading.RLock()
@@ -108,14 +108,14 @@ class _Staged(NamedTuple):
         os.umask(mask)
         mode = (0o777 if self.readable else 0o700) & ~mask & (0o777 if self.is_folder else 0o666)
         allowed = self.target.stat().st_mode & 0o777 if self.target.exists() else mode
+        if not self.is_folder:
+            with self.temporary.open("r+b") as file:  # Windows flushes only what could be written
+                os.fsync(file.fileno())
         try:
             os.chmod(self.temporary, allowed)
         except OSError as problem:
             if problem.errno not in _UNSUPPORTED:
                 raise
-        if not self.is_folder:
-            with self.temporary.open("rb") as file:
-                os.fsync(file.fileno())
 
     def publish(self, *, force: bool) -> None:
         """Put what is complete in its place; without ``force``, only if nothing else has the name."""
@@ -124,7 +124,11 @@ class _Staged(NamedTuple):
                 shutil.copyfileobj(source, pipe)
             return
         if self.is_folder:
-            os.rename(self.temporary, self.target)  # fails if the folder is there and not empty
+            try:
+                os.rename(self.temporary, self.target)  # fails if the folder is there and not empty
+            except FileExistsError:  # on Windows also if it is empty
+                os.rmdir(self.target)
+                os.rename(self.temporary, self.target)
         elif force:
             os.replace(self.temporary, self.target)
         else:
@@ -168,7 +172,7 @@ def _checked_file(target: Name, *, force: bool) -> Path:
         if _is_pipe(target):
             return Path(target)  # whose link leads to a name that no folder has
         path = Path(os.path.realpath(target))
-        if path.is_dir() or os.fspath(target).endswith("/"):
+        if path.is_dir() or os.fspath(target).endswith(("/", os.sep)):
             raise StorageError(f"{path} is a folder; name a file in it")
         if not path.parent.is_dir():
             raise StorageError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")

@@ -13,6 +13,7 @@ import hmac
 import json
 import math
 import os
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,9 +25,10 @@ from fairmaxent.privacy.budget import Privacy, epsilon_of, rho_of
 
 try:
     import fcntl
-except ImportError:  # on Windows, where two fits must not begin in the same instant
+except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
+_ATTEMPTS = 600  # half a minute; a payment takes a few milliseconds
 Payment = dict[str, Any]  # with these fields: digests of table and request, and the file that was to hold the result
 _FIELDS = ("when", "epsilon", "delta", "rho", "table", "request", "command", "model")
 _FORMAT = "fairmaxent ledger 1"
@@ -113,7 +115,7 @@ class Spending:
                 if not os.path.lexists(self.path):
                     with Staging([self.path]) as staging:
                         staging.path_for(self.path).write_bytes(_content(os.urandom(32), []))
-                file = os.open(self.path, os.O_RDWR)
+                file = _lock(self.path)
             except OSError as problem:
                 if isinstance(problem, StorageError) and os.path.exists(self.path):
                     continue  # another process was faster
@@ -123,13 +125,25 @@ class Spending:
                     Option("ledger"),
                 ) from problem
             try:
-                if fcntl is not None:
-                    fcntl.flock(file, fcntl.LOCK_EX)
-                if os.path.samestat(os.fstat(file), os.stat(self.path)):  # or else another process has replaced it
+                # Or else another process has replaced it.
+                if fcntl is None or os.path.samestat(os.fstat(file), os.stat(self.path)):
                     yield
                     return
             finally:
                 os.close(file)
+
+
+def _lock(path: str) -> int:
+    """Open the ledger alone; on Windows, which replaces no open file, a file beside it that goes when it is closed."""
+    if fcntl is not None:
+        file = os.open(path, os.O_RDWR)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return file
+    for _ in range(_ATTEMPTS):
+        with contextlib.suppress(FileExistsError, PermissionError):  # the second while the file goes
+            return os.open(f"{path}.lock", os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_TEMPORARY", 0))
+        time.sleep(0.05)
+    raise OSError(f"another fit has locked it for half a minute, or the folder of {path}.lock cannot be written")
 
 
 def _content(key: bytes, payments: list[Payment]) -> bytes:

@@ -37,13 +37,9 @@ _NAMES = (
 )
 # Where browsers are on systems that do not put them on the path.
 _PATHS = (
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-    "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
-    r"C:\Program Files\Google\Chrome\Application\chrome.exe",
-    r"C:\Program Files (x86)\Google\Chrome\Application\chrome.exe",
-    r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
-    r"C:\Program Files\Microsoft\Edge\Application\msedge.exe",
+    *(f"/Applications/{name}.app/Contents/MacOS/{name}" for name in ("Google Chrome", "Chromium", "Microsoft Edge")),
+    *(rf"C:\Program Files{each}\Google\Chrome\Application\chrome.exe" for each in ("", " (x86)")),
+    *(rf"C:\Program Files{each}\Microsoft\Edge\Application\msedge.exe" for each in (" (x86)", "")),
 )
 _OPTIONS = (
     *("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--no-default-browser-check"),
