@@ -4,7 +4,8 @@
 # has installed it. make test-all installs all of it, and runs everything, the exhaustive checks too.
 # make test-lowest runs the core of the suite with the oldest libraries that pyproject.toml allows, and on each newer
 # Python that is there with the newest; make fuzz tries many more generated calls and mutated files than make test does
-# (others with FUZZ_SEED=1 and so on). make dist builds the packages and tries them in empty environments.
+# (others with FUZZ_SEED=1 and so on). make recipes runs docs/recipes.md with the tools that it is about. make dist
+# builds the packages and tries them in empty environments.
 
 # Any Python from 3.11 on: the plain one, or else the first that has its version in its name.
 NEW_ENOUGH := import ensurepip, sys; sys.exit(sys.version_info < (3, 11))
@@ -26,7 +27,7 @@ FUZZ := FUZZ_CALLS=100000 FUZZ_FILES=20000 FUZZ_MODELS=100000 FUZZ_CONFIGS=5000
 # Checkers of the page's JavaScript, which nobody needs to use or to build the package.
 JAVASCRIPT := npx --yes --package typescript@7.0.2 --package oxlint@1.93.0
 
-.PHONY: test test-process test-all test-lowest fuzz lint demo engines bench docs dist coverage audit clean
+.PHONY: test test-process test-all test-lowest recipes fuzz lint demo engines bench docs dist coverage audit clean
 
 # Each environment builds on the one before.
 $(VENV)/users: pyproject.toml constraints.txt
@@ -93,6 +94,15 @@ test-lowest: .venv-lowest/ready
 		python$$version -c "" 2> /dev/null || { echo "no Python $$version here"; continue; }; \
 		$(MAKE) .venv-$$version/ready && .venv-$$version/bin/python -m pytest -m "not slow" -W default $(CORE) || exit 1; \
 	done
+
+.venv-recipes/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-recipes
+	.venv-recipes/bin/pip install --quiet --editable $(CORE_NEEDS) \
+		datasets great_expectations lightgbm pandera torch xgboost
+	touch $@
+
+recipes: .venv-recipes/ready
+	.venv-recipes/bin/python -m pytest -W default tests/test_docs.py -k recipes
 
 fuzz: $(VENV)/contributors
 	env $(FUZZ) $(BIN)/pytest -n 2 tests/fuzz

@@ -17,6 +17,7 @@ from fairmaxent.cli.group import group
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+RECIPES = re.findall(r"^## (.+)$", (DOCS / "recipes.md").read_text(encoding="utf-8"), flags=re.M)  # each runs alone
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 _CHECKER = doctest.OutputChecker()
 _FENCE = re.compile(r"^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.M | re.S)
@@ -43,6 +44,13 @@ class Block:
         parts = re.split(r"^\$ ", self.text.replace("\\\n", " "), flags=re.M)
         assert not parts[0].strip(), f"line {self.line}: a console block begins with a command"
         return [tuple(part.partition("\n")[::2]) for part in parts[1:]]
+
+
+def text_of(name: str) -> str:
+    """A page, or the part of it that is named after a #."""
+    page, _, heading = name.partition("#")
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0] if heading else text
 
 
 def blocks_of(text: str) -> list[Block]:

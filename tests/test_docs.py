@@ -41,16 +41,20 @@ def quick_or_slow(names):
     return [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in names]
 
 
-@pytest.mark.parametrize("page", quick_or_slow(pages.PAGES))
+RUN = [page for page in pages.PAGES if page != "recipes.md"] + [f"recipes.md#{name}" for name in pages.RECIPES]
+
+
+@pytest.mark.parametrize("page", quick_or_slow(RUN))
 def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
-    text = (pages.DOCS / page).read_text(encoding="utf-8")
+    text = pages.text_of(page)
     for need in set(pages.needs_of(text)):
         pytest.importorskip(MODULES.get(need, need), reason=f"the page needs {need}")
     for table in (pages.DOCS / TABLE, WORKBOOK, SURVEY):
         shutil.copy(table, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
-    with others_warn() if page.startswith("coming-from/") else contextlib.nullcontext():
+    monkeypatch.setenv("GX_ANALYTICS_ENABLED", "false")
+    with others_warn() if page.startswith(("coming-from/", "recipes")) else contextlib.nullcontext():
         complaints = pages.run_page(text, page)
     if plots := sys.modules.get("matplotlib.pyplot"):
         plots.close("all")  # what the page drew
@@ -58,6 +62,7 @@ def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
 
 
 MODULES = {name: module for module, name in pages.DISTRIBUTIONS.items()}
+MODULES["datasets"] = "datasets.arrow_dataset"  # to tell Hugging Face's from our folder of tests
 
 
 @contextlib.contextmanager
