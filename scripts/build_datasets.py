@@ -93,8 +93,9 @@ def by_columns(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
 
 # ---------------------------------------------------------------- American Community Survey
 
-# Words for the codes of the Census Bureau's data dictionary (2018 ACS 1-year PUMS). In our source, a column that begins
-# with code 1 and is never empty begins with 0. A column without words is a whole number.
+# Words for the codes of the Census Bureau's data dictionary (2018 ACS 1-year PUMS). Our source counts from 0 where the
+# dictionary counts from 1, but for SCHL and COW: few of its people with SEX 1 are on active duty, so 1 is female, and
+# SCHL 16 and 21, a diploma and a bachelor's degree, are as frequent as they are. A column without words is a number.
 ACS_COLUMNS: dict[str, tuple[str, dict[int, str]]] = {
     "age": ("AGEP", {}),
     "education": (
