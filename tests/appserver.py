@@ -87,17 +87,15 @@ class Client:
         self.set_cookie = lowered["set-cookie"]
         self.cookie = self.set_cookie.split(";")[0]
 
-    def get(self, path):
-        status, _, body = self.send("GET", path)
-        return status, json.loads(body)
+    def get(self, path, method="GET", body=None):
+        status, _, answer = self.send(method, path, body)
+        return status, json.loads(answer)
 
     def post(self, path, values):
-        status, _, body = self.send("POST", path, json.dumps(values).encode())
-        return status, json.loads(body)
+        return self.get(path, "POST", json.dumps(values).encode())
 
     def upload(self, name, content):
-        status, _, body = self.send("POST", f"/api/upload?name={name}", content)
-        return status, json.loads(body)
+        return self.get(f"/api/upload?name={name}", "POST", content)
 
     def done(self, path, values):
         status, answer = self.post(path, values)
@@ -126,6 +124,11 @@ class Client:
 
 
 OPTIONS = {"outcome": "hired", "protected": ["sex"], "favourable": ["yes"]}
+DOMAIN = """levels.sex = ["f", "m"]
+levels.region = ["n", "s", "w"]
+levels.hired = ["no", "yes"]
+edges.age = [18, 30, 45, 60]
+"""
 
 
 def people(rows=600, **more):
@@ -191,6 +194,17 @@ def answered(page):
     """Wait for the newest result."""
     page.wait_for_selector("#detail .tiles")
     page.wait_for_function("() => document.getElementById('see').getAttribute('aria-busy') !== 'true'")
+
+
+def drop(page, name, content):
+    """Open a file on the page."""
+    page.locator("#open input[type=file]").set_input_files({"name": name, "mimeType": "x/y", "buffer": content})
+
+
+def lines_of(table):
+    """The cells of each line of a table, by its head."""
+    rows = table.locator("tbody tr").all()
+    return {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in rows}
 
 
 def shot(page, name, *, full_page=True):

@@ -4,17 +4,8 @@ import threading
 
 import pytest
 
-from appserver import OPTIONS, downloaded, opened
+from appserver import DOMAIN, OPTIONS, downloaded, opened
 from fairmaxent.app.jobs import Jobs, LatestOnly, SupersededError
-
-DOMAIN = """
-[levels]
-sex = ["f", "m"]
-region = ["n", "s", "w"]
-hired = ["no", "yes"]
-[edges]
-age = [18, 30, 45, 60]
-"""
 
 
 def test_a_private_fit_spends_its_budget_when_told_and_only_then(client):
@@ -42,9 +33,8 @@ def test_a_private_fit_spends_its_budget_when_told_and_only_then(client):
     status, moved = ask(statistical_rate=0.8)  # from what was measured already
     assert status == 200, moved
     assert moved["answer"]["spent"] == answer["answer"]["spent"]
-    assert [group["rate_before"] for group in moved["answer"]["see"]["groups"]] == [
-        group["rate_before"] for group in seen
-    ]
+    before, after = ([one["rate_before"] for one in groups] for groups in (seen, moved["answer"]["see"]["groups"]))
+    assert before == after
     assert ask(protected=["region"])[0] == 422  # which is another look
     assert ask(epsilon=None)[0] == 200
     assert ask()[0] == 200

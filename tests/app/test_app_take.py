@@ -5,19 +5,13 @@ import shlex
 import pytest
 
 import fairmaxent
-from appserver import OPTIONS, downloaded, opened, people, staff
+from appserver import DOMAIN, OPTIONS, downloaded, opened, people, staff
 from fairmaxent.app.page_options import as_labelled
 from fairmaxent.cli.group import group as commands
 from fairmaxent.report.refits import evaluated
 from fairmaxent.report.writer import find_browser
 
-DOMAIN = """levels.sex = ["f", "m"]
-levels.region = ["n", "s", "w"]
-levels.hired = ["no", "yes"]
-levels.promoted = ["no", "yes"]
-levels.level = [1, 2, 3]
-edges.age = [18, 30, 45, 60]
-"""
+STAFF = 'levels.promoted = ["no", "yes"]\nlevels.level = [1, 2, 3]\n'
 READ = {"bins": {"age": [18, 30, 45, 60]}, "kinds": {"level": "categorical"}, "representation_rate": None}
 CASES = {
     "rows": {},
@@ -32,7 +26,7 @@ CASES = {
     "columns read differently": READ | {"order": {"region": ["w", "s", "n"]}, "max_levels": 30},
     "equal means": {"outcome": "age", "favourable": [], "equal_means": True, "representation_rate": None},
     "judged in the report": {"evaluate": True, "representation_rate": None},
-    "public values": {"release": True, "domain": DOMAIN, "representation_rate": None},
+    "public values": {"release": True, "domain": DOMAIN + STAFF, "representation_rate": None},
     "shares": {"target": {"sex": {"f": 0.6, "m": 0.4}}, "representation_rate": None, "compare_missing": True},
     "free outcome": {"target": {"hired": "free"}, "iid": True, "rows": 80, "random_state": 7, "base": "product"},
     "many at once": READ

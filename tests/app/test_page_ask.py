@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from appserver import answered, asked, enter, people_file, roles, running, typed, unfold
+from appserver import answered, asked, drop, enter, people_file, roles, running, typed, unfold
 
 pytestmark = pytest.mark.slow
 
@@ -209,9 +209,7 @@ def test_a_file_that_cannot_be_guessed_at_is_read_with_help(page, tmp_path):
     text = "a remark\n" + "f|n|1,5|yes\nm|s|2,5|no\nm|n|3,5|yes\n" * 40 + "sum of all\n"
     with running(tmp_path) as client:
         enter(page, client)
-        page.locator("#open input[type=file]").set_input_files(
-            {"name": "odd.csv", "mimeType": "text/csv", "buffer": text.encode("utf-16")}
-        )
+        drop(page, "odd.csv", text.encode("utf-16"))
         page.wait_for_selector("#problem:not([hidden])")
         page.locator("#open summary", has_text="How the file is read").click()
         given = {"Separator": "|", "Encoding": "utf-16", "Lines above": "1", "Rows to leave": "1"}

@@ -7,7 +7,7 @@ import numpy as np
 import polars
 import pytest
 
-from appserver import answered, asked, enter, people_file, roles, running, shot, typed, unfold
+from appserver import answered, asked, enter, lines_of, people_file, roles, running, shot, typed, unfold
 
 pytestmark = pytest.mark.slow
 
@@ -26,18 +26,11 @@ def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
         lede = page.locator("#see .lede").inner_text()
         more, fewer = re.match(r"(\d+) more f would have “yes”, (\d+) fewer m\.", lede).groups()
         table = see.get_by_role("region", name="Who gains and who loses")
-        cells = {
-            row.locator("th").inner_text(): row.locator("td").all_inner_texts()
-            for row in table.locator("tbody tr").all()
-        }
-        known = {
-            sex: (len(part), (part["hired"] == "yes").sum()) for (sex,), part in polars.read_csv(path).group_by("sex")
-        }
-        for sex, (everybody, with_it) in known.items():
-            count, before, after, change = re.match(
-                r"([\d,]+)~(\d+) →.(\d+) \(([+−]\d+)\)", "~".join(cells[f"sex = {sex}"])
-            ).groups()
-            assert (int(count), int(before)) == (everybody, with_it)
+        cells = lines_of(table)
+        for (sex,), part in polars.read_csv(path).group_by("sex"):
+            line = "~".join(cells[f"sex = {sex}"])
+            count, before, after, change = re.match(r"([\d,]+)~(\d+) →.(\d+) \(([+−]\d+)\)", line).groups()
+            assert (int(count), int(before)) == (len(part), (part["hired"] == "yes").sum())
             assert int(after) - int(before) == int(change.replace("−", "-"))
             assert cells[f"sex = {sex}"][2][0] == ("▲" if sex == "f" else "▼")
             assert change == (f"+{more}" if sex == "f" else f"−{fewer}")
@@ -48,9 +41,8 @@ def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
         roles(page).get_by_label("sex", exact=True).uncheck()
         roles(page).get_by_label("town", exact=True).check()
         asked(page, protected=["town"])
-        page.wait_for_function(
-            "() => /\\d+ more groups change less. They are in the table above/.test(detail.innerText)"
-        )
+        told = re.compile(r"\d+ more groups change less. They are in the table above")
+        page.locator("#detail", has_text=told).wait_for()
         assert see.get_by_role("region", name="Who gains and who loses").locator("tbody tr").count() == 50
         assert page.problems == []
 
@@ -154,8 +146,7 @@ def test_a_pin_is_named_and_put_back_whole(page, people_app):
     page.locator("#more").get_by_label("Compare missing values").check()
     asked(page, protected=["sex", "region"], largest_weight=None, compare_missing=True)
     answered(page)
-    cells = page.locator("#pins tbody tr")
-    lines = {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in cells.all()}
+    lines = lines_of(page.locator("#pins"))
     assert lines["Equal outcomes: sex within region"][1] == "–"
     assert lines["Compare only within"] == ["region", "–"]
     shot(page, "pins")

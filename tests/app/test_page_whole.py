@@ -1,11 +1,16 @@
 """The whole page in a real browser: for everybody, on a desk and a phone, with hostile names, and when things break."""
 
+import errno
+import os
+import time
+from unittest.mock import Mock
+
 import numpy as np
 import polars
 import pytest
 
 import fairmaxent
-from appserver import answered, asked, check, enter, people_file, roles, running, shot, unfold
+from appserver import answered, asked, check, drop, enter, people_file, roles, running, shot, unfold
 
 pytestmark = pytest.mark.slow
 
@@ -53,9 +58,7 @@ def test_markup_in_names_and_values_is_inert(page, tmp_path):
     table = people_file(tmp_path / "evil.csv", column=evil, levels=levels, outcome="hired<b>", good=evil)
     with running(tmp_path) as client:
         enter(page, client)
-        page.locator("#open input[type=file]").set_input_files(
-            {"name": "<img src=x onerror=alert(1)>.csv", "mimeType": "text/csv", "buffer": table.read_bytes()}
-        )
+        drop(page, "<img src=x onerror=alert(1)>.csv", table.read_bytes())
         roles(page).get_by_label("Outcome").select_option("hired<b>")
         roles(page).get_by_label(evil, exact=True).last.check()
         answered(page)
@@ -117,9 +120,7 @@ def test_a_second_tab_a_broken_file_and_a_stopped_server_are_explained(page, tmp
         second.goto(page.url)
         answered(second)  # the cookie is enough
         second.locator("summary", has_text="Open another table").click()
-        second.locator("#open input[type=file]").set_input_files(
-            {"name": "broken.parquet", "mimeType": "x/y", "buffer": b"PAR1 this is none"}
-        )
+        drop(second, "broken.parquet", b"PAR1 this is none")
         second.wait_for_selector("#problem:not([hidden])")
         assert "broken.parquet" in second.locator("#problem").inner_text()
         second.get_by_role("button", name="Credit in Germany").click()
@@ -152,9 +153,8 @@ def test_a_page_to_send_works_without_a_server_and_has_the_numbers_of_the_certif
     sent.goto((tmp_path / "sent.html").as_uri())
     assert sent.locator("h2").all_inner_texts() == ["rate 1 for sex, sizes kept", "rate 0.83 for sex, sizes kept"]
     for number, rate in enumerate((1, 0.83)):
-        fit = fairmaxent.debias(
-            polars.read_csv(table), "hired", "sex", favourable="yes", statistical_rate=rate, estimate=None
-        )
+        wish = {"favourable": "yes", "statistical_rate": rate, "estimate": None}
+        fit = fairmaxent.debias(polars.read_csv(table), "hired", "sex", **wish)
         part = sent.locator("section").nth(number)
         shown = [float(row.locator("td").all_inner_texts()[1][:-2]) for row in part.locator("tbody tr").all()]
         assert shown == pytest.approx([100 * one for one in fit.summary()["rate_after"]], abs=0.051)
@@ -163,3 +163,38 @@ def test_a_page_to_send_works_without_a_server_and_has_the_numbers_of_the_certif
     sent.locator("input[type=range]").first.press("Home")
     assert sent.locator(".lede").first.inner_text() != before
     check(sent, "sent")
+
+
+def test_a_changed_or_deleted_file_stopped_work_and_a_full_disk_are_said_on_a_phone(page, tmp_path, monkeypatch):
+    page.set_viewport_size({"width": 430, "height": 900})
+    table = people_file(tmp_path / "people.csv")
+    with running(tmp_path, data=table) as client:
+        enter(page, client)
+        answered(page)
+        slider = page.get_by_role("slider", name="Equal outcomes of sex", exact=True)
+        slider.scroll_into_view_if_needed()
+        tops = [one.bounding_box()["y"] for one in (page.locator("#see .lede"), slider)]
+        assert tops[1] - tops[0] < 800  # both are on the screen at once
+        page.goto("about:blank")
+        page.go_back()
+        answered(page)
+
+        def pressed(name, text):
+            page.get_by_role("button", name=name).click()
+            page.locator("#problem, #making", has_text=text).first.wait_for()
+
+        take = "fairmaxent.app.session.take"
+        with monkeypatch.context() as patch:
+            patch.setattr(take, lambda fitted, _, progress: [time.sleep(0.1) or progress("", 0) for _ in range(99)])
+            page.get_by_role("button", name="Make the files").click()
+            pressed("Stop", "Stopped.")
+            patch.setattr(take, Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
+            pressed("Make the files", "No space left on device. Check the free space")
+        people_file(table, rows=300)
+        pressed("Make the files", "people.csv has changed since it was opened")
+        page.get_by_role("button", name="Read the file again").first.click()
+        page.wait_for_function("() => look.innerText.includes('300 rows')")
+        answered(page)
+        table.unlink()
+        pressed("Make the files", "people.csv is gone since it was opened")
+        assert client.get("/api/state")[1]["files"] == []

@@ -98,7 +98,8 @@ def start_session(folder: Path, data: str | None, *, example: bool = False) -> F
 
 def listening(port: int) -> socket.socket:
     """A socket that only this computer can reach."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # As TCP by name, or asyncio does not tell the system to send at once: each answer would wait 40 ms for its end.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.bind(("127.0.0.1", port))
     except OSError as problem:
