@@ -123,6 +123,12 @@ class Client:
         return job
 
 
+def refused(answer, *words, status=422):
+    """The request was not done, and the answer says why."""
+    assert answer[0] == status
+    assert [word for word in words if word not in answer[1]["error"]] == []
+
+
 OPTIONS = {"outcome": "hired", "protected": ["sex"], "favourable": ["yes"]}
 DOMAIN = """levels.sex = ["f", "m"]
 levels.region = ["n", "s", "w"]

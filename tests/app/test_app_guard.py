@@ -1,7 +1,6 @@
 """Nobody but the app's own page, opened with the token, gets anything from the server."""
 
 import errno
-import json
 import os
 import queue
 import re
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from appserver import running
+from appserver import refused, running
 from fairmaxent.app import listening, serve
 from fairmaxent.app.upload import safe_name
 from fairmaxent.cli.group import group
@@ -167,10 +166,7 @@ def test_an_uploaded_name_stays_in_its_folder(client, name):
 
 def test_a_file_over_the_limit_and_a_full_disk_are_said_and_nothing_stays(client, monkeypatch):
     before = sorted(client.session.folder.rglob("*"))
-    status, answer = client.upload("large.csv", b"a,b\n" + b"1,2\n" * 50_000)
-    assert status == 422
-    assert "larger than" in answer["error"]
-    assert "fairmaxent app FILE" in answer["error"]
+    refused(client.upload("large.csv", b"a,b\n" + b"1,2\n" * 50_000), "larger than", "fairmaxent app FILE")
     assert sorted(client.session.folder.rglob("*")) == before
 
     async def full(request, most, refusal):
@@ -178,17 +174,13 @@ def test_a_file_over_the_limit_and_a_full_disk_are_said_and_nothing_stays(client
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("fairmaxent.app.server._parts", full)
-    status, _, body = client.send("POST", "/api/upload?name=a.csv", b"a,b\n1,2\n")
-    assert status == 422
-    assert "No space left on device" in json.loads(body)["error"]
+    refused(client.upload("a.csv", b"a,b\n1,2\n"), "No space left on device")
     assert sorted(client.session.folder.rglob("*")) == before
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b"[" * 100_000, b"\xff", b"x" * 2_000_000])
 def test_what_cannot_be_read_is_refused_in_a_sentence(client, body):
-    status, _, answer = client.send("POST", "/api/fit", body)
-    assert status == 422
-    assert "reload" in json.loads(answer)["error"]
+    refused(client.get("/api/fit", "POST", body), "reload")
 
 
 ROLES = {"outcome": "hired", "protected": ["sex"]}
@@ -214,9 +206,7 @@ def test_a_broken_file_and_a_page_with_an_old_table_end_in_a_sentence_without_ou
     assert "broken.parquet" in answer["error"]
     assert str(client.session.folder) not in answer["error"]
     assert client.upload("empty.csv", b"")[0] == 422
-    status, answer = client.post("/api/fit", {"table": -5, "options": {}})
-    assert status == 409
-    assert "Reload" in answer["error"]
+    refused(client.post("/api/fit", {"table": -5, "options": {}}), "Reload", status=409)
 
 
 @pytest.mark.parametrize("path", ["/api/stop", "/api/unpin", "/api/start"])

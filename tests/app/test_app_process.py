@@ -22,11 +22,8 @@ pytestmark = pytest.mark.process
 def app(tmp_path):
     (tmp_path / "tmp").mkdir()
     (tmp_path / "people.csv").write_text("sex,hired\n" + "f,yes\nm,no\nf,no\nm,yes\nm,yes\n" * 20, encoding="utf-8")
-    process = start(
-        *("app", "people.csv", "--no-browser"),
-        folder=tmp_path,
-        env={**os.environ, "TMPDIR": str(tmp_path / "tmp"), "PYTHONUNBUFFERED": "1"},
-    )
+    own = {"TMPDIR": str(tmp_path / "tmp"), "PYTHONUNBUFFERED": "1"}
+    process = start("app", "people.csv", "--no-browser", folder=tmp_path, env={**os.environ, **own})
     try:
         said = process.stdout.readline().decode()
         yield process, said.split()[1], tmp_path / "tmp"
@@ -83,9 +80,7 @@ def test_a_signal_ends_it_and_nothing_is_left(app, number):
     process, address, folder = app
     opener, _ = entered(address)
     base = address.split("/?")[0]
-    request = urllib.request.Request(
-        f"{base}/api/upload?name=more.csv", b"a,b\n1,2\n3,4\n", headers={"Origin": base}, method="POST"
-    )
+    request = urllib.request.Request(f"{base}/api/upload?name=more.csv", b"a,b\n1,2\n3,4\n", {"Origin": base})
     with opener.open(request, timeout=30) as answer:
         assert answer.status == 200
     assert any(path.name == "more.csv" for path in folder.rglob("*"))
