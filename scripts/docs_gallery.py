@@ -34,12 +34,12 @@ _BLOCK = re.compile(
 )
 _HEADING = re.compile(r"^##+ (.+)$", re.M)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-_SIZE = 1380, 1500
+_SIZE = 1380, 1140
 
 # A page of a screen and a page of a phone, side by side.
 _FRAMES = """<!doctype html><style>
 body { margin: 0; padding: 20px; background: #dfe3e8; display: flex; gap: 20px; }
-iframe { border: 0; height: 1460px; background: white; box-shadow: 0 1px 6px #0005; }
+iframe { border: 0; height: 1100px; background: white; box-shadow: 0 1px 6px #0005; }
 </style><iframe src="REPORT" width="890"></iframe><iframe src="REPORT" width="430"></iframe>
 """
 
@@ -108,8 +108,8 @@ class _Gallery:
         picture = photograph(self.folder, name)
         if picture is None:
             return f"{link}.\n"
-        self.made[f"{path}.png"] = picture
-        return f"{link}. Its beginning, on a screen and on a phone:\n\n![The report]({self.root}{path}.png)\n"
+        self.made[f"{path}.webp"] = picture
+        return f"{link}. Its beginning, on a screen and on a phone:\n\n![The report]({self.root}{path}.webp)\n"
 
 
 def svg_of(figure: Any) -> str:
@@ -129,7 +129,7 @@ def photograph(folder: Path, name: str) -> bytes | None:
     if browser is None:
         log.info("no Chromium here: the gallery has no picture of the report")
         return None
-    frames, picture = folder / "frames.html", folder / "report.png"
+    frames, picture = folder / "frames.html", folder / "report.webp"
     frames.write_text(_FRAMES.replace("REPORT", name), encoding="utf-8")
     options = ["--headless=new", "--no-sandbox", "--hide-scrollbars", "--disable-gpu"]
     size = f"--window-size={_SIZE[0]},{_SIZE[1]}"

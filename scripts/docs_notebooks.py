@@ -37,9 +37,13 @@ def notebook_of(page: str) -> str:
 def _cells(page: str) -> Iterator[tuple[str, str]]:
     """Text and code by turns."""
     page, end = _FOLDED.sub(_unfolded, _REPORT.sub(r"Open `\1`.", page)), 0
+    quiet = False
     for block in _BLOCK.finditer(page):
         yield from _text(page[end : block.start()])
         if block["language"] == "console":
+            if not quiet:  # Jupyter would show every step of a progress bar
+                yield "code", "%env TERM=dumb"
+            quiet = True
             yield from (("code", f"!{command}") for command in commands_of(block["code"]))
         else:
             yield from (("code", source) for source in _statements(block["code"]))

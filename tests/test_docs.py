@@ -211,9 +211,9 @@ def test_a_page_has_the_pictures_that_its_code_draws(page, site, built):
         assert picture.read_text(encoding="utf-8").count("<path") > 20
     reports = [link for link in built[path].links if link.endswith("-report.html")]
     assert len(reports) == text.count("<!-- report: ")
-    photographed = [picture for picture in made if picture.suffix == ".png"]
+    photographed = [picture for picture in made if picture.suffix == ".webp"]
     assert len(photographed) == len(reports) or not any(map(shutil.which, script("docs_gallery").BROWSERS))
-    assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in photographed)
+    assert all(picture.read_bytes()[8:12] == b"WEBP" for picture in photographed)
 
 
 @pytest.mark.parametrize("page", STORIES)
@@ -226,7 +226,7 @@ def test_the_notebook_of_a_story_is_its_page(page):
     commands = [line for block in pages.blocks_of(text) if block.language == "console" for line, _ in block.commands]
     assert [cell[1:].replace("\\\n", " ") for cell in code if cell.startswith("!")] == commands
     for cell in code:
-        compile(re.sub(r"^!(.*\\\n)*.*", "pass", cell), page, "exec")
+        compile(re.sub(r"^[!%](.*\\\n)*.*", "pass", cell), page, "exec")
 
 
 @pytest.mark.parametrize(("path", "name"), [(WORKBOOK, "applications"), (SURVEY, "survey")])

@@ -6,6 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 import fairmaxent
 from fairmaxent.fit.groups import changes_by_column
@@ -180,6 +181,8 @@ def test_a_report_shows_the_groups_over_all_strata_too_and_then_those_of_each_st
         ends = change.rate_before_low, change.rate_before_high
         assert (change.group, change.rate_before, *ends) == pytest.approx((*group.group, group.rate, *group.interval))
     assert [change.group for change in shown[3:6]] == ["a × no", "b × no", "missing × no"]
+    groups = [label.get_text() for label in fit.plot(ax=Figure().subplots()).get_yticklabels()]
+    assert groups == ["a × no", "b × no", "a × yes", "b × yes"]
 
 
 def test_missing_strata_stay_as_they_are_unless_they_are_compared():

@@ -145,6 +145,8 @@ _PLAIN = {"parse_math": False, "usetex": False}  # names come from data: a dolla
 def draw_groups(fit: Solved, changes: Sequence[GroupChange], what: Plotted, ax: Any) -> Any:
     """Draw on ``ax``, or on a new figure; of many groups those that change most. Return the axes."""
     check_choice("what", what, Plotted)
+    if what == "rates" and fit.request.privacy is None:  # who is not compared has no interval
+        changes = [change for change in changes if np.isnan(change.rate_before) or change.rate_before_low >= 0]
     names, abouts = ", ".join(fit.roles.outcome_names), {change.about for change in changes}
     title = f"How often each group has {abouts.pop() if len(abouts) == 1 else f'each of {names}'}"
     labels = [f"{change.group}: {change.outcome}" if abouts else change.group for change in changes]
@@ -168,13 +170,11 @@ def draw_groups(fit: Solved, changes: Sequence[GroupChange], what: Plotted, ax: 
     if interval:
         axes.hlines(heights, *interval, color=_BEFORE, linewidth=2, zorder=2, label="95 % interval before")
     axes.set_yticks(heights, [visible(cut(labels[index], _LONGEST[0])) for index in shown], **_PLAIN)
-    axes.set_ylim(len(shown) - 0.4, -0.6)
-    axes.set_xlim(left=0)
+    axes.set(ylim=(len(shown) - 0.4, -0.6), xlim=(0, None))
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.grid(axis="x", color="#dcdfe4", linewidth=0.6, zorder=-1)
-    below = {"loc": "upper left", "bbox_to_anchor": (0, 0), "borderaxespad": 2.5}  # below the numbers of the axis
-    axes.legend(ncols=3, frameon=False, fontsize="small", **below)
+    axes.legend(ncols=3, frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=2.5)
     title = visible(cut(title, _LONGEST[1])) + (f" ({more} groups with smaller changes are not shown)" if more else "")
     axes.set_title(title, fontsize="medium", **_PLAIN)
     return axes
