@@ -81,8 +81,7 @@ def text_of(name: str) -> str:
 
 def test_the_version_and_the_requirements_stand_in_one_place():
     """Others repeat them; no file of the source does."""
-    project = tomllib.loads(text_of("pyproject.toml"))["project"]
-    version = fairmaxent.__version__
+    project, version = tomllib.loads(text_of("pyproject.toml"))["project"], fairmaxent.__version__
     assert version == project["version"]
     assert f"version: {version}\n" in text_of("CITATION.cff")
     assert f"\n## {version} (" in text_of("CHANGELOG.md")

@@ -115,14 +115,11 @@ def test_a_pipe_gets_the_table_as_it_is(folder, monkeypatch):
     assert any(column["name"] == COLUMN for column in json.loads(result.stdout)["columns"])
 
 
-def test_messages_in_python_are_safe_to_show():
+def test_messages_in_python_are_safe_to_show_and_letters_that_people_use_stay():
     problem = InputError(f"column {CLIPBOARD} is unknown")
     assert "\x1b" not in str(problem)
     assert "\\x1b]52" in str(problem)
     assert "\x1b" not in "".join(traceback.format_exception(problem))
-
-
-def test_letters_that_people_use_stay():
     for text in ("Müller", "मनीषा", "می‌خواهم", "👩‍🔬", "日本語", "Ελένη", "a\tb"):
         assert visible(text) == text
     assert isolated("שם: 5") == "\u2068שם\u2069: 5"

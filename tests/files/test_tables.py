@@ -149,13 +149,10 @@ def test_options_of_a_csv_are_refused_for_files_that_know_their_columns(options,
         read_table(path, Reading(**options))
 
 
-def test_whole_characters_and_a_byte_order_mark_in_lines_of_json_are_read(tmp_path):
+def test_in_lines_of_json_whole_characters_and_a_byte_order_mark_are_read_and_a_key_twice_is_refused(put, tmp_path):
     for name in ("whole.jsonl", "whole"):
         (tmp_path / name).write_text(r'{"a":"\ud83d\ude00 \\ud83d \uD83D\uDE00"}' + "\n", encoding="utf-8-sig")
         assert read_table(tmp_path / name).frame.to_dicts() == [{"a": "😀 \\ud83d 😀"}]
-
-
-def test_a_key_that_stands_twice_in_a_line_of_json_is_refused(put):
     nested = '{"a": {"x": 1}, "b": {"x": 2}, "c": "\\"a\\": 3, \\"a\\": 4"}\n'
     assert read_table(put(nested * 3, "nested.jsonl")).frame.shape == (3, 3)
     with pytest.raises(ColumnError, match=r"twice\.jsonl, line 3: the key 'a' stands there twice"):
