@@ -18,9 +18,11 @@ for (const [index, value] of set) {
   held.push(...held.splice(0).filter((one) => one !== index), index);
 }
 const group = (name, before, after) => ({ group: name, outcome: "yes", people_before: 40, people_after: 40,
-  rate_before: before, rate_after: after, with_before: 40 * before, with_after: 40 * after });
+  name: `SEX = ${name}`, rate_before: before, rate_after: after, with_before: 40 * before, with_after: 40 * after });
 const people = [group("women", 0.1, 0.3), group("men", 0.5, 0.4), group("others", 0.2, 0.21)];
-console.log(JSON.stringify([parts, rounded([1, 1, 1]), dotCounts(people[0]), sentence(people), sentence([people[2]])]));
+const many = Array.from({ length: 9 }, (_, index) => group(`town ${index}`, 0.5, index < 4 ? 0.9 - 0.1 * index : 0.3));
+const told = [people, [people[2]], [group("1", 0.1, 0.3)], many].map(sentence);
+console.log(JSON.stringify([parts, rounded([1, 1, 1]), dotCounts(people[0]), told]));
 process.exit();
 """
 
@@ -32,8 +34,10 @@ def test_shares_dots_and_the_sentence(tmp_path):
     (tmp_path / "package.json").write_text('{"type": "module"}')
     (tmp_path / "run.js").write_text(SCRIPT)
     done = subprocess.run([node, "run.js"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    parts, thirds, dots, told, same = json.loads(done.stdout)
+    parts, thirds, dots, (told, same, coded, of_many) = json.loads(done.stdout)
     assert parts == [440, 450, 60, 50]  # what was set stays; when all are, the oldest follows
     assert (sum(thirds), dots) == (1000, {"dots": 40, "before": 4, "after": 12})
     assert told == "8 more women would have “yes”, 4 fewer men; nobody else changes."
     assert same.startswith("No group gets the outcome")  # by less than one person
+    assert coded == "8 more of SEX = 1 would have “yes”."
+    assert of_many == "4 of 9 groups would have “yes” more often, 5 less often, most of all town 0, town 1, town 2."

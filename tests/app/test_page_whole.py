@@ -104,8 +104,8 @@ def test_columns_may_be_called_like_parts_of_every_object(page, tmp_path):
         look = page.locator("#look")
         look.get_by_label("Column", exact=True).select_option("toString")
         unfold(page)
-        assert look.get_by_label("Name of constructor").input_value() == "constructor"
-        look.get_by_label("Name of __proto__").fill("toString")
+        assert look.get_by_label("Name of toString = constructor").input_value() == "constructor"
+        look.get_by_label("Name of toString = __proto__").fill("toString")
         with page.expect_response("**/api/read"):
             look.get_by_role("button", name="Rename the levels of toString").click()
         assert client.get("/api/state")[1]["table"]["reading"]["levels"] == {"toString": {"__proto__": "toString"}}

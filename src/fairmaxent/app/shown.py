@@ -270,7 +270,7 @@ def curve(cells: Reading, request: Request, kind: str, column: str | None, ends:
         worth, measure = fit.certificate.effective_rows if says_all(fit) else None, fit.certificate.measure
         grouping = next((name for name in measure.names if measure.columns_of(name) == column), measure.names[0])
         groups = [change for change in group_changes(fit) if change.column == grouping]
-        names = [{"group": one.group, "outcome": one.outcome} for one in groups]
+        names = [{name: getattr(one, name) for name in ("group", "outcome", "name", "about")} for one in groups]
         after = [[one.share_after, one.rate_after, one.having_after] for one in groups]
         points.append({"value": value, "effective_rows": worth, "groups": after})
     return plain_json({"kind": kind, "column": column, "asked": present, "groups": names, "points": points})

@@ -4,12 +4,12 @@
 import { tradeOff } from "./charts.js";
 import { Component, at, button, folded, h, has, newId, section, soft } from "./dom.js";
 import { Typed, checks, choose, form, isGiven, named, rateOf, wish, withRate } from "./form.js";
-import { percent } from "./format.js";
+import { groupName, percent } from "./format.js";
 import { MOST_LEVELS, shares } from "./shares.js";
-import { NOT_READY, change, draft, isReady, singleRates, sliders, spend, store } from "./store.js";
+import { change, draft, isReady, singleRates, sliders, spend, store } from "./store.js";
 
 export function askPart(width) {
-  if (!isReady()) return section("ask", "Ask", false, h("p", null, NOT_READY));
+  if (!isReady()) return null;
   const { state: { forms }, options } = store;
   return section("ask", "Ask", true,
     forms.rates.map((one) => h("fieldset", { key: one.name }, h("legend", null, one.label), soft(one.help),
@@ -54,7 +54,7 @@ function rate({ one, column, first }, options, width) {
   const about = (answer?.see.rates ?? []).find((known) => known.kind === name && known.columns === what);
   const groups = (answer?.see.groups ?? []).filter((group) => group.column === about?.grouping);
   const now = groups.map((group) => (name === "statistical_rate" ? group.rate_after : group.share_after));
-  const said = groups.slice(0, 4).map((group, index) => `${group.group} ${percent(now[index])}`).join(", ");
+  const said = groups.slice(0, 4).map((group, index) => `${groupName(group)} ${percent(now[index])}`).join(", ");
   const curve = at(curves, `${name} ${column}`)?.curve;
   return h("div", { class: "rate", key: what },
     wish(one, { label: what, spoken: `${label} of ${what}`, ticked: `Ask for ${label.toLowerCase()} of ${what}`, value,

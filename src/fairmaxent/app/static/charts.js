@@ -2,7 +2,7 @@
 // Pictures, each a function of numbers: groups as lines and as dots of people, and the curve of a trade-off.
 
 import { h, soft } from "./dom.js";
-import { percent, whole } from "./format.js";
+import { groupName, outcomeName, percent, whole } from "./format.js";
 
 const HEIGHT = 22;
 
@@ -69,11 +69,12 @@ export function dotsOf(group) {
   const kinds = [["have", 0, Math.min(before, after)], [after > before ? "get" : "miss", Math.min(before, after),
     Math.max(before, after)], ["none", Math.max(before, after), dots]];
   const path = (from, to) => Array.from({ length: to - from }, (_, index) => circle(from + index, 4.5)).join("");
-  const rows = Math.ceil(dots / ACROSS), spoken = `${group.group}: ${after} of ${dots} have “${group.outcome}”, ` +
+  const rows = Math.ceil(dots / ACROSS);
+  const spoken = `${groupName(group)}: ${after} of ${dots} have ${outcomeName(group)}, ` +
     `${before} before`;
   const people = Math.round(group.people_after);
   return h("div", { class: "people", key: `${group.column} ${group.group}` },
-    h("div", { class: "names" }, h("strong", null, group.group),
+    h("div", { class: "names" }, h("strong", null, groupName(group)),
       h("span", null, `${percent(group.rate_before)} → ${percent(group.rate_after)}`)),
     h("svg", { viewBox: `0 0 ${ACROSS * APART} ${rows * APART}`, role: "img", "aria-label": spoken },
       kinds.map(([kind, from, to]) => h("path", { class: `dots ${kind}`, d: path(from, to) }))),
@@ -115,7 +116,7 @@ export function tradeOff({ curve, one, value, now, own, rows, width }) {
         h("circle", { class: `here g${group % 6}`, cx: x(value), cy: up(share / most), r: 5 }))),
     h("figcaption", { class: "key" }, groups.slice(0, 6).map((group, number) =>
       h("span", { class: `swatch g${number % 6}` }, groups.some((other) => other.outcome !== group.outcome)
-        ? `${group.group}: ${group.outcome}` : group.group)),
+        ? `${group.group}: ${group.outcome}` : groupName(group))),
     groups.length > 6 && h("span", null, `and ${groups.length - 6} more groups`),
     band && h("span", { class: "swatch band" }, `effective rows, up to ${whole(rows)}`)));
 }

@@ -39,10 +39,10 @@ export const soft = (...words) => h("p", { class: "soft" }, ...words);
 export const button = (text, act, more = {}) => h("button", { type: "button", onclick: act, ...more }, text);
 
 // Opened once there is something in it; whoever closes it is not contradicted.
-class Folded extends Component {
-  render({ title, isOpen, children }) {
+export class Folded extends Component {
+  render({ title, isOpen, kind, children }) {
     this.was = this.was || Boolean(isOpen);
-    return h("details", { open: this.was }, h("summary", null, title), children);
+    return h("details", { open: this.was, class: kind }, h("summary", null, title), children);
   }
 }
 export const folded = (title, isOpen, ...parts) => h(Folded, { title, isOpen }, ...parts);

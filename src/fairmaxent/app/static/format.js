@@ -37,7 +37,12 @@ export const rise = ({ rate_before: before, rate_after: after }) =>
 export const keepsSize = (group) => Math.round(group.people_before) === Math.round(group.people_after);
 export const gained = (group) => Math.round(group.with_after) - Math.round(group.with_before);
 
-const TOLD = 3; // groups in one sentence
+// A code is called by its column, too: "SEX = 1".
+const isCode = (text) => /^-?[\d.]+$/.test(text);
+export const groupName = (group) => (isCode(group.group) ? group.name : group.group);
+export const outcomeName = (group) => (isCode(group.outcome) ? group.about : `“${group.outcome}”`);
+
+const TOLD = 3, MANY = 8; // groups in one sentence
 
 // One sentence in people about the groups of one column: who has the outcome more often, who less often.
 export function sentence(groups) {
@@ -46,12 +51,17 @@ export function sentence(groups) {
     !(isCounted && gained(group) === 0);
   const changed = groups.filter(isTold).sort((a, b) => Math.abs(rise(b)) - Math.abs(rise(a)));
   if (!changed.length) return "No group gets the outcome more or less often than before.";
-  const told = changed.slice(0, TOLD);
+  const told = changed.slice(0, TOLD), up = changed.filter((group) => rise(group) > 0).length;
+  if (changed.length > MANY && outcomes.length === 1) {
+    return `${up} of ${groups.length} groups would have ${outcomeName(told[0])} more often, ${changed.length - up} ` +
+      `less often, most of all ${told.map(groupName).join(", ")}.`;
+  }
   const words = told.map((group, index) => {
-    const outcome = index === 0 || outcomes.length > 1 ? ` would have “${group.outcome}”` : "";
+    const outcome = index === 0 || outcomes.length > 1 ? ` would have ${outcomeName(group)}` : "";
     const count = Math.abs(gained(group));
-    if (isCounted) return `${whole(count)} ${gained(group) >= 0 ? "more" : "fewer"} ${group.group}${outcome}`;
-    return `${percent(group.rate_after)} of ${group.group}${outcome} instead of ${percent(group.rate_before)}`;
+    const who = `${isCode(group.group) ? "of " : ""}${groupName(group)}`;
+    if (isCounted) return `${whole(count)} ${gained(group) >= 0 ? "more" : "fewer"} ${who}${outcome}`;
+    return `${percent(group.rate_after)} of ${groupName(group)}${outcome} instead of ${percent(group.rate_before)}`;
   });
   const rest = changed.length - told.length;
   return `${words.join(", ")}${rest ? `; ${rest} more ${rest === 1 ? "group changes" : "groups change"} less`

@@ -2,7 +2,7 @@
 // Look: who is compared, as chips; and in a drawer what the table holds, and how it is read.
 
 import { axis, groupLine, roundTop } from "./charts.js";
-import { Component, at, button, folded, h, section, soft, table } from "./dom.js";
+import { Component, Folded, at, button, folded, h, section, soft, table } from "./dom.js";
 import { Typed, checks, choose, form, named, text } from "./form.js";
 import { percent, span, whole, withMerging } from "./format.js";
 import { Reading } from "./opening.js";
@@ -24,9 +24,9 @@ export function lookPart(width) {
       columns(state, options), h(Reading, { file, key: file.number })));
 }
 
-const chip = (name, value, ...parts) => h("details", { class: "chip" },
-  h("summary", null, h("span", { class: "soft" }, `${name}: `), h("strong", null, value)),
-    h("div", { class: "menu" }, parts));
+const chip = (name, value, ...parts) => h(Folded, { kind: "chip", isOpen: !value, key: name,
+  title: [h("span", { class: "soft" }, `${name}: `), h("strong", null, value || "choose…")] },
+h("div", { class: "menu" }, parts));
 
 function roles(look, options) {
   const usable = look.columns.filter(({ name, identifier }) => !identifier && !(options.drop ?? []).includes(name));
@@ -37,9 +37,16 @@ function roles(look, options) {
       change({ outcome, favourable: [], protected: options.protected.filter((name) => name !== outcome) })),
     chosen && chosen.choices.length > 0 && chip("Good outcome", good.join(", ") || "none, all are compared",
       checks("Good outcome", chosen.choices, good, (favourable) => change({ favourable }),
-        { ifNone: "None is chosen: every outcome is compared." })),
-    chip("Groups", options.protected.join(", ") || "choose…", checks("Groups to compare", possible, options.protected,
-      (names) => change({ protected: names }), { ifNone: "Choose at least one column." })));
+        { ifNone: "None is chosen: every outcome is compared." }), names([options.outcome])),
+    chip("Groups", options.protected.join(", "), checks("Groups to compare", possible, options.protected,
+      (chosen) => change({ protected: chosen }), { ifNone: "Choose at least one column." }), names(options.protected)));
+}
+
+// Columns with codes, whose levels can be given names where they are chosen.
+function names(columns) {
+  const { look, table: file } = store.state;
+  return look.columns.filter(({ name, choices }) => columns.includes(name) && choices.length > 0)
+    .map((column) => h(Names, { column, file, key: `${file.number} ${column.name}` }));
 }
 
 // An outcome of numbers is compared by its means, or by how many have at least a number that is good.
@@ -186,7 +193,7 @@ class Names extends Component {
       readAgain(file.number, { ...file.reading, levels: { ...given, [name]: Object.fromEntries(pairs) } });
     };
     return folded(`Names of the levels of ${name}`, false, soft("Levels that get the same name are merged."),
-      choices.map((level) => text(`Name of ${level}`, at(typed, level) ?? level, (word) =>
+      choices.map((level) => text(`Name of ${name} = ${level}`, at(typed, level) ?? level, (word) =>
         this.setState({ names: { ...this.state.names, [level]: word ?? level } }), { key: level })),
       button(`Rename the levels of ${name}`, send));
   }

@@ -3,10 +3,10 @@
 
 import { axis, dotsOf, groupLine, roundTop } from "./charts.js";
 import { button, folded, h, section, soft, table } from "./dom.js";
-import { KINDS, gained, keepsSize, percent, rate, rise, sentence, signed, span, times, whole,
+import { KINDS, gained, keepsSize, outcomeName, percent, rate, rise, sentence, signed, span, times, whole,
   withMerging } from "./format.js";
 import { pinsTable } from "./pins.js";
-import { isMissing, isOld, slow, store } from "./store.js";
+import { NOT_READY, isMissing, isOld, isReady, slow, store } from "./store.js";
 import { evaluatePart, working } from "./take.js";
 
 const SHOWN = 40; // groups in a picture
@@ -16,7 +16,8 @@ const MOST_DOTS = 8; // groups whose people are drawn as dots
 export function seePart() {
   const { answer } = store;
   return section("see", "See", true, warnings(), h("div", { id: "answer", class: isOld() ? "outdated" : null },
-      answer ? [headline(answer.see), dots(answer.see)] : soft("There is no result yet.")));
+      answer ? [headline(answer.see), dots(answer.see)]
+        : h("p", { class: "lede" }, isReady() ? "Fitting…" : NOT_READY)));
 }
 
 function warnings() {
@@ -44,7 +45,7 @@ function dots(see) {
   const outcomes = new Set(groups.map((group) => group.outcome));
   if (!groups.length || groups.length > MOST_DOTS || outcomes.size > 1 || see.means.length) return null;
   return [h("div", { class: "crowd" }, groups.map(dotsOf)),
-    h("p", { class: "soft key" }, h("span", { class: "swatch have" }, `has “${groups[0].outcome}”`),
+    h("p", { class: "soft key" }, h("span", { class: "swatch have" }, `has ${outcomeName(groups[0])}`),
       h("span", { class: "swatch get" }, "gets it"), h("span", { class: "swatch miss" }, "no longer has it"))];
 }
 
@@ -52,8 +53,8 @@ function dots(see) {
 
 export function detailPart(width) {
   const { answer, verdict } = store;
-  return section("detail", "In numbers", false, pinsTable(),
-    answer && h("div", { class: isOld() ? "outdated" : null }, inNumbers(answer, width)),
+  return answer && section("detail", "In numbers", false, pinsTable(),
+    h("div", { class: isOld() ? "outdated" : null }, inNumbers(answer, width)),
     h("p", { class: "buttons" }, button("Estimate what a model will do", () => slow("estimate"),
       { id: "estimate", disabled: isMissing() })),
     h("div", { id: "slow" }, working("slow")), evaluatePart(verdict));

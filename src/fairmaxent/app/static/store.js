@@ -69,7 +69,7 @@ export async function attempt(act) {
 export const isReady = () => Boolean(store.options.outcome) && store.options.protected.length > 0;
 export const isOld = () => store.outdated !== null || store.refitting;
 export const isMissing = () => !store.answer || isOld();
-export const NOT_READY = "Choose the outcome and the groups above first.";
+export const NOT_READY = "Choose the outcome and the groups above: who is to get what equally often?";
 
 // ---------------------------------------------------------------- opening
 
@@ -131,9 +131,10 @@ export function changeRoles(values) {
   const { options } = store, protectedNow = values.protected ?? options.protected;
   const others = (columns) => Object.fromEntries(Object.entries(columns ?? {}).filter(([name]) =>
     !protectedNow.includes(name) && name !== (values.outcome ?? options.outcome)));
+  const outcome = store.state.look.columns.find((column) => column.name === values.outcome);
   const fresh = values.protected || values.outcome
     ? { target: null, ...singleRates(), within: others(options.within), also: others(options.also),
-        equal_means: values.outcome ? null : options.equal_means,
+        equal_means: values.outcome ? Boolean(outcome?.range) || null : options.equal_means, // bins say little
         groups: protectedNow.length > 1 ? options.groups ?? "each" : "each" } : {};
   change({ ...fresh, ...values }, { look: true, guess: values.outcome !== undefined });
 }

@@ -21,7 +21,7 @@ export function actions() {
   const { answer, refitting, files, sent } = store;
   const why = refitting ? "The newest result is on its way; you can take it when it is there."
     : "There is no result for what you asked for last, so there is nothing to take yet.";
-  return h("div", { class: "actions" },
+  return answer && h("div", { class: "actions" },
     h("p", { class: "buttons" },
       button("Make the files", () => make(), { class: "main", id: "make", disabled: isMissing() }),
       button("Pin this scenario", pin, { id: "pin", disabled: isMissing() }),
