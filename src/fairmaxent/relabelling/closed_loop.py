@@ -156,7 +156,6 @@ class Loop:
         raw = task.shares(scores > task.border)
         self.wanted = self._wished(scores, raw)
         self.attempt(nothing)
-        self.biases.clear()  # of other weights, from which a student may learn more by heart, or less
         offsets = self.first_offsets(scores, raw)
         right = [((own > task.border) == task.good) @ task.weight for own in (self.tried[0].scores, scores)]
         if right[0] - right[1] > _BY_HEART * task.weight.sum():
@@ -172,12 +171,13 @@ class Loop:
             for damping in _DAMPING[number == 1 : _FULL[task.sees_group]]:
                 if self.shortfall(attempt) <= self.enough:
                     break
-                offsets = self.moved(attempt.offsets, attempt.scores, attempt.shares, self.wanted - self.bias, damping)
+                wanted = self.wanted - self.bias(attempt.offsets)
+                offsets = self.moved(attempt.offsets, attempt.scores, attempt.shares, wanted, damping)
                 attempt = self.attempt(offsets)
             offsets = self.best.offsets
         best = self.best
-        shares = np.clip(best.shares + self.bias, 0.0, 1.0)
-        found = best.offsets, *task.cells(best.offsets), shares, task.size, np.var(self.biases, axis=0)
+        shares = np.clip(best.shares + self.bias(best.offsets), 0.0, 1.0)
+        found = best.offsets, *task.cells(best.offsets), shares, task.size, np.var(self.biases[1:], axis=0)
         return Closed(*found, best.student, self.trainings)
 
     def by_folds(self, offsets: Reals) -> Closed:
@@ -219,10 +219,9 @@ class Loop:
         """Of all students of everybody; of those that decide alike the last one, from where the search goes on."""
         return min(reversed(self.tried), key=self.shortfall)
 
-    @property
-    def bias(self) -> Reals:
-        """How much more is decided for people who were not seen, averaged over the rounds."""
-        return np.asarray(np.mean(self.biases, axis=0))
+    def bias(self, offsets: Reals) -> Reals:
+        """How much more is decided for unseen people: from other weights, students learn more by heart, or less."""
+        return np.asarray(np.mean(self.biases[1:] if offsets.any() else self.biases[:1], axis=0))
 
     @property
     def _steers(self) -> Mask:
@@ -238,7 +237,7 @@ class Loop:
 
     def shortfall(self, attempt: Attempt) -> float:
         """How far decisions about unseen people are from the wanted ones: between groups, and half of that in all."""
-        ratio = np.maximum(attempt.shares + self.bias, 1e-3) / np.maximum(self.wanted, 1e-3)
+        ratio = np.maximum(attempt.shares + self.bias(attempt.offsets), 1e-3) / np.maximum(self.wanted, 1e-3)
         ratio, mass = ratio[self._steers], (self.task.size * self.wanted)[self._steers]
         level = float(mass @ ratio / mass.sum()) if mass.sum() > 0 else 1.0
         return 1 - float(ratio.min() / ratio.max()) + 0.5 * abs(level - 1)
