@@ -115,12 +115,13 @@ docs: $(VENV)/documentation
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The packages as an index would get them, tried outside this folder in empty environments of every Python that is here.
+# Those that are not called python3.12 and so on are named: make dist PYTHONS="/opt/python/bin/python ...".
 dist: $(VENV)/contributors
 	rm -rf dist
 	$(INSTALL) '.[release]'
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
-	$(BIN)/python scripts/check_dist.py
+	$(BIN)/python scripts/check_dist.py $(PYTHONS)
 
 # Which lines and branches the quick tests run; pyproject.toml has the least share that is accepted.
 coverage: $(VENV)/contributors

@@ -140,10 +140,10 @@ def test_names_that_cannot_be_typed_are_not_printed():
     assert "\n" not in shown
 
 
-@pytest.mark.parametrize("found", ["my env", "other env", None])
+@pytest.mark.parametrize("found", ["my env", "my env/Scripts", "other env", None])
 def test_the_program_is_named_so_that_a_shell_finds_it(tmp_path, monkeypatch, found):
     """Both environments are made from the same interpreter, and call it python3, as the system does."""
-    for name in ("my env", "other env"):
+    for name in ("my env", "my env/Scripts", "other env"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "python3").symlink_to(sys.executable)
         (tmp_path / name / "fairmaxent").touch(0o755)
@@ -151,5 +151,5 @@ def test_the_program_is_named_so_that_a_shell_finds_it(tmp_path, monkeypatch, fo
     monkeypatch.setattr("sys.argv", [str(tmp_path / "my env" / "fairmaxent")])
     monkeypatch.setattr("sys.executable", python)
     monkeypatch.setenv("PATH", "" if found is None else str(tmp_path / found))
-    words = ["fairmaxent"] if found == "my env" else [python, "-m", "fairmaxent"]
+    words = ["fairmaxent"] if found in ("my env", "my env/Scripts") else [python, "-m", "fairmaxent"]
     assert shlex.split(next_step("go on", ["inspect", "a.csv"]).splitlines()[-1]) == [*words, "inspect", "a.csv"]

@@ -200,7 +200,8 @@ def _program() -> list[str]:
     """How a shell runs this program: by its name, unless that is another one there, or none."""
     is_called = "fairmaxent" in Path(sys.argv[0]).parts[-2:]  # not imported by another program
     found = os.path.dirname(os.path.realpath(shutil.which("fairmaxent") or ""))
-    is_found = found == os.path.realpath(os.path.dirname(sys.executable))
+    home = os.path.realpath(os.path.dirname(sys.executable))
+    is_found = found in (home, os.path.join(home, "Scripts"))  # the second on Windows
     return [sys.executable, "-m", "fairmaxent"] if is_called and not is_found else ["fairmaxent"]
 
 
