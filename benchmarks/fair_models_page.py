@@ -1,5 +1,6 @@
 """Fair models on the page: what was missed first, then what was promised, then every cell."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median, stdev
 from typing import Any
@@ -98,11 +99,30 @@ def _words(record: Mapping[str, Any], means: Places) -> str:
         f"others to judge on; means over splits ({shown}). Every method gets the same classifier, as a pipeline that "
         "takes the columns of the table, at its defaults. Rate: the smallest over the largest group's share of good "
         "decisions (equal opportunity: among those whose outcome is good). Fair: what an exactly fair model would "
-        "measure among these people (groups shuffled), and its standard error, which a rate may be below "
-        f"{WANTED}. {OURS} is `fairmaxent.Model`; {GRADIENT} and ThresholdOptimizer are fairlearn's, the first with at "
+        "measure among these people, and its standard error: the mean and the deviation of the rate if groups of the "
+        f"same sizes are dealt at random. A cell is reached if its rate is at most that error of one split below "
+        f"{WANTED}; with nothing allowed, {_shares(means)}. A tree decides in whole leaves, so that one tree cannot "
+        "always bring the groups together where a random choice among several can. "
+        f"{OURS} is `fairmaxent.Model`; {GRADIENT} and ThresholdOptimizer are fairlearn's, the first with at "
         f"most {ITERATIONS} iterations; both decide at random among several rules, and the second must know the group. "
+        f"{_states(record)}"
         "CPU s: from the table to decisions, one thread."
     )
+
+
+def _shares(means: Places) -> str:
+    """How many cells would be reached without an allowance, by wish."""
+    counted = {wish: [own[OURS]["rate"] >= WANTED for key, own in means.items() if key[0] == wish] for wish in WISHES}
+    return ", ".join(f"{sum(own)} of {len(own)} ({wish})" for wish, own in counted.items() if own)
+
+
+def _states(record: Mapping[str, Any]) -> str:
+    """Whether our cells come from one state of the code; those of other methods are kept as long as theirs is."""
+    found = Counter(cell.get("code", "an earlier one") for cell in record["cells"] if cell["method"] == OURS)
+    if len(found) == 1:
+        return ""
+    shown = ", ".join(f"{number} of {code}" for code, number in found.items())
+    return f"Splits of {OURS} by the state of the code that they were measured with: {shown}. "
 
 
 def _bars(means: Places) -> list[Bar]:

@@ -100,7 +100,9 @@ def measure_models(
     processes: int = 1,
 ) -> Iterator[list[Cell]]:
     """Measure what is not done, each table and classifier in a process of its own."""
-    there = {tuple(cell[name] for name in _KEY) for cell in done}
+    from fairmaxent.experiments.cells import made_with
+
+    there, code = {tuple(cell[name] for name in _KEY) for cell in done}, {"code": made_with()["fingerprint"]}
 
     def run(mark: Cell) -> list[Cell]:
         jobs = [
@@ -114,7 +116,7 @@ def measure_models(
             return []
         print(*mark.values(), len(jobs), flush=True)
         try:
-            return [mark | cell for cell in fresh(judge_methods, *mark.values(), sizes.learn, jobs)]
+            return [mark | code | cell for cell in fresh(judge_methods, *mark.values(), sizes.learn, jobs)]
         except JobFailedError as problem:
             return [mark | dict(zip(_KEY[2:], job, strict=True)) | {"failed": str(problem)} for job in jobs]
 
