@@ -104,13 +104,13 @@ export function tradeOff({ curve, one, value, now, own, rows, width }) {
       "aria-label": spokenCurve(curve, index) },
       band && h("polygon", { class: "band", points: band }),
       ticks(most).map((tick) =>
-        [h("line", { class: "track thin", x1: EDGE, x2: width - EDGE, y1: up(tick / most), y2: up(tick / most) }),
-        tick > 0 && text(tickText(tick, most), width - EDGE, up(tick / most) - 3, "end")]),
+        h("line", { class: "track thin", x1: EDGE, x2: width - EDGE, y1: up(tick / most), y2: up(tick / most) })),
       asItIs && h("rect", { class: "below", x: EDGE, y: TOP, width: Math.max(0, x(own) - EDGE),
         height: TALL - TOP - BOTTOM }),
       asItIs && [h("line", { class: "own", x1: x(own), x2: x(own), y1: TOP, y2: up(0) }),
         text("as it is", x(own), TALL - 8, x(own) < 60 ? "start" : x(own) > width - 60 ? "end" : "middle")],
       paths.map((path, group) => h("polyline", { class: `line g${group % 6}`, points: path })),
+      ticks(most).slice(1).map((tick) => text(tickText(tick, most), width - EDGE, up(tick / most) - 3, "end")),
       value !== null && h("line", { class: "handle", x1: x(value), x2: x(value), y1: TOP, y2: up(0) }),
       value !== null && now.map((share, group) => share !== null &&
         h("circle", { class: `here g${group % 6}`, cx: x(value), cy: up(share / most), r: 5 }))),
