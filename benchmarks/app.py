@@ -61,11 +61,18 @@ class Seen:
     first: float  # and to the first result
     moves: tuple[float, ...]  # milliseconds of each
     cpu: float  # milliseconds that the server spends on a move
+    load: float  # of the machine: how many processes wanted to run
 
     @property
     def late(self) -> float:
         """The 95th percentile of the moves."""
         return float(np.quantile(self.moves, 0.95))
+
+    @property
+    def line(self) -> tuple[float, ...]:
+        """Everything, for a table."""
+        times = self.ready, self.first, float(np.median(self.moves)), self.late
+        return self.rows, self.columns, *times, self.cpu, self.load
 
 
 def measure(sizes: Sizes) -> Outcome:
@@ -98,15 +105,13 @@ def outcome(seen: list[Seen], sizes: Sizes, why: str) -> Outcome:
         "The app",
         "Adult in a real Chromium. Page: from the command until it can be used. Result: until the first numbers are "
         f"there. Move: from an event of the slider to new numbers, {sizes.moves} moves. CPU: of the server, for one "
-        "move.",
+        "move. Load: how many processes wanted to run, on average over a minute; where they are more than the machine "
+        "has cores, only the CPU time tells something about the app.",
         (
             Table(
                 "From the command, and from the slider",
-                ("rows", "columns", "page s", "result s", "move ms, median", "move ms, 95 %", "CPU ms"),
-                tuple(
-                    (one.rows, one.columns, one.ready, one.first, float(np.median(one.moves)), one.late, one.cpu)
-                    for one in seen
-                ),
+                ("rows", "columns", "page s", "result s", "move ms, median", "move ms, 95 %", "CPU ms", "load"),
+                tuple(one.line for one in seen),
             ),
         ),
         (
@@ -151,7 +156,7 @@ def _seen(browser: Any, path: Path, rows: int, columns: int, moves: int) -> Seen
         times = [page.evaluate(MOVE, float(round(values[move % 50], 2))) for move in range(moves)]
         spent = _cpu_seconds(process.pid) - spent
         page.close()
-        return Seen(rows, columns, ready, first, tuple(times[2:]), 1000 * spent / moves)
+        return Seen(rows, columns, ready, first, tuple(times[2:]), 1000 * spent / moves, os.getloadavg()[0])
     finally:
         process.terminate()
         process.wait()
