@@ -115,10 +115,11 @@ export function show(newest) {
 
 // Every change of a wish or a role; `look`: the table is looked at again, `moving`: a hand is still at it.
 export function change(values, { look = false, guess = false, moving = false } = {}) {
-  set({ options: { ...store.options, ...values } });
+  Object.assign(store, { options: { ...store.options, ...values } });
   if (look) lookAgain(guess);
   if (isReady()) live.ask(store.state.table.number, store.options, { moving });
-  else if (store.answer) set({ outdated: NOT_READY });
+  else if (store.answer) store.outdated = NOT_READY;
+  if (!moving) draw(); // or with the answer: the handle moves by itself
 }
 
 // A rate for all columns of groups together, as others may be compared.
