@@ -136,9 +136,9 @@ def beyond_lines(decisions: Decisions | None) -> Iterator[str]:
         taught = sorted((share for share in decisions.shares if share.grouping == grouping), key=lambda own: own.taught)
         if taught:
             yield (
-                f"The table itself is not at parity for {grouping}, because the model needs another one to be: "
-                f"{taught[-1].outcome} is most common for {taught[-1].group} ({percent(taught[-1].taught)}), least for "
-                f"{taught[0].group} ({percent(taught[0].taught)})."
+                f"The table itself is not made equal for {grouping}, but so that this model decides as equally as it "
+                f"can: {taught[-1].outcome} is most common for {taught[-1].group} ({percent(taught[-1].taught)}), "
+                f"least for {taught[0].group} ({percent(taught[0].taught)})."
             )
 
 
