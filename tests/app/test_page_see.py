@@ -2,6 +2,7 @@
 
 import re
 import time
+from pathlib import Path
 
 import numpy as np
 import polars
@@ -100,9 +101,8 @@ def test_a_slow_fit_is_waited_for_and_an_estimate_outlives_a_reload(page, tmp_pa
 
 def test_the_first_screen_is_the_answer_as_in_the_documentation(page, tmp_path):
     page.set_viewport_size({"width": 1440, "height": 900})
-    with running(tmp_path) as client:
+    with running(tmp_path, data=Path(__file__).parents[2] / "docs" / "census.csv") as client:
         enter(page, client)
-        page.get_by_role("button", name="Income in the US census").click()
         answered(page)
         roles(page).get_by_label("race", exact=True).uncheck()
         asked(page, protected=["sex"])
