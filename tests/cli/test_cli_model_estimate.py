@@ -37,7 +37,7 @@ def test_weights_stand_beside_each_row_once_per_outcome(folder):
     shown = run("data.csv", *FAVOURED, *RELABEL, *QUIET, "--mode", "weights", "-o", "fair.csv", "--weight-name", "w")
     fair = pl.read_csv("fair.csv")
     assert_frame_equal(fair, fit_of(relabel="probabilities").weigh(biased_table(), name="w"))
-    assert f"({2 * ROWS:,} rows)" in shown
+    assert f"Note: {ROWS:,} rows became {2 * ROWS:,}, because" in shown
     np.testing.assert_allclose(fair["w"].sum(), ROWS)
     rate = fairmaxent.metrics.statistical_rate(fair, "income", "sex", favourable=">50K", weight="w")
     assert float(rate) == pytest.approx(1, abs=1e-8)

@@ -24,7 +24,7 @@ from fairmaxent.fit import statements
 from fairmaxent.fit.certificate import cost_remarks, other_remarks
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes
-from fairmaxent.inspection.hints import leak_hints
+from fairmaxent.inspection.hints import LEAKS, leak_hints, proxies
 from fairmaxent.inspection.proposals import known_levels, propose_favourable
 from fairmaxent.progress import Progress, silent
 from fairmaxent.report import Source, build_report
@@ -76,6 +76,11 @@ class Result:
             outcome, *protected = self.fit.roles.names
             roles, codes = Roles.of(self.fit.domain, outcome, protected), self.fit.domain.encode(self.source.frame)
             leaks = [spelled(hint.parts, as_typed) for hint in leak_hints(roles, codes, None)]
+            decisions, hidden = self.fit.certificate.decisions, self.fit.roles.protected_names
+            for own in proxies(roles, codes, None) if decisions and not decisions.sees_protected else ():
+                if own.strength >= LEAKS and own.protected in hidden and own.column not in hidden:
+                    what = f"the model does not see {own.protected!r}, but {own.column!r} gives it away; to hide both, "
+                    leaks.append(f"{what}add {as_typed(Option('drop', [own.column]))} and train without it")
         return (*good, *missing, *exact, *leaks, *typed, *self.written_notes)
 
 
@@ -114,6 +119,9 @@ def make_result(
     # A table for stdout is written last, because it cannot be taken back.
     notes = () if wanted.output == STANDARD and not is_lazy else wanted.write(frame, source, staging)
     rows = fit.table.size if is_lazy and given is None else len(frame)
+    if given is None and rows > fit.table.size:
+        split = f"{counted(fit.table.size, 'row')} became {rows:,}, because people are split between the outcomes"
+        notes = (*notes, f"{split}; always count each row by the column {wanted.weight_name!r}")
     return Result(fit, source, made.table, rows, None if is_lazy else frame, made, written_notes=notes)
 
 
@@ -228,8 +236,7 @@ def after_debias(data: str, wanted: OutputOptions, repeat: str, result: Result) 
     if wanted.scheduler is not None:
         return "" if wanted.targets else next_step("name a folder with -o, where the workers write the table")
     if not wanted.targets:
-        command = [*shlex.split(repeat)[1:], *outputs(data, result.source.form)]
-        return next_step("write the table and a report", command)
+        return next_step("write the table and a report", [*shlex.split(repeat)[1:], *outputs(data, result.source.form)])
     if wanted.report is not None:
         return next_step(f"open {wanted.report} and read its first page before you use the result")
     if wanted.model is not None:

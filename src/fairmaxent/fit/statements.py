@@ -127,9 +127,9 @@ def beyond_lines(decisions: Decisions | None) -> Iterator[str]:
     if decisions is None:
         return
     sees = "sees" if decisions.sees_protected else "does not see"
-    need = "; it needs them to decide" if decisions.sees_protected else ""
+    need = "it needs them to decide" if decisions.sees_protected else "leave them out when you train it"
     yield (
-        f"This table is made for a model: {decisions.student} that {sees} the protected columns{need}. Other models, "
+        f"This table is made for a model: {decisions.student} that {sees} the protected columns; {need}. Other models, "
         "and this one if it sees other columns, may decide differently."
     )
     for grouping in (rate.grouping for rate in decisions.rates):

@@ -74,7 +74,7 @@ def predicted_share(table: Reals, rows: float) -> float:
 
 HintKind = Literal["identifier", "missing", "similar levels", "total", "leak", "many outcomes", "weights"]
 
-_LEAKS = 0.75  # a column that predicts so much of the outcome's entropy says it nearly always
+LEAKS = 0.75  # a column that predicts so much of another's entropy says it nearly always
 _SHOWN = 5  # of a list
 _MANY_OUTCOMES = 5
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d])[-_./' ]+(?=[^\W\d])")
@@ -130,7 +130,7 @@ def role_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hin
 def leak_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hint]:
     """Columns that all but say the outcome: a model that may use them looks better than it is."""
     names, found = roles.domain.names, predictors(roles, roles.outcome, codes, design)
-    strong = (names[other] for other, strength in found if strength >= _LEAKS)
+    strong = (names[other] for other, strength in found if strength >= LEAKS)
     leaks = [name for name in strong if name not in roles.domain.identifiers]
     if leaks:
         verb, them = ("predicts", "it") if len(leaks) == 1 else ("predict", "them")

@@ -123,7 +123,10 @@ def group_text(group: Label) -> str:
 
 def left_out_text(groups: Sequence[GroupRate]) -> str:
     """The groups that were not compared, in words to be put after a comparison."""
-    names = sorted({group_text(group.group) + stratum_text(group.stratum) for group in groups})
+    strata: dict[str, set[str]] = {}
+    for group in groups:
+        strata.setdefault(group_text(group.group), set()).add(stratum_text(group.stratum))
+    names = [name + (f" in {len(own)} strata" if len(own) > 1 else min(own)) for name, own in sorted(strata.items())]
     return f"; not compared: {', '.join(names)}" if names else ""
 
 
