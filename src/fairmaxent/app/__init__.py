@@ -86,7 +86,7 @@ def start_session(folder: Path, data: str | None, *, example: bool = False) -> F
             if data is not None:
                 session.open_given(data)
             elif example:
-                session.demo({"name": "adult"}, is_first=True)
+                session.demo({"name": "acs"}, is_first=True)
             warm_up()
             starting.set_result(session)
         except BaseException as problem:

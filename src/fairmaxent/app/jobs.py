@@ -18,7 +18,7 @@ from fairmaxent.progress import STEPS, Progress
 
 # The example tables of the page, by their names in `fairmaxent.datasets`.
 EXAMPLES = {
-    "adult": "Income in the US census of 1994",
+    "acs": "Young people at work in the United States, 2018",
     "german": "Credit in Germany",
     "compas": "Reoffending in Florida",
 }
