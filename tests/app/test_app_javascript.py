@@ -21,7 +21,7 @@ const group = (name, before, after) => ({ group: name, outcome: "yes", people_be
   name: `SEX = ${name}`, rate_before: before, rate_after: after, with_before: 40 * before, with_after: 40 * after });
 const people = [group("women", 0.1, 0.3), group("men", 0.5, 0.4), group("others", 0.2, 0.21)];
 const many = Array.from({ length: 9 }, (_, index) => group(`town ${index}`, 0.5, index < 4 ? 0.9 - 0.1 * index : 0.3));
-const told = [people, [people[2]], [group("1", 0.1, 0.3)], many].map(sentence);
+const told = [people, [people[2]], [group("1", 0.1, 0.3), group("No", 0.5, 0.4)], many].map(sentence);
 console.log(JSON.stringify([parts, rounded([1, 1, 1]), dotCounts(people[0]), told]));
 process.exit();
 """
@@ -39,5 +39,5 @@ def test_shares_dots_and_the_sentence(tmp_path):
     assert (sum(thirds), dots) == (1000, {"dots": 40, "before": 4, "after": 12})
     assert told == "8 more women would have “yes”, 4 fewer men; nobody else changes."
     assert same.startswith("No group gets the outcome")  # by less than one person
-    assert coded == "8 more of SEX = 1 would have “yes”."
+    assert coded == "8 more of SEX = 1 would have “yes”, 4 fewer of SEX = No."
     assert of_many == "4 of 9 groups would have “yes” more often, 5 less often, most of all town 0, town 1, town 2."

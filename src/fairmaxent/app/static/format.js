@@ -37,9 +37,10 @@ export const rise = ({ rate_before: before, rate_after: after }) =>
 export const keepsSize = (group) => Math.round(group.people_before) === Math.round(group.people_after);
 export const gained = (group) => Math.round(group.with_after) - Math.round(group.with_before);
 
-// A code is called by its column, too: "SEX = 1".
+// A code is called by its column, too: "SEX = 1"; and so is a group that is only called yes or no.
 const isCode = (text) => /^-?[\d.]+$/.test(text);
-export const groupName = (group) => (isCode(group.group) ? group.name : group.group);
+const isBare = (text) => isCode(text) || /^(yes|no|true|false)$/i.test(text);
+export const groupName = (group) => (isBare(group.group) ? group.name : group.group);
 export const outcomeName = (group) => (isCode(group.outcome) ? group.about : `“${group.outcome}”`);
 
 const TOLD = 3, MANY = 8; // groups in one sentence
@@ -59,7 +60,7 @@ export function sentence(groups) {
   const words = told.map((group, index) => {
     const outcome = index === 0 || outcomes.length > 1 ? ` would have ${outcomeName(group)}` : "";
     const count = Math.abs(gained(group));
-    const who = `${isCode(group.group) ? "of " : ""}${groupName(group)}`;
+    const who = `${isBare(group.group) ? "of " : ""}${groupName(group)}`;
     if (isCounted) return `${whole(count)} ${gained(group) >= 0 ? "more" : "fewer"} ${who}${outcome}`;
     return `${percent(group.rate_after)} of ${groupName(group)}${outcome} instead of ${percent(group.rate_before)}`;
   });
