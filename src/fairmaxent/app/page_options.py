@@ -14,7 +14,6 @@ from fairmaxent.cli.debias import debias_command as debias
 from fairmaxent.cli.group import group
 from fairmaxent.cli.options import RecordOption, goes_with, options_from
 from fairmaxent.cli.output import OutputOptions
-from fairmaxent.cli.rake import RakeOptions, rake_command
 from fairmaxent.cli.reading import DomainOptions, ReadingOptions
 from fairmaxent.cli.values import FILE, NOTHING, RATE, as_typed
 from fairmaxent.errors import KEEP_COLUMNS, InputError, Option, shown
@@ -23,7 +22,7 @@ from fairmaxent.options import OptionInfo, typed_options
 from fairmaxent.report.source import FrontDoor
 
 # The first that has an option of a name counts.
-_RECORDS = (Request, OutputOptions, ReadingOptions, DomainOptions, RakeOptions)
+_RECORDS = (Request, OutputOptions, ReadingOptions, DomainOptions)
 _TYPED = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 
 
@@ -173,19 +172,18 @@ _FORMS = {
     "privacy": ("release", "epsilon", "delta", "rows_per_person", "budget", "undeclared"),
     "take": ("mode", "rows", "iid", "weight_name", "evaluate"),
     "report": (*FILING_NAMES, "pdf"),
-    "raking": ("replicates", "random_state", "weight_name", *FILING_NAMES),
 }
 
 
 @cache
 def forms() -> dict[str, list[dict[str, Any]]]:
     """The controls of each part of the page, in their order."""
-    return {part: _drawn(rake_command if part == "raking" else debias, names) for part, names in _FORMS.items()}
+    return {part: _drawn(names) for part, names in _FORMS.items()}
 
 
-def _drawn(command: click.Command, names: Sequence[str]) -> list[dict[str, Any]]:
+def _drawn(names: Sequence[str]) -> list[dict[str, Any]]:
     """What the page needs to draw a control for each of these options."""
-    options = _controls(command)
+    options = _controls(debias)
     return [
         {
             "name": name,

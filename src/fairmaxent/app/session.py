@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from fairmaxent.app.jobs import EXAMPLES, Jobs, LatestOnly, StaleError, SupersededError, explained
-from fairmaxent.app.page_options import as_labelled, forms
+from fairmaxent.app.page_options import forms
 from fairmaxent.app.scenario import Fitted, OpenedTable, Readings, Scenario
-from fairmaxent.app.shown import cells_of, curve, drawn_blocks, is_quick, look_at, looked_at, quick_fit, says_all, seen
-from fairmaxent.app.taking import command_text, python_text, take, weigh
+from fairmaxent.app.shown import cells_of, curve, is_quick, look_at, looked_at, quick_fit, says_all, seen
+from fairmaxent.app.taking import command_text, python_text, take
 from fairmaxent.app.upload import cool_down, safe_name
 from fairmaxent.cli.inspect import domain_draft
 from fairmaxent.errors import InputError
@@ -22,13 +22,12 @@ from fairmaxent.fit.pipeline import fit_read, with_estimate
 from fairmaxent.fit.request import Request
 from fairmaxent.plain_text import plain_json, visible
 from fairmaxent.progress import Progress
-from fairmaxent.report.refits import evaluated, evaluation_blocks
 
 Values = dict[str, Any]
 
 MOST_PINS = 3
 _PIN_LENGTH = 60  # of the name of a pin
-_OF_A_FIT = ("estimate", "evaluate", "take")  # slow work that is about one fit
+_OF_A_FIT = ("estimate", "take")  # slow work
 _ACCEPTED = ",".join((*SUFFIXES, *COMPRESSED))
 _STALE = "Another table was opened, perhaps in another tab. Reload this page."
 _CHANGED = "What you ask for has changed meanwhile, so this was stopped. Start it again."
@@ -63,7 +62,6 @@ class Session:
         self._pins: list[Pin] = []
         self._readings = Readings()
         self._files: list[Values] = []
-        self._raked_files: list[Values] = []
         self._past: set[tuple[int, str]] = set()  # files of earlier scenarios
         self._numbers = 0
         self._copies: list[Path] = []  # of tables that were opened: when another one is, they are removed
@@ -113,8 +111,8 @@ class Session:
             self.jobs.stop_all()
             self._unread = None
             self.opened, self._look = opened, look
-            self._past |= _keys([*self._files, *self._raked_files])
-            self._fitted, self._answer, self._pins, self._files, self._raked_files = None, None, [], [], []
+            self._past |= _keys(self._files)
+            self._fitted, self._answer, self._pins, self._files = None, None, [], []
             self._options = {name: look[name] for name in ("outcome", "protected", "favourable")}
             self._options["outcome"] = look["outcome"] or ""
         for path in [path for path in self._copies if path != opened.path and self.folder in path.parents]:
@@ -245,9 +243,9 @@ class Session:
     def start(self, values: Values) -> Values:
         """Begin slow work on what the page speaks of."""
         kind = str(values.get("kind"))
-        if kind not in (*_OF_A_FIT, "rake"):
+        if kind not in _OF_A_FIT:
             raise InputError("there is no such work; reload the page")
-        self.current_table(values) if kind == "rake" else self.current(values)
+        self.current(values)
         return vars(self.jobs.start(kind, partial(getattr(self, f"_{kind}"), values)))
 
     def job(self, values: Values) -> Values:
@@ -272,16 +270,6 @@ class Session:
             ]
         return {"answer": answer, **self._shown_pins()}
 
-    def _evaluate(self, values: Values, progress: Progress) -> Values:
-        """Judge the new rows before they are shared, as the report does if asked."""
-        _, fitted = self._whole(values, progress)
-        scenario = fitted.scenario
-        frame = scenario.table.file(scenario.options.drop, in_memory=True).frame
-        progress("judging the rows", 0.1)
-        judged = evaluated(fitted.fit, frame, mode=scenario.wanted.mode, iid=scenario.wanted.iid, spell=as_labelled)
-        self._check_current(fitted)
-        return {"blocks": drawn_blocks(evaluation_blocks(judged))}
-
     def _take(self, values: Values, progress: Progress) -> Values:
         """Write the files to take."""
         opened, fitted = self._whole(values, progress)
@@ -290,12 +278,6 @@ class Session:
         self._check_current(fitted)
         self._files = files
         return {"files": files, "answer": self._answer}
-
-    def _rake(self, values: Values, progress: Progress) -> Values:
-        """Weigh the table so that it has known margins, and write the files."""
-        result = weigh(self.current_table(values), values, self._new_folder(), progress)
-        self._raked_files = result["files"]
-        return result
 
     def current(self, values: Values) -> tuple[OpenedTable, Fitted]:
         """The table and the fit that a page speaks of, if they are those of the session."""
@@ -332,7 +314,7 @@ class Session:
         opened, key = self.opened, (folder, name)
         if opened is not None and opened.can_be_taken and key == (0, opened.typed):
             return opened.path
-        if key in _keys([*self._files, *self._raked_files]):
+        if key in _keys(self._files):
             return self.folder / str(folder) / name
         if key in self._past:
             raise StaleError("That file is of an earlier scenario; make it again.")

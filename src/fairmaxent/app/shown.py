@@ -21,7 +21,6 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import Reading, Roles
 from fairmaxent.data.table import Table, highest
-from fairmaxent.document import Block
 from fairmaxent.errors import FairMaxEntError, cut, spelled
 from fairmaxent.fairness.rates import group_table
 from fairmaxent.fit.certificate import cost_remarks, other_remarks, unfair_decisions
@@ -181,14 +180,6 @@ def seen(fit: Fit, *, is_whole: bool = True) -> dict[str, Any]:
         "about_models": about_models,
         "estimate": _estimate(fit),
     }
-
-
-def drawn_blocks(blocks: Iterable[Block]) -> list[dict[str, Any]]:
-    """The blocks of a document, for the page, which draws each kind in its way."""
-    return [
-        {"kind": type(block).__name__, **plain_json(block), "numeric": getattr(block, "numeric", ())}
-        for block in blocks
-    ]
 
 
 def _sentences(remarks: Iterable[Any]) -> list[str]:

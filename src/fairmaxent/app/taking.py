@@ -6,20 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairmaxent.app.page_options import FILING_NAMES, IN_APP, page_options
+from fairmaxent.app.page_options import IN_APP
 from fairmaxent.app.scenario import Fitted, OpenedTable
 from fairmaxent.cli.options import command_line
 from fairmaxent.cli.output import OutputOptions, source_of
-from fairmaxent.cli.rake import RakeOptions, rake_command
-from fairmaxent.cli.rake import make_report as make_raking_report
 from fairmaxent.cli.reading import DomainOptions
 from fairmaxent.cli.result import make_report, make_result
-from fairmaxent.data.frames import load_library
-from fairmaxent.errors import InputError
-from fairmaxent.files.formats import read_table
-from fairmaxent.files.write import Staging, write_table
+from fairmaxent.files.write import Staging
 from fairmaxent.options import python_lines
-from fairmaxent.plain_text import plain_json
 from fairmaxent.progress import Progress
 from fairmaxent.report.source import Source, reading_lines
 from fairmaxent.report.writer import find_browser
@@ -154,60 +148,3 @@ def _files(whats: Mapping[str | None, str]) -> list[dict[str, Any]]:
         {"name": path.name, "what": what, "bytes": path.stat().st_size, "folder": int(path.parent.name)}
         for path, what in paths.items()
     ]
-
-
-_RAKING = ("weight", "bounds", "relax", "replicates", "random_state", "weight_name", *FILING_NAMES)
-_SLACK = 1e-6  # how far shares may be from adding up to 1
-_ROWS = [str, str, float], [str, str, int]  # a column, a level and its share
-
-
-def weigh(table: OpenedTable, values: Mapping[str, Any], folder: Path, progress: Progress) -> dict[str, Any]:
-    """Rake the table and write the files; return the margins before and after, and the command that repeats it."""
-    margins = _margins(values.get("margins"), table)
-    asked = {"random_state": 0, **(values.get("options") or {})}
-    asked |= {} if asked.get("replicates") else {"random_state": None}  # which is about nothing else
-    options = page_options(rake_command, ["-", "--margins", "-"], asked, names=_RAKING)
-    suffix, like_input = table.written
-    ends = {"margins": "margins.csv", "output": f"weighted{suffix}", "report": "weighted-report.html"}
-    names = {what: table.named(end) for what, end in ends.items()}
-    paths: dict[str, Any] = {what: str(folder / name) for what, name in names.items()}
-    write_table(margins, paths["margins"])
-    written = paths | {"margins": (paths["margins"],), "like_input": like_input, "force": True}
-    wanted = replace(options.record(RakeOptions), **written)
-    if wanted.weight is not None and wanted.weight not in table.schema:
-        raise InputError(f"the table has no column {wanted.weight!r}; reload the page")
-    source = table.file(in_memory=bool(wanted.replicates))
-    progress("raking", 0.1)
-    raking = wanted.raked(source.frame, [read_table(paths["margins"])])
-    progress("writing", 0.5)
-    alike = ["--like-input"] if like_input else []
-    words = ["fairmaxent", "rake", table.typed, "--margins", names["margins"], *options.typed, *table.options.typed]
-    command = command_line([*words, "-o", names["output"], *alike, "--report", names["report"]]) or _UNTYPABLE
-    with Staging(wanted.targets, force=True) as staging:
-        wanted.write(raking.weigh(source.frame, name=wanted.weight_name), source, staging)
-        make_raking_report(raking, wanted, staging, _origin(table, DomainOptions(), command), source)
-    certificate = raking.certificate
-    return {
-        "levels": plain_json(
-            [{"margin": margin.name, **vars(level)} for margin in certificate.margins for level in margin.levels]
-        ),
-        "summary": certificate.summary(),
-        "notes": [*map(IN_APP.text_of, certificate.few_rows()), *certificate.notes],
-        "command": command,
-        "files": _files(dict(zip(paths.values(), ("Margins", "Your rows with weights", "Report"), strict=True))),
-    }
-
-
-def _margins(values: object, table: OpenedTable) -> Any:
-    """The known shares as the table that `rake` reads: one row for each column and level."""
-    if not isinstance(values, list) or not values:
-        raise InputError("Choose at least one column whose shares are known.")
-    totals: dict[str, float] = {}
-    for row in values:
-        if not isinstance(row, list) or [*map(type, row)] not in _ROWS or row[0] not in table.schema:
-            raise InputError("the page sent margins that make no sense; reload it")
-        totals[row[0]] = totals.get(row[0], 0) + row[2]
-    for column, total in totals.items():
-        if abs(total - 1) > _SLACK:
-            raise InputError(f"the shares of {column!r} add up to {total:.1%}; they must add up to 100 %")
-    return load_library("polars").DataFrame(values, schema=["columns", "level", "value"], orient="row")

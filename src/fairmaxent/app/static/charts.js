@@ -1,53 +1,20 @@
 // @ts-check
-// Pictures, each a function of numbers: groups as lines and as dots of people, and the curve of a trade-off.
+// Pictures, each a function of numbers: groups as dots of people, and the curve of a trade-off.
 
 import { h, soft } from "./dom.js";
 import { groupName, outcomeName, percent, whole } from "./format.js";
 
-const HEIGHT = 22;
-
 // A round end of a scale from 0 to the largest of some shares, and the step of its ticks.
 const STEPS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2];
 const stepTo = (top) => STEPS.find((step) => top / step <= 5.001) ?? 0.2;
-export function roundTop(shares) {
+function roundTop(shares) {
   const most = Math.max(...shares.filter((share) => share !== null && share !== undefined), 1e-4);
   const step = stepTo(most);
   return Math.min(1, step * Math.ceil(most / step - 1e-9));
 }
-const place = (width, most) => (value) => 8 + (width - 16) * Math.min(1, Math.max(0, value / most));
 const ticks = (most) =>
   Array.from({ length: Math.round(most / stepTo(most)) + 1 }, (_, index) => index * stepTo(most));
 const tickText = (value, most) => `${(100 * value).toFixed(stepTo(most) < 0.01 ? 2 : 0)} %`;
-
-// The scale under a picture; the numbers are also in words beside each group.
-export function axis(most, width) {
-  const x = place(width, most), all = ticks(most), last = all.length - 1;
-  const anchor = (index) => (index === 0 ? "start" : index === last ? "end" : "middle");
-  return h("svg", { class: "axis", width, height: 20, viewBox: `0 0 ${width} 20`, "aria-hidden": "true" },
-    all.map((value, index) => [h("line", { class: "track", x1: x(value), x2: x(value), y1: 0, y2: 5 }),
-      h("text", { x: index === 0 ? 0 : index === last ? width : x(value), y: 17, "text-anchor": anchor(index) },
-        tickText(value, most))]));
-}
-
-// One group: its name and numbers, and under them a track with an open circle (before) and a full one (after).
-/** @param {any} about */
-export function groupLine({ name, before, after, low, high, most, width }) {
-  const x = place(width, most), middle = HEIGHT / 2, known = [before, after].filter((value) => value !== null);
-  const spoken = after === undefined ? `${name}: ${percent(before)}`
-    : `${name}: ${percent(before)} before, ${percent(after)} after`;
-  const line = (className, from, to, up = 0) =>
-    h("line", { class: className, x1: x(from), x2: x(to), y1: middle - up, y2: middle + up });
-  const track = h("svg",
-    { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": spoken },
-    line("track", 0, most), ticks(most).map((value) => line("track", value, value, 4)),
-    low !== null && low !== undefined && high !== null && line("interval", low, high),
-    after !== undefined && known.length === 2 && line("shift", before, after),
-    before !== null && h("circle", { class: "before", cx: x(before), cy: middle, r: 5 }),
-    after !== undefined && after !== null && h("circle", { class: "after", cx: x(after), cy: middle, r: 6 }));
-  const numbers = after === undefined ? percent(before) : `${percent(before)} → ${percent(after)}`;
-  return h("div", { class: "group", key: name },
-    h("div", { class: "names" }, h("span", null, name), h("span", null, numbers)), track);
-}
 
 // ---------------------------------------------------------------- people as dots
 

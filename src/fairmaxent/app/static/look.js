@@ -1,18 +1,17 @@
 // @ts-check
 // Look: who is compared, as chips; and in a drawer what the table holds, and how it is read.
 
-import { axis, groupLine, roundTop } from "./charts.js";
 import { Component, Folded, at, button, folded, h, section, soft, table } from "./dom.js";
 import { Typed, checks, choose, form, named, text } from "./form.js";
 import { percent, span, whole, withMerging } from "./format.js";
 import { Reading } from "./opening.js";
 import { atLeast, changeRoles as change, readAgain, store } from "./store.js";
 
-const SHOWN = 40;
+const SHOWN = 4; // outcomes, a table each
 const KINDS = [["", "automatic"], ["categorical", "categories"], ["ordered", "ordered categories"],
   ["numeric", "numbers"], ["date", "dates"], ["boolean", "true or false"]];
 
-export function lookPart(width) {
+export function lookPart() {
   const { state, options } = store, { look, table: file } = state;
   return section("look", file.title, false,
     soft(`${whole(look.rows)} rows, ${look.columns.length} columns.`,
@@ -20,7 +19,7 @@ export function lookPart(width) {
         h("a", { href: `/files/0/${encodeURIComponent(file.name)}`, download: "" }, "Download this table"), "."]),
     roles(look, options), numbersAsOutcome(look, options), perhaps(look, options),
     folded("What the table holds", false, reasons(look, options),
-      look.verdicts.map((verdict) => h("p", { class: "verdict" }, verdict)), groups(look, width), notes(look),
+      look.verdicts.map((verdict) => h("p", { class: "verdict" }, verdict)), look.groupings.map(groups), notes(look),
       columns(state, options), h(Reading, { file, key: file.number })));
 }
 
@@ -86,36 +85,17 @@ function reasons(look, options) {
     others.length > 0 && soft(`Perhaps: ${listed(others)}. ${more}`)];
 }
 
-function groups(look, width) {
-  const ends = look.groupings.flatMap(({ groups: all }) => all.map((group) => group.interval?.[1] ?? group.rate));
-  const most = roundTop(ends); // one scale for all
-  return look.groupings.map((grouping) => {
-    const all = [...new Set(grouping.groups.map((group) => group.outcome))], outcomes = all.slice(0, 4);
-    return [outcomes.map((outcome) => {
-      const rows = grouping.groups.filter((group) => group.outcome === outcome);
-      return h("div", { class: "picture", key: `${grouping.name} ${outcome}` },
-        h("h3", null, `How often each group of ${grouping.name} gets “${outcome}”`),
-        soft("Bars: 95 % intervals."),
-        rows.slice(0, SHOWN).map((group) => groupLine({
-          name: `${group.group} (${whole(group.rows)} rows, ${percent(group.share)})`,
-          before: group.rate, low: group.interval?.[0], high: group.interval?.[1], most, width })),
-        axis(most, width),
-        rows.length > SHOWN && soft(`${rows.length - SHOWN} more groups are only in the table below.`),
-        numbers(grouping.name, outcome, rows));
-    }), all.length > outcomes.length && soft(`${all.length - outcomes.length} more outcomes are not drawn.`)];
-  });
-}
-
-// The same in numbers, with what is missing; open if anything is.
-function numbers(name, outcome, rows) {
-  const caption = `Groups of ${name}`;
+// Each group with its rate and what is missing in it; of many outcomes, the first.
+function groups({ name, groups: all }) {
+  const outcomes = [...new Set(all.map((group) => group.outcome))], left = outcomes.length - SHOWN;
   const range = (group) => (group.interval ? ` (${span(...group.interval, percent)})` : "");
   const most = (gaps) => (gaps?.most_in ? ` (most in ${gaps.most_in}: ${percent(gaps.most)})` : "");
-  return folded(`${caption} in numbers: ${outcome}`, rows.some((group) => group.missing?.share > 0),
-    table(caption, ["Group", "rows (share)", `“${outcome}” (95 % interval)`, "missing values"],
-      rows.map((group) => [group.group, `${whole(group.rows)} (${percent(group.share)})`,
-        percent(group.rate) + range(group),
-        percent(group.missing?.share ?? null) + most(group.missing)]), [1, 2, 3]));
+  return [outcomes.slice(0, SHOWN).map((outcome) => table(`How often each group of ${name} gets “${outcome}”`,
+    ["Group", "rows (share)", `“${outcome}” (95 % interval)`, "missing values"],
+    all.filter((group) => group.outcome === outcome).map((group) =>
+      [group.group, `${whole(group.rows)} (${percent(group.share)})`, percent(group.rate) + range(group),
+        percent(group.missing?.share ?? null) + most(group.missing)]), [1, 2, 3])),
+  left > 0 && soft(`${left} more outcomes are not shown.`)];
 }
 
 function notes(look) {

@@ -8,7 +8,6 @@ import { withMerging } from "./format.js";
 import { lookPart } from "./look.js";
 import { openPart } from "./opening.js";
 import { render } from "./preact.js";
-import { Rake } from "./rake.js";
 import { detailPart, seePart } from "./see.js";
 import { attempt, fail, isChanged, onChange, readAgain, set, show, store } from "./store.js";
 import { actions, takePart } from "./take.js";
@@ -27,9 +26,9 @@ function draw() {
   const { state } = store;
   const isThere = Boolean(state?.table), width = Math.max(240, main.clientWidth - 66);
   document.title = isThere ? `${state.table.title} – fairmaxent` : "fairmaxent";
-  render([problem(), state && openPart(), isThere && [lookPart(width),
+  render([problem(), state && openPart(), isThere && [lookPart(),
     h("div", { id: "live", key: "live" }, seePart(), actions(), askPart(width)),
-    takePart(), detailPart(width), morePart(), h(Rake, { key: state.table.number })]], main);
+    takePart(), detailPart(), morePart()]], main);
 }
 
 // ---------------------------------------------------------------- starting

@@ -1,15 +1,14 @@
 // @ts-check
 // See: first one sentence in people and a picture, which move with the sliders; then everything in numbers.
 
-import { axis, dotsOf, groupLine, roundTop } from "./charts.js";
+import { dotsOf } from "./charts.js";
 import { button, folded, h, section, soft, table } from "./dom.js";
 import { KINDS, gained, keepsSize, outcomeName, percent, rate, rise, sentence, signed, span, times, whole,
   withMerging } from "./format.js";
 import { pinsTable } from "./pins.js";
 import { NOT_READY, isMissing, isOld, isReady, slow, store } from "./store.js";
-import { evaluatePart, working } from "./take.js";
+import { working } from "./take.js";
 
-const SHOWN = 40; // groups in a picture
 const MOST_ROWS = 160; // groups in the table
 const MOST_DOTS = 8; // groups whose people are drawn as dots
 
@@ -39,7 +38,7 @@ function headline(see) {
       all.length > 1 && `By ${groups[0].column}: `, sentence(groups))));
 }
 
-// The people of the first column as dots, if they are few groups and one outcome; otherwise lines stand below.
+// The people of the first column as dots, if they are few groups and one outcome; otherwise curve and table say it.
 function dots(see) {
   const groups = byColumn(see)[0] ?? [];
   const outcomes = new Set(groups.map((group) => group.outcome));
@@ -51,16 +50,16 @@ function dots(see) {
 
 // ---------------------------------------------------------------- in numbers
 
-export function detailPart(width) {
-  const { answer, verdict } = store;
+export function detailPart() {
+  const { answer } = store;
   return answer && section("detail", "In numbers", false, pinsTable(),
-    h("div", { class: isOld() ? "outdated" : null }, inNumbers(answer, width)),
+    h("div", { class: isOld() ? "outdated" : null }, inNumbers(answer)),
     h("p", { class: "buttons" }, button("Estimate what a model will do", () => slow("estimate"),
       { id: "estimate", disabled: isMissing() })),
-    h("div", { id: "slow" }, working("slow")), evaluatePart(verdict));
+    h("div", { id: "slow" }, working("slow")));
 }
 
-function inNumbers({ see, spent }, width) {
+function inNumbers({ see, spent }) {
   return [spent && h("p", { class: "notes" }, spent),
     see.warnings.length > 0 && h("div", { class: "warnings" }, h("h3", null, "High costs"), listed(see.warnings)),
     rates(see), soft("“After” is exact for the fit. Rows cannot be split, so the rates of a file of new " +
@@ -68,7 +67,6 @@ function inNumbers({ see, spent }, width) {
     see.means.length > 0 && table("Mean of the outcome", ["Group", "before", "after"],
       see.means.map((one) => [one.group, times(one.before), times(one.after)]), [1, 2]),
     people(see), costs(see), see.estimate && estimate(see),
-    folded("Each group as a line", byColumn(see)[0]?.length > MOST_DOTS, pictures(see, width)),
     see.notes.length > 0 && folded(`What else to know (${see.notes.length})`, false, listed(see.notes))];
 }
 
@@ -114,37 +112,6 @@ function people(see) {
       soft(`${whole(see.groups.length - shown.length)} groups that change less are not shown.`),
     areMissing && soft("A rate is about the people of a group whose outcome is known."),
     see.changed.length > 0 && h("div", null, h("h3", null, "Outcomes changed"), listed(see.changed))];
-}
-
-function pictures(see, width) {
-  // One scale for all.
-  const most = roundTop(see.groups.flatMap((group) => [group.rate_before, group.rate_after, group.rate_before_high]));
-  const size = ({ people_before: before, people_after: after }) =>
-    `${whole(before)}${whole(before) === whole(after) ? "" : ` → ${whole(after)}`} people`;
-  const more = (all, shown) => shown.length < all.length && soft(`${whole(all.length - shown.length)} ` +
-    `more groups change less. They are ${see.groups.length > MOST_ROWS ? "not shown" : "in the table above"}.`);
-  return [byColumn(see).map((inside) => {
-    const { column } = inside[0], every = [...new Set(inside.map((group) => group.outcome))],
-      outcomes = every.slice(0, 4);
-    const first = inside.filter((group) => group.outcome === outcomes[0]), sizes = mostChanged(first, SHOWN);
-    const top = roundTop(first.flatMap((one) => [one.share_before, one.share_after]));
-    return [
-      outcomes.map((outcome) => {
-        const all = inside.filter((group) => group.outcome === outcome), rows = mostChanged(all, SHOWN);
-        return h("div", { class: "picture" }, h("h3", null, `How often each group of ${column} gets “${outcome}”`),
-          rows.map((group) => groupLine({ name: `${group.group} (${size(group)})`, before: group.rate_before,
-            after: group.rate_after, low: group.rate_before_low, high: group.rate_before_high, most, width })),
-          axis(most, width), more(all, rows));
-      }),
-      every.length > outcomes.length && soft(`${every.length - outcomes.length} more outcomes are not drawn.`),
-      first.every((group) => Math.abs(group.share_after - group.share_before) < 0.0005)
-        ? soft(`The groups of ${column} keep their sizes.`)
-        : h("div", { class: "picture" }, h("h3", null, `How large each group of ${column} is`),
-          sizes.map((group) =>
-            groupLine({ name: group.group, before: group.share_before, after: group.share_after, most: top, width })),
-          axis(top, width), more(first, sizes)),
-    ];
-  }), h("p", { class: "soft key" }, "Open circle: before, with its 95 % interval. Full circle: after.")];
 }
 
 const WAITING = "is known when all rows are fitted: make the files, or an estimate";

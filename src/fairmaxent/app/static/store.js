@@ -14,7 +14,6 @@ export const store = {
   busy: "", // what is being opened
   curves: {}, // by rate and column: what it was asked of, and the curve
   working: {}, // slow work by its place: kind, share, stage, number, or what became of it
-  verdict: null, raked: null,
 };
 let draw = () => {};
 export const onChange = (act) => { draw = act; };
@@ -35,7 +34,7 @@ export const live = new Live({
   answered: (answer, moving) => {
     const last = store.answer;
     const texts = moving && last ? { command: last.command, python: last.python } : {};
-    set({ answer: { ...answer, ...texts }, files: [], outdated: null, problem: null, verdict: null });
+    set({ answer: { ...answer, ...texts }, files: [], outdated: null, problem: null });
     if (moving) return;
     tell();
     drawCurves();
@@ -99,12 +98,11 @@ function sized(file) {
 export function show(newest) {
   const { state: old } = store;
   const isNew = old?.table?.number !== newest.table?.number;
-  if (isNew) Object.assign(store, { curves: {}, raked: null, working: {}, shares: {} });
+  if (isNew) Object.assign(store, { curves: {}, working: {}, shares: {} });
   const state = { examples: old?.examples, most_bytes: old?.most_bytes, ...newest };
   const rates = (state.forms?.rates ?? []).map((one) => [one.name, one.optional ? null : one.start]);
   const options = { favourable: [], protected: [], ...Object.fromEntries(rates), random_state: 0, ...state.options };
-  set({ state, options, answer: state.answer ?? null, outdated: null, pins: state.pins ?? [], files: state.files ?? [],
-    verdict: null });
+  set({ state, options, answer: state.answer ?? null, outdated: null, pins: state.pins ?? [], files: state.files ?? [] });
   if (!state.table) return;
   for (const job of state.jobs ?? []) resume(job);
   if ((!state.answer || state.outdated) && isReady()) live.ask(state.table.number, options);
@@ -235,7 +233,6 @@ export async function slow(kind, job) {
   await attempt(async () => {
     const result = await watched(kind, "slow", present(), job);
     if (result === null) return;
-    if (kind === "evaluate") return set({ verdict: result });
     set({ answer: result.answer, pins: result.pins });
     tell();
   });
@@ -252,19 +249,10 @@ export async function make(job) {
   });
 }
 
-export async function rake(values, job) {
-  set({ problem: null });
-  await attempt(async () => {
-    const raked = await watched("rake", "raking", { table: store.state.table.number, ...values }, job);
-    if (raked !== null) set({ raked });
-  });
-}
-
 // Go on with what was under way when the page was loaded.
 function resume(job) {
   if (Object.values(store.working).some((one) => one?.number === job.number)) return;
   if (job.kind === "take") make(job);
-  else if (job.kind === "rake") rake({}, job);
   else slow(job.kind, job);
 }
 

@@ -1,10 +1,10 @@
 // @ts-check
-// Take: the files, the command and the Python that make them again, and whether new rows may be shared.
+// Take: the files, the command and the Python that make them again.
 
-import { Component, button, folded, h, section, soft, table } from "./dom.js";
+import { Component, button, folded, h, section, soft } from "./dom.js";
 import { form } from "./form.js";
 import { size } from "./format.js";
-import { change, isMissing, isOld, make, pin, send, slow, stopWork, store } from "./store.js";
+import { change, isMissing, isOld, make, pin, send, stopWork, store } from "./store.js";
 
 // How far slow work is, or what became of it.
 export function working(place) {
@@ -69,24 +69,3 @@ class Snippet extends Component {
 export const listFiles = (files) => files.length > 0 && h("ul", { class: "files" }, files.map((file) =>
   h("li", null, h("a", { href: `/files/${file.folder}/${encodeURIComponent(file.name)}`, download: "" },
     `${file.what}: ${file.name}`), ` (${size(file.bytes)})`)));
-
-// ---------------------------------------------------------------- judging new rows
-
-export function evaluatePart(verdict) {
-  const { answer } = store;
-  const isHidden = !answer || (answer.scenario.mode ?? "rows") !== "rows" || Boolean(answer.scenario.epsilon);
-  return h("div", { id: "judge", hidden: isHidden }, folded("Judge the new rows before sharing", false,
-    soft("How much they differ from yours, what a model learns from them, and what they give away about people."),
-    h("p", null, button("Judge the new rows", () => slow("evaluate"), { id: "evaluate", disabled: isMissing() }))),
-  h("div", { id: "verdict" }, verdict && [h("h3", null, "May the new rows be shared?"),
-    verdict.blocks.map((block) => BLOCKS[block.kind](block))]));
-}
-
-// The blocks of a document, as a report has them.
-const list = (items) => items.length > 0 && h("ul", null, items.map((item) => h("li", null, item)));
-const BLOCKS = {
-  Paragraph: ({ text }) => h("p", null, text),
-  Note: ({ lead, items }) => h("div", { class: "notes" }, h("p", null, lead), list(items)),
-  Table: ({ label, heads, rows, numeric }) =>
-    table(label, heads, rows, numeric.flatMap((is, index) => (is ? [index] : []))),
-};
