@@ -6,7 +6,7 @@ import numpy as np
 import polars
 import pytest
 
-from appserver import OPTIONS, downloaded, opened, people, refused
+from appserver import OPTIONS, downloaded, opened, people, refused, staff
 from fairmaxent import inspect
 
 
@@ -71,6 +71,19 @@ def test_a_file_is_read_as_asked(client, tmp_path, monkeypatch):
     body = next(body for _, _, body in downloaded(client, client.work("take")["result"]["files"]).values())
     exec(compile(answer["python"], "snippet", "exec"), {})
     assert (tmp_path / "odd-fair.csv").read_bytes() == body
+
+
+def test_roles_stay_when_levels_get_names_and_an_example_speaks_of_sex_first(client):
+    state, _ = opened(client, frame=staff())
+    roles = {"outcome": "promoted", "protected": ["region", "sex"], "favourable": ["no"]}
+    client.done("/api/look", {"table": state["table"]["number"], "options": roles})
+    for word in ("stays", "waits"):
+        levels = {"promoted": {"no": word}, "region": {"n": "north"}}
+        asked = {"table": client.present()["table"], "options": {"levels": levels}}
+        assert client.done("/api/read", asked)["options"] == {**roles, "favourable": [word]}
+    asked = {"table": client.present()["table"], "options": {"columns": "a,b,c,d,e,f", "skip_lines": 1}}
+    assert client.done("/api/read", asked)["options"]["outcome"] != "promoted"  # which the table no longer has
+    assert client.done("/api/demo", {"name": "acs"})["options"]["protected"] == ["sex", "race"]
 
 
 UNREADABLE = [({"encoding": "klingon"}, "klingon"), ({"delimiter": 3}, "takes"), ({"drop": ["sex"]}, "unknown option")]

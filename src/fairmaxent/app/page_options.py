@@ -168,7 +168,7 @@ _FORMS = {
     "groups": ("groups",),
     "rates": ("statistical_rate", "representation_rate"),
     "change": _CHANGE,
-    "wishes": ("equal_means", "compare_missing", "base", "detail", "random_state"),
+    "wishes": ("forbid", "equal_means", "compare_missing", "base", "detail", "random_state"),
     "privacy": ("release", "epsilon", "delta", "rows_per_person", "budget", "undeclared"),
     "take": ("mode", "rows", "iid", "weight_name", "evaluate"),
     "report": (*FILING_NAMES, "pdf"),
@@ -212,4 +212,4 @@ def _kind(option: RecordOption) -> dict[str, Any]:
         return {"kind": "whole", "least": getattr(option.type, "min", None)}
     if isinstance(option.type, click.types.FloatParamType):
         return {"kind": "number"}
-    return {"kind": "texts" if option.multiple else "text"}
+    return {"kind": info.text if info.text == "pairs" else "texts" if option.multiple else "text"}

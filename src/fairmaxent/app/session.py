@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from click import ClickException
+
 from fairmaxent.app.jobs import EXAMPLES, Jobs, LatestOnly, StaleError, SupersededError, explained
 from fairmaxent.app.page_options import forms
 from fairmaxent.app.scenario import Fitted, OpenedTable, Readings, Scenario
@@ -15,7 +17,7 @@ from fairmaxent.app.shown import cells_of, curve, is_quick, look_at, looked_at, 
 from fairmaxent.app.taking import command_text, python_text, take
 from fairmaxent.app.upload import cool_down, safe_name
 from fairmaxent.cli.inspect import domain_draft
-from fairmaxent.errors import InputError
+from fairmaxent.errors import FairMaxEntError, InputError
 from fairmaxent.files.formats import COMPRESSED, SUFFIXES
 from fairmaxent.files.write import remove
 from fairmaxent.fit.pipeline import fit_read, with_estimate
@@ -27,6 +29,7 @@ Values = dict[str, Any]
 
 MOST_PINS = 3
 _PIN_LENGTH = 60  # of the name of a pin
+_ROLES: Values = {"outcome": "", "protected": [], "favourable": []}  # as they are before any is chosen
 _OF_A_FIT = ("estimate", "take")  # slow work
 _ACCEPTED = ",".join((*SUFFIXES, *COMPRESSED))
 _STALE = "Another table was opened, perhaps in another tab. Reload this page."
@@ -90,21 +93,27 @@ class Session:
         if name not in EXAMPLES:
             raise InputError("there is no such example; reload the page")
         target = self._new_folder() / f"{name}.csv"
-        write_table(datasets.load(name, library="polars").frame, target)  # type: ignore[arg-type]
+        example = datasets.load(name, library="polars")  # type: ignore[arg-type]
+        write_table(example.frame, target)
         opened = OpenedTable(self._next(), target, typed=target.name, title=EXAMPLES[name], can_be_taken=True)
-        return self._show(replace(opened, is_first=is_first))
+        roles = {"outcome": example.outcome, "protected": [*example.protected], "favourable": [str(example.favourable)]}
+        return self._show(replace(opened, is_first=is_first), roles)
 
     def read(self, values: Values) -> Values:
-        """Read the same file in another way, e.g. with another separator."""
+        """Read the same file in another way, e.g. with another separator; the roles that it still has stay."""
         unread = self._unread
         opened = unread if unread and unread.number == values.get("table") else self.current_table(values)
-        return self._show(replace(opened, number=self._next(), asked=_options(values)))
+        again = replace(opened, number=self._next(), asked=_options(values))
+        try:
+            return self._show(again, self._roles_in(again) if opened is self.opened else None)
+        except (ClickException, FairMaxEntError):  # it has other columns or levels by now
+            return self._show(again)
 
-    def _show(self, opened: OpenedTable) -> Values:
+    def _show(self, opened: OpenedTable, roles: Values | None = None) -> Values:
         self._unread = opened  # until it is read
         try:
             opened.stamp  # noqa: B018 (what the file is like before it is read)
-            look = look_at(opened, {})
+            look = look_at(opened, roles or {})
         finally:  # one that is being read stays, whatever is opened meanwhile
             self._copies.append(opened.path)
         with self._lock:
@@ -113,12 +122,20 @@ class Session:
             self.opened, self._look = opened, look
             self._past |= _keys(self._files)
             self._fitted, self._answer, self._pins, self._files = None, None, [], []
-            self._options = {name: look[name] for name in ("outcome", "protected", "favourable")}
-            self._options["outcome"] = look["outcome"] or ""
+            self._options = {name: (roles or look)[name] or empty for name, empty in _ROLES.items()}
         for path in [path for path in self._copies if path != opened.path and self.folder in path.parents]:
             self._copies.remove(path)
             remove(path.parent)
         return self.state({})
+
+    def _roles_in(self, again: OpenedTable) -> Values | None:
+        """The roles that were chosen, the good outcomes by their new names; None: there are none yet."""
+        roles = {name: self._options.get(name) or empty for name, empty in _ROLES.items()}
+        if not (self.opened and roles["outcome"] and roles["protected"]):
+            return None
+        old, new = ((one.reading().levels or {}).get(str(roles["outcome"]), {}) for one in (self.opened, again))
+        codes = [[code for code in old if old[code] == level] or [level] for level in roles["favourable"]]
+        return {**roles, "favourable": [*dict.fromkeys(new.get(code, code) for each in codes for code in each)]}
 
     def _next(self) -> int:
         with self._lock:
@@ -368,6 +385,6 @@ def _named(opened: OpenedTable) -> Values:
 
 def _options(values: Values) -> Values:
     options = values.get("options")
-    if not isinstance(options, dict):
+    if not isinstance(options, dict) or not isinstance(options.get("favourable", []), list):
         raise InputError("the page sent no options; reload it")
     return options

@@ -220,6 +220,7 @@ class Request:
         text="pairs",
         label="Impossible combinations",
         help="Impossible combination: 'sex=Male,pregnant=yes'; repeatable.",
+        page_help="New rows never have them, e.g. sex = Male, pregnant = yes; more follow after a semicolon.",
         doc='Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``: they get probability zero. Each '
         "may name any outcome and protected columns, and at most two others.",
         words=lambda request: [f"Never: {values.rule_text(rule)}." for rule in request.forbid],

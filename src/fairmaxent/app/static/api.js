@@ -32,12 +32,7 @@ export const post = (path, values) =>
 export const upload = (file) =>
   ask(`/api/upload?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
 
-// Start slow work, and call `watch` until it ends.
-export async function work(kind, watch, values = {}) {
-  return follow(await post("/api/start", { kind, ...values }), watch);
-}
-
-// Watch work that has been started, also before this page was loaded.
+// Watch slow work that has been started until it ends.
 export async function follow(started, watch) {
   let job = started;
   while (job.state === "running") {

@@ -2,7 +2,7 @@
 // Ask: the sliders with their trade-off, and every other wish; every change is answered at once.
 
 import { tradeOff } from "./charts.js";
-import { Component, at, button, folded, h, has, newId, section, soft } from "./dom.js";
+import { at, button, folded, h, has, newId, section, soft } from "./dom.js";
 import { Typed, checks, choose, form, isGiven, named, rateOf, wish, withRate } from "./form.js";
 import { groupName, percent } from "./format.js";
 import { MOST_LEVELS, shares } from "./shares.js";
@@ -41,7 +41,6 @@ export function morePart() {
       levelsOf("also", "More outcomes", "They get the same rates at the same time.",
         "Good outcome of", "every level is compared",
         free.filter((column) => !has(options.within, column.name)), options),
-      h(Forbidden, { columns: few.filter((column) => !dropped.includes(column.name)), options }),
       h("fieldset", null, h("legend", null, "More options"), weights(look, options, taken),
         form(wishes, options, change)),
       privacy(forms, options)));
@@ -81,38 +80,6 @@ function weights(look, options, taken) {
     (column.name === options.weight || !taken.includes(column.name)) && !has(options.within, column.name));
   return numeric.length > 0 && choose("Design weights", options.weight ?? "", named("none", numeric),
     (weight) => change({ weight: weight || null }, { look: true }));
-}
-
-// Combinations that cannot exist: two or three columns with a level each.
-class Forbidden extends Component {
-  constructor(props) {
-    super(props);
-    this.state = { chosen: [1, 2, 3].map(() => ["", ""]) };
-  }
-  render({ columns, options }, { chosen }) {
-    const present = options.forbid ?? [];
-    const choices = (name) => columns.find((one) => one.name === name)?.choices ?? [];
-    const pick = (index, pair) => this.setState({ chosen: chosen.map((old, other) => (other === index ? pair : old)) });
-    const add = () => {
-      const combination = Object.fromEntries(chosen.filter(([name]) => name));
-      if (Object.keys(combination).length) change({ forbid: [...present, combination] });
-    };
-    const words = (combination) => Object.entries(combination).map(([name, level]) => `${name} = ${level}`).join(", ");
-    const listed = (label, value, all, act) =>
-      h("select", { "aria-label": label, value, onchange: (event) => act(event.target.value) },
-      all.map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
-    return columns.length > 1 && h("fieldset", null, h("legend", null, "Impossible combinations"),
-      soft("New rows never have them, e.g. sex = male and pregnant = yes."),
-      present.length > 0 && h("ul", null, present.map((combination, index) => h("li", null, words(combination), " ",
-        button("Allow", () => change({ forbid: present.filter((_, other) => other !== index) }),
-          { "aria-label": `Allow ${words(combination)}` })))),
-      chosen.map(([name, level], index) => h("div", { class: "line" },
-        listed(`Column ${index + 1}`, name, named("column…", columns),
-          (next) => pick(index, [next, choices(next)[0] ?? ""])), " = ",
-        listed(`Level of column ${index + 1}`, level, choices(name).map((one) => [one, one]),
-          (next) => pick(index, [name, next])))),
-      button("Add this combination", add));
-  }
 }
 
 const AREA = newId("domain");

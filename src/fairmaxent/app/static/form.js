@@ -97,6 +97,7 @@ export const withRate = (options, name, column, rate) => (column === null ? rate
 // ---------------------------------------------------------------- options of the command line
 
 const capital = ([key, words]) => [key, key === words ? words : words[0].toUpperCase() + words.slice(1)];
+const halves = (pair) => [0, 1].map((half) => pair.split("=")[half]?.trim() ?? "");
 const DRAWN = {
   flag: (one, value, change, more) => flag(one.label, value ?? false, change, more),
   choice: (one, value, change, more) => choose(one.label, value ?? one.default ?? "",
@@ -109,6 +110,10 @@ const DRAWN = {
   // An empty cell is missing whatever else is; a column has a name.
   texts: (one, value, change, more) => text(one.label, (value ?? []).filter(Boolean).join(", "), (words) => change(words
     ? [...(one.name === "missing" ? [""] : []), ...words.split(",").map((word) => word.trim())] : null), more),
+  // Combinations of columns with a value each: "sex = male, pregnant = yes; …".
+  pairs: (one, value, change, more) => text(one.label, (value ?? []).map((pairs) =>
+    Object.entries(pairs).map((pair) => pair.join(" = ")).join(", ")).join("; "), (words) => change(words &&
+    words.split(";").map((pairs) => Object.fromEntries(pairs.split(",").map(halves)))), more),
   slider: (one, value, change, more) => h("div", { class: "option" }, one.optional
     ? wish(one, { label: one.label, ticked: `${one.label}: on or off`, value: value ?? null }, change)
     : h(Slider, { one, label: one.label, value: value ?? one.start, change }), soft(more.help)),

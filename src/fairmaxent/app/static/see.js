@@ -56,7 +56,7 @@ export function detailPart() {
     h("div", { class: isOld() ? "outdated" : null }, inNumbers(answer)),
     h("p", { class: "buttons" }, button("Estimate what a model will do", () => slow("estimate"),
       { id: "estimate", disabled: isMissing() })),
-    h("div", { id: "slow" }, working("slow")));
+    h("div", { id: "slow" }, working("estimate")));
 }
 
 function inNumbers({ see, spent }) {

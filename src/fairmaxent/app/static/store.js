@@ -1,7 +1,7 @@
 // @ts-check
 // The one store: what the server said, what is asked for, and every act that changes them. Drawing only reads it.
 
-import { Live, Stale, Superseded, follow, get, post, stop, upload, work } from "./api.js";
+import { Live, Stale, Superseded, follow, get, post, upload } from "./api.js";
 import { byId } from "./dom.js";
 import { rateOf } from "./form.js";
 
@@ -13,7 +13,7 @@ export const store = {
   refitting: false, // whether the newest wish has been waited for a while
   busy: "", // what is being opened
   curves: {}, // by rate and column: what it was asked of, and the curve
-  working: {}, // slow work by its place: kind, share, stage, number, or what became of it
+  working: {}, // slow work by its kind: number, share, stage, or what became of it
 };
 let draw = () => {};
 export const onChange = (act) => { draw = act; };
@@ -102,19 +102,20 @@ export function show(newest) {
   const state = { examples: old?.examples, most_bytes: old?.most_bytes, ...newest };
   const rates = (state.forms?.rates ?? []).map((one) => [one.name, one.optional ? null : one.start]);
   const options = { favourable: [], protected: [], ...Object.fromEntries(rates), random_state: 0, ...state.options };
-  set({ state, options, answer: state.answer ?? null, outdated: null, pins: state.pins ?? [], files: state.files ?? [] });
+  const { answer = null, pins = [], files = [] } = state;
+  set({ state, options, answer, pins, files, outdated: null });
   if (!state.table) return;
-  for (const job of state.jobs ?? []) resume(job);
-  if ((!state.answer || state.outdated) && isReady()) live.ask(state.table.number, options);
+  for (const job of state.jobs ?? []) if (store.working[job.kind]?.number !== job.number) slow(job.kind, job);
+  if ((!answer || state.outdated) && isReady()) live.ask(state.table.number, options);
   else drawCurves();
 }
 
 // ---------------------------------------------------------------- changing
 
 // Every change of a wish or a role; `look`: the table is looked at again, `moving`: a hand is still at it.
-export function change(values, { look = false, guess = false, moving = false } = {}) {
+export function change(values, { look = false, moving = false } = {}) {
   Object.assign(store, { options: { ...store.options, ...values } });
-  if (look) lookAgain(guess);
+  if (look) lookAgain();
   if (isReady()) live.ask(store.state.table.number, store.options, { moving });
   else if (store.answer) store.outdated = NOT_READY;
   if (!moving) draw(); // or with the answer: the handle moves by itself
@@ -135,31 +136,29 @@ export function changeRoles(values) {
     ? { target: null, ...singleRates(), within: others(options.within), also: others(options.also),
         equal_means: values.outcome ? Boolean(outcome?.range) || null : options.equal_means, // bins say little
         groups: protectedNow.length > 1 ? options.groups ?? "each" : "each" } : {};
-  change({ ...fresh, ...values }, { look: true, guess: values.outcome !== undefined });
+  change({ ...fresh, ...values });
+  lookAgain(values.outcome ? (look) => look.favourable : undefined);
 }
 
 let looking = 0;
-// `guess`: the outcome is another one, so its good level is guessed.
-async function lookAgain(guess) {
+// `good` says which levels of the outcome are then good, if they have to be chosen anew.
+/** @param {(look: any) => string[]} good */
+async function lookAgain(good = () => []) {
   const number = ++looking;
   await attempt(async () => {
     const { look } = await post("/api/look", { table: store.state.table.number, options: store.options });
     if (number !== looking) return;
     set({ state: { ...store.state, look } });
-    if (guess && look.favourable.length) change({ favourable: look.favourable });
+    const favourable = good(look);
+    if (favourable.length) change({ favourable }, { look: true });
   });
 }
 
 // The last bin of an outcome of numbers becomes the good one, once it is known what it is called.
-export async function atLeast(column, edges) {
-  const number = ++looking, bins = { ...store.options.bins, [column]: edges };
+export function atLeast(column, edges) {
+  const bins = { ...store.options.bins, [column]: edges };
   set({ options: { ...store.options, bins, equal_means: null, favourable: [] } });
-  await attempt(async () => {
-    const { look } = await post("/api/look", { table: store.state.table.number, options: store.options });
-    if (number !== looking) return;
-    set({ state: { ...store.state, look } });
-    change({ favourable: [look.columns.find((one) => one.name === column).choices.at(-1)] }, { look: true });
-  });
+  lookAgain((look) => look.columns.find((one) => one.name === column).choices.slice(-1));
 }
 
 export const draft = () => attempt(async () =>
@@ -203,23 +202,8 @@ async function drawCurves() {
 // ---------------------------------------------------------------- slow work
 
 // What work is about: what is no longer the session's is refused.
-export const present = () => ({ table: store.state.table.number, scenario: store.answer?.scenario });
-const at = (place, values) => set({ working: { ...store.working, [place]: values } });
-
-// Work that is begun, or that a page before this one has begun (`job`), with its progress.
-async function watched(kind, place, values, job) {
-  const watch = ({ number, share, stage }) => at(place, { kind, number, share, stage: stage || "starting" });
-  watch(job ?? { number: null, share: 0, stage: "" });
-  try {
-    const result = await (job ? follow(job, watch) : work(kind, watch, values));
-    at(place, result === null ? { said: "Stopped." } : null);
-    return result;
-  } catch (problem) {
-    at(place, { failed: /** @type {Error} */ (problem).message });
-    throw problem;
-  }
-}
-export const stopWork = (number) => number !== null && stop(number);
+const present = () => ({ table: store.state.table.number, scenario: store.answer?.scenario });
+const at = (kind, values) => set({ working: { ...store.working, [kind]: values } });
 
 // Wait for the fit that is under way; only the result of the newest wish is worked with.
 async function isCurrent() {
@@ -228,32 +212,22 @@ async function isCurrent() {
   return store.outdated === null;
 }
 
+// Begin work, or go on with a `job` that was under way when the page was loaded, and show its progress and its result.
 export async function slow(kind, job) {
   if (!job && !await isCurrent()) return;
-  await attempt(async () => {
-    const result = await watched(kind, "slow", present(), job);
+  const watch = ({ number, share, stage }) => at(kind, { number, share, stage: stage || "starting" });
+  watch(job ?? { number: null, share: 0, stage: "" });
+  try {
+    const result = await follow(job ?? await post("/api/start", { kind, ...present() }), watch);
+    at(kind, result === null ? { said: "Stopped." } : null);
     if (result === null) return;
-    set({ answer: result.answer, pins: result.pins });
+    set(result);
     tell();
-  });
-}
-
-export async function make(job) {
-  if (!job && !await isCurrent()) return;
-  await attempt(async () => {
-    const result = await watched("take", "making", present(), job);
-    if (result === null) return;
-    set({ files: result.files, answer: result.answer });
-    tell();
-    /** @type {HTMLElement | null} */ (document.querySelector("#files a"))?.focus();
-  });
-}
-
-// Go on with what was under way when the page was loaded.
-function resume(job) {
-  if (Object.values(store.working).some((one) => one?.number === job.number)) return;
-  if (job.kind === "take") make(job);
-  else slow(job.kind, job);
+    if (kind === "take") /** @type {HTMLElement | null} */ (document.querySelector("#files a"))?.focus();
+  } catch (problem) {
+    at(kind, { failed: /** @type {Error} */ (problem).message });
+    fail(problem);
+  }
 }
 
 // ---------------------------------------------------------------- scenarios
@@ -302,14 +276,9 @@ export const send = () => attempt(async () => {
   const script = [`const {Component:Base,h,render}=(()=>{${preact};return{${given}}})();`,
     ...parts.map((part) => part.replace(/^(import .*;|export \{.*\};)$|^export /gm, ""))].join("\n");
   const data = JSON.stringify({ title: store.state.table.title, scenarios: scenarios.filter((one) => one.curve) });
-  const page = ["<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>Scenarios</title>",
-    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><link rel=\"icon\" href=\"data:,\">",
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; " +
-      "style-src 'unsafe-inline'\">",
-    `<style>${await text("style.css")}</style><main></main>`,
-    `<script type="application/json" id="data">${data.replaceAll("<", "\\u003c")}</script>`,
-    `<script type="module">${script}</script></html>`];
-  set({ sent: URL.createObjectURL(new Blob(page, { type: "text/html" })) });
+  const filled = { SCRIPT: script, STYLE: await text("style.css"), DATA: data.replaceAll("<", "\\u003c") };
+  const page = (await text("sent.html")).replace(/SCRIPT|STYLE|DATA/g, (part) => filled[part]);
+  set({ sent: URL.createObjectURL(new Blob([page], { type: "text/html" })) });
 });
 export const rename = (number, name) => changePins("/api/rename", { number, name });
 export const unpin = (number) => changePins("/api/unpin", { number });

@@ -1,19 +1,20 @@
 // @ts-check
 // Take: the files, the command and the Python that make them again.
 
+import { stop } from "./api.js";
 import { Component, button, folded, h, section, soft } from "./dom.js";
 import { form } from "./form.js";
 import { size } from "./format.js";
-import { change, isMissing, isOld, make, pin, send, stopWork, store } from "./store.js";
+import { change, isMissing, isOld, pin, send, slow, store } from "./store.js";
 
 // How far slow work is, or what became of it.
-export function working(place) {
-  const one = store.working[place];
+export function working(kind) {
+  const one = store.working[kind];
   if (!one) return null;
   if (one.said) return h("p", { role: "status" }, one.said);
   if (one.failed) return h("p", { class: "warnings", role: "status" }, one.failed);
-  return h("p", { class: "working" }, h("progress", { max: 1, value: one.share, "aria-label": one.kind }), " ",
-    h("span", { role: "status" }, one.stage), " ", button("Stop", () => stopWork(one.number)));
+  return h("p", { class: "working" }, h("progress", { max: 1, value: one.share, "aria-label": kind }), " ",
+    h("span", { role: "status" }, one.stage), " ", button("Stop", () => one.number !== null && stop(one.number)));
 }
 
 // The buttons beside the sliders: to take the files, and to keep the scenario for comparison.
@@ -23,11 +24,11 @@ export function actions() {
     : "There is no result for what you asked for last, so there is nothing to take yet.";
   return answer && h("div", { class: "actions" },
     h("p", { class: "buttons" },
-      button("Make the files", () => make(), { class: "main", id: "make", disabled: isMissing() }),
+      button("Make the files", () => slow("take"), { class: "main", id: "make", disabled: isMissing() }),
       button("Pin this scenario", pin, { id: "pin", disabled: isMissing() }),
       button("Make a page to send", send, { id: "send", disabled: isMissing() })),
     h("p", { id: "not-made", class: "warnings", hidden: !isOld() || !answer }, why),
-    h("div", { id: "making" }, working("making")),
+    h("div", { id: "making" }, working("take")),
     h("div", { id: "files" }, listFiles(isOld() ? [] : files)), h("div", { id: "sent" }, sent &&
       h("a", { href: sent, download: "scenarios.html" }, "Scenarios to send: scenarios.html")));
 }
