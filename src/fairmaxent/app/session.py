@@ -60,6 +60,7 @@ class Session:
         self._lock = threading.Lock()
         self._look: Values | None = None
         self._options: Values = {}
+        self._looked_for: Values = {}  # the options of the newest look
         self._fitted: Fitted | None = None
         self._answer: Values | None = None
         self._pins: list[Pin] = []
@@ -169,9 +170,11 @@ class Session:
 
     def look(self, values: Values) -> Values:
         """Inspect the table again with the roles that the page chose."""
-        options = _options(values)
-        look = look_at(self.current_table(values), options)
-        self._look, self._options = look, options
+        opened, options = self.current_table(values), _options(values)
+        self._options = self._looked_for = options  # at once: what is asked for meanwhile is newer
+        look = look_at(opened, options)
+        if self._looked_for is options:
+            self._look = look
         return {"look": look}
 
     def draft(self, values: Values) -> Values:

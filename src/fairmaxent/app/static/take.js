@@ -14,7 +14,8 @@ export function working(kind) {
   if (one.said) return h("p", { role: "status" }, one.said);
   if (one.failed) return h("p", { class: "warnings", role: "status" }, one.failed);
   return h("p", { class: "working" }, h("progress", { max: 1, value: one.share, "aria-label": kind }), " ",
-    h("span", { role: "status" }, one.stage), " ", button("Stop", () => one.number !== null && stop(one.number)));
+    h("span", { role: "status" }, one.stage), " ",
+    one.number !== null && button("Stop", () => stop(one.number)));
 }
 
 // The buttons beside the sliders: to take the files, and to keep the scenario for comparison.
