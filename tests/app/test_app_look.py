@@ -83,7 +83,7 @@ def test_roles_stay_when_levels_get_names_and_an_example_speaks_of_sex_first(cli
         assert client.done("/api/read", asked)["options"] == {**roles, "favourable": [word]}
     asked = {"table": client.present()["table"], "options": {"columns": "a,b,c,d,e,f", "skip_lines": 1}}
     assert client.done("/api/read", asked)["options"]["outcome"] != "promoted"  # which the table no longer has
-    assert client.done("/api/demo", {"name": "acs"})["options"]["protected"] == ["sex", "race"]
+    assert client.done("/api/demo", {"name": "acs"})["options"]["protected"] == ["sex", "race", "disability"]
 
 
 UNREADABLE = [({"encoding": "klingon"}, "klingon"), ({"delimiter": 3}, "takes"), ({"drop": ["sex"]}, "unknown option")]

@@ -97,8 +97,10 @@ class Session:
         example = datasets.load(name, library="polars")  # type: ignore[arg-type]
         write_table(example.frame, target)
         opened = OpenedTable(self._next(), target, typed=target.name, title=EXAMPLES[name], can_be_taken=True)
-        roles = {"outcome": example.outcome, "protected": [*example.protected], "favourable": [str(example.favourable)]}
-        return self._show(replace(opened, is_first=is_first), roles)
+        self._show(replace(opened, is_first=is_first))
+        first = {name: place for place, name in enumerate(example.protected)}
+        self._options["protected"].sort(key=lambda name: first.get(name, len(first)))  # so that it speaks of them first
+        return self.state({})
 
     def read(self, values: Values) -> Values:
         """Read the same file in another way, e.g. with another separator; the roles that it still has stay."""
@@ -124,6 +126,7 @@ class Session:
             self._past |= _keys(self._files)
             self._fitted, self._answer, self._pins, self._files = None, None, [], []
             self._options = {name: (roles or look)[name] or empty for name, empty in _ROLES.items()}
+            self._looked_for = self._options
         for path in [path for path in self._copies if path != opened.path and self.folder in path.parents]:
             self._copies.remove(path)
             remove(path.parent)
