@@ -17,7 +17,7 @@ CENSUS = "columns,level,value\nsex,F,0.55\nsex,M,0.45\nage,young,0.4\nage,old,0.
 MARGINS = {"sex": {"F": 0.55, "M": 0.45}, "age": {"young": 0.4, "old": 0.6}}
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     SURVEY.write_csv("survey.csv")
@@ -41,8 +41,10 @@ def test_a_file_is_weighted(folder, data, output):
     assert stat.S_IMODE((folder / output).stat().st_mode) == 0o600
 
 
-@pytest.mark.usefixtures("folder")
-def test_json_holds_the_certificate():
+def test_json_holds_the_certificate_and_the_table_may_go_to_stdout():
+    result = run("survey.csv", "--margins", "census.csv", "-o", "-")
+    assert result.stdout.splitlines()[0] == "sex,age,label,design,raked_weight"
+    assert "largest error" in result.stderr
     result = run("survey.csv", "--margins", "census.csv", "--json", "--replicates", "2", "-o", "w.csv")
     record = json.loads(result.output)
     assert record["certificate"]["largest_error"] < 1e-12
@@ -63,20 +65,12 @@ def test_a_report_is_written_beside_the_table(folder):
     run("survey.csv", "--margins", "census.csv", "--report", "report.txt", code=5)
 
 
-@pytest.mark.usefixtures("folder")
 def test_a_group_of_three_is_named_before_the_table():
     pl.DataFrame({"sex": ["F"] * 100 + ["X"] * 3}).write_csv("few.csv")
     pl.DataFrame({"sex": ["F", "X"], "value": [0.8, 0.2]}).write_csv("shares.csv")
     result = run("few.csv", "--margins", "shares.csv")
     assert result.output.startswith("Warning: sex = X: 20.0% of the total weight rests on 3 rows")
     assert "with --bounds." in " ".join(result.output.split())
-
-
-@pytest.mark.usefixtures("folder")
-def test_the_table_may_go_to_stdout():
-    result = run("survey.csv", "--margins", "census.csv", "-o", "-")
-    assert result.stdout.splitlines()[0] == "sex,age,label,design,raked_weight"
-    assert "largest error" in result.stderr
 
 
 def test_a_conflict_ends_with_4_and_leaves_nothing(folder):
@@ -98,7 +92,6 @@ def test_several_files_and_crossed_margins(folder):
     assert sorted(weighted.iter_rows())[1] == pytest.approx(("F", "young", 0.2))
 
 
-@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

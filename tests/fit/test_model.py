@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fairmaxent import Model, debias, load, progress
 from fairmaxent.errors import InputError
 from fairmaxent.fit.pipeline import refit
+from fairmaxent.relabelling import closed_loop
 from fairmaxent.relabelling.closed_loop import Loop, Task
 
 TREE = DecisionTreeClassifier(min_samples_leaf=50, random_state=0)
@@ -216,6 +217,31 @@ def test_missing_values_are_not_compared_unless_asked_for():
     for missing, groups in (("ignore", 2), ("compare", 3)):
         people = frame if missing == "ignore" else frame.dropna(subset="hired")
         assert len(fitted(people, "logistic", missing=missing).certificate.decisions.shares) == groups
+
+
+@pytest.mark.parametrize("farthest", [0.0, 3.0], ids=["left alone", "moved"])
+def test_people_keep_their_outcome_as_far_as_their_profile_allows(farthest, monkeypatch):
+    """The group is hidden, several people share a profile (`a` is in bins), and the outcome of some is unknown."""
+    monkeypatch.setattr(closed_loop, "_BLIND_FARTHEST", farthest)
+    frame = hiring(0, rows=500).drop(columns="b")
+    frame.loc[::9, "hired"] = None
+    fit = fitted(frame, Model("logistic", sees_protected=False), base_share=0.0)
+    profile = fit.domain.encode(frame)[:, :-1].dot([1, 10, 1000])
+    weighed = fit.weigh(frame.assign(profile=profile, old=frame["hired"].fillna("unknown")))
+    moved = weighed[weighed["hired"].fillna("unknown") != weighed["old"]]
+    assert (len(moved) > 0) == (farthest > 0) == ("outcomes changed" in str(fit.certificate))
+    assert set(moved["old"]) | set(moved["hired"]) <= {"yes", "no"}
+    assert (moved.groupby("profile")["old"].nunique() == 1).all()  # no two people swap theirs
+    changes = {(one.group[6:], one.old, one.new): one.changed for one in fit.certificate.costs.changed}
+    real = {names: changed for names, changed in changes.items() if changed > 1e-6}
+    assert real == pytest.approx(moved.groupby(["sex", "old", "hired"])["fair_weight"].sum().to_dict())
+    if not farthest:
+        pd.testing.assert_frame_equal(fit.weigh(frame), frame.assign(fair_weight=1.0))
+    for rows in (fit.sample(400), fit.top_up()):  # nobody gets the number of somebody else
+        assert len(rows.merge(frame.drop(columns="hired"))) == len(rows)
+    good = weighed[weighed["hired"] == "yes"]
+    mean = fit.distribution.expectation("a", given={"hired": "yes"})
+    assert mean == pytest.approx(np.average(good["a"], weights=good["fair_weight"]))
 
 
 def test_where_nobody_is_decided_for_equal_decisions_say_nothing():

@@ -73,13 +73,15 @@ def test_profiles_count_what_a_group_by_counts():
     np.testing.assert_array_equal(profiles.groups, 2 * levels["z"].str[1].astype(int) + levels["w"].str[1].astype(int))
 
 
-def test_a_row_finds_its_profile_whatever_its_outcome():
+def test_people_keep_their_outcome_as_far_as_the_labels_of_their_profile_allow():
     _, table, profiles = profiles_of(some_frame())
-    np.testing.assert_array_equal(profiles.find(table.codes), profiles.profile_of_row)
-    everyone = np.arange(len(profiles.codes))
-    np.testing.assert_array_equal(profiles.find(profiles.labelled()), np.tile(everyone, profiles.counts.shape[1]))
-    _, _, some = profiles_of(some_frame().query("a != 'a0'").reset_index(drop=True))
-    assert (some.find(some.labelled()) >= 0).all()
+    shares = np.random.default_rng(0).dirichlet(np.ones(3), len(profiles.mass))
+    wanted = 2 * profiles.mass[:, None] * shares
+    parts, moved = profiles.by_row(wanted.T.ravel()) * table.counts[:, None], np.zeros((len(wanted), 3, 3))
+    np.add.at(moved, (profiles.profile_of_row, profiles.outcomes), parts)  # by profile, old outcome and new one
+    np.testing.assert_allclose(moved.sum(axis=1), wanted)
+    np.testing.assert_allclose(moved.sum(axis=2), 2 * profiles.counts)
+    np.testing.assert_allclose(np.einsum("pyy->py", moved), np.minimum(2 * profiles.counts, wanted))
 
 
 def test_no_model_labels_a_person_that_it_learned_from():

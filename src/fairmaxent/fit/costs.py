@@ -144,9 +144,7 @@ def _by_outcome(problem: Problem, tilted: Tilted) -> Reals:
     """(outcomes, distinct rows): the weights of relabelled people with each outcome; the sum is one."""
     profiles = problem.profiles
     assert isinstance(tilted, TiltedRows)  # relabelled rows are in memory
-    weights = tilted.on(profiles.labelled()).reshape(-1, len(profiles.codes))
-    shared = weights / np.where(profiles.mass > 0, profiles.mass, 1.0)
-    return np.asarray(shared[:, profiles.profile_of_row] * problem.counted.collect().counts)
+    return np.asarray(profiles.by_row(tilted.on(profiles.labelled())).T * problem.counted.collect().counts)
 
 
 def _changed(problem: Problem, tilted: Tilted, design: Reals | None) -> Iterator[ChangedOutcome]:

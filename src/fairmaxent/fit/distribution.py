@@ -34,16 +34,17 @@ _CELL_MEMORY = 32  # bytes of a cell that is drawn
 
 @dataclass(frozen=True, eq=False)
 class _Grouped:
-    """Input rows that count, one group after the other."""
+    """Input rows that count, one group after the other; all of them may be there several times, with other weights."""
 
     order: NDArray[np.intp]
     starts: NDArray[np.intp]  # where in ``order`` those of each group begin
-    weights: Reals  # of all input rows
+    weights: Reals  # of all input rows, once or several times
+    people: int  # how many input rows there are
 
     def totals(self, values: Reals | None = None) -> Reals:
-        """Weight of each group, or the weighted sum of its values."""
+        """Weight of each group, or the weighted sum of the values of its input rows."""
         group = np.repeat(np.arange(len(self.starts)), np.diff(np.append(self.starts, len(self.order))))
-        weights = self.weights if values is None else self.weights * values
+        weights = self.weights if values is None else self.weights * np.resize(values, len(self.weights))
         return tally(group, weights[self.order], len(self.starts))
 
     def means(self, values: Reals) -> Reals:
@@ -57,41 +58,44 @@ class _Grouped:
 
     def draw(self, groups: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
         """Draw an input row of each of these groups."""
-        return np.asarray(self.order[self.starts[groups] + self._choice.draw(groups, rng)])
+        return np.asarray(self.order[self.starts[groups] + self._choice.draw(groups, rng)] % self.people)
 
 
 @dataclass(frozen=True, eq=False)
 class Details:
-    """The input rows behind each row of the rows component; if relabelled, those of its profile with any outcome."""
+    """The input rows behind each row of the rows component; if relabelled, also those who were given its outcome."""
 
     positions: Positions
     weights: Reals  # of each input row; zero where evidence speaks against it
     rows: Rows  # the component
     table: Table
-    relabelled: bool
+    profiles: Profiles | None = None  # if relabelled
     by_cell: bool = False  # for equal means, rows of the base get the raw outcome of a real row of their cell (y, z)
 
     @cached_property
-    def sources(self) -> tuple[NDArray[np.intp], _Grouped]:
-        """The source of each row of the component, and input rows by source; found when rows are drawn."""
-        rows, table = self.rows, self.table
-        if self.relabelled:
-            profiles = Profiles.of(table, rows.blocks, table.counts)
-            of_input, count = profiles.profile_of_row[table.inverse], len(profiles.codes)
-            return profiles.find(rows.codes), _Grouped(*grouped_rows(of_input, count), self.weights)
-        component_row = match_rows(rows.codes, table.codes, rows.blocks.levels)  # -1: of weight zero
-        return np.arange(rows.rows), _Grouped(*grouped_rows(component_row[table.inverse], rows.rows), self.weights)
+    def sources(self) -> _Grouped:
+        """Input rows by the row of the component that they are behind; found when rows are drawn."""
+        rows, table, profiles, weights = self.rows, self.table, self.profiles, self.weights
+        codes = table.codes if profiles is None else profiles.labelled()
+        component_row = match_rows(rows.codes, codes, rows.blocks.levels)  # -1: of weight zero
+        if profiles is None:
+            of_input = component_row[table.inverse]
+        else:  # each input row once per outcome
+            parts = profiles.by_row(rows.tilt(np.zeros(rows.blocks.width)).on(codes))[table.inverse].T
+            profile = profiles.profile_of_row[table.inverse]
+            behind = component_row.reshape(len(parts), -1)[:, profile]
+            of_input, weights = np.where(parts > 0, behind, -1).ravel(), (parts * weights).ravel()
+        return _Grouped(*grouped_rows(of_input, rows.rows), weights, len(table.inverse))
 
     @cached_property
     def cells(self) -> _Grouped:
         """Input rows by cell of outcome and groups."""
         cells = self.table.codes[self.table.inverse, 0].astype(np.intp)
-        return _Grouped(*grouped_rows(cells, self.rows.blocks.levels[0]), self.weights)
+        return _Grouped(*grouped_rows(cells, self.rows.blocks.levels[0]), self.weights, len(cells))
 
     def totals(self) -> Reals:
         """Weight of the input rows behind each row of the component."""
-        of_rows, sources = self.sources
-        return np.asarray(sources.totals()[of_rows])
+        return self.sources.totals()
 
     def fills(self, index: int) -> bool:
         """Whether rows of the base get raw values of this attribute from the real rows of their cell."""
@@ -99,8 +103,8 @@ class Details:
 
     def draw(self, places: NDArray[np.intp], roots: Codes, rng: np.random.Generator) -> Mapping[int, Codes]:
         """Draw an input row behind each row of the component and return its positions, by attribute; -1 stays -1."""
-        copied, (of_rows, sources) = np.flatnonzero(places >= 0), self.sources
-        rows = sources.draw(of_rows[places[copied]], rng)
+        copied = np.flatnonzero(places >= 0)
+        rows = self.sources.draw(places[copied], rng)
         result = {index: np.full(len(places), -1, dtype=np.intp) for index in self.positions}
         for index, positions in self.positions.items():
             result[index][copied] = positions[rows]
@@ -138,17 +142,23 @@ class Distribution:
         return cls(domain, optimum.dual.features.blocks, optimum.dual.prior, optimum.potentials)
 
     def detailed(
-        self, positions: Positions | None, rows: Counted, design: Reals | None, problem: Problem | None = None
+        self,
+        positions: Positions | None,
+        rows: Counted,
+        design: Reals | None,
+        profiles: Profiles | None = None,
+        *,
+        by_cell: bool = False,
     ) -> "Distribution":
-        """Let drawn rows that copy a real row keep its raw values."""
-        component, relabels = rows_of(self.prior), problem is not None and problem.relabels
+        """Let drawn rows that copy a real row keep its raw values; see `Details`."""
+        component = rows_of(self.prior)
         if component is None or not positions:
             return self
-        if relabels:
+        if profiles is not None:
             positions = {index: column for index, column in positions.items() if index != self.blocks.members[0][0]}
-        table, by_cell = rows.collect(), problem is not None and problem.values is not None
+        table = rows.collect()
         weights = np.ones(len(table.inverse)) if design is None else design
-        return replace(self, details=Details(positions, weights, component, table, relabels, by_cell))
+        return replace(self, details=Details(positions, weights, component, table, profiles, by_cell))
 
     @cached_property
     def tilted(self) -> Tilted:
@@ -223,9 +233,8 @@ class Distribution:
         if details is None or index not in details.positions or rows is None or probabilities is None:
             return 0.0
         raw = frames.to_numbers(self.domain.attributes[index].values)[details.positions[index]]
-        of_rows, sources = details.sources
         level_scores = self.blocks.spread({index: np.where(np.isnan(scores), 0.0, scores)})
-        beyond = sources.means(raw)[of_rows] - rows.scores(level_scores)
+        beyond = details.sources.means(raw) - rows.scores(level_scores)
         drawn = (probabilities > 0) & ~np.isnan(beyond)
         added = float(probabilities[drawn] @ beyond[drawn])
         if not details.fills(index):

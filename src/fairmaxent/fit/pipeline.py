@@ -151,7 +151,8 @@ def fit_rows(data: Reading, request: Request, progress: Progress, *, learned: La
     features, watch = cell_features(blocks, problem.moment_scores, levels), partial(progress, "solve")
     optimum = maximise_entropy(prior, features, levels, describe=roles.describe_level, watch=watch)
     progress("solve", 1.0)
-    distribution = Distribution.of(roles.domain, optimum).detailed(data.positions, data.table, data.design, problem)
+    raw, profiles = (data.positions, data.table, data.design), None if labelling.soft is None else problem.profiles
+    distribution = Distribution.of(roles.domain, optimum).detailed(*raw, profiles, by_cell=problem.values is not None)
     solved = Solved(
         request=request,
         columns=data.columns,

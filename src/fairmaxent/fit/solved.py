@@ -24,6 +24,7 @@ from fairmaxent.fit.request import Request
 from fairmaxent.maxent.optimum import Optimum, maximise_entropy
 from fairmaxent.maxent.priors.mixture import rows_of
 
+_NOTHING = 1e-9  # a part of a row that is the solver's
 _MODE_ROWS = Option("mode", "rows")
 
 
@@ -97,10 +98,8 @@ def spread_over_rows(fit: Solved, fair: Reals | None = None) -> Reals:
     if fit.soft is None:
         counts = fit.table.collect().counts
         return np.asarray(fair / np.where(counts > 0, counts, 1.0))  # rows of design weight zero stay at zero
-    profiles, mass = fit.problem.profiles, fit.problem.profiles.mass
-    by_profile = fair.reshape(-1, len(mass)) / np.where(mass > 0, mass, 1.0)
-    forbidden = fit.soft[profiles.profile_of_row, profiles.outcomes] <= 0
-    return np.asarray(np.where(forbidden, 0.0, by_profile[:, profiles.profile_of_row]).T)
+    parts = fit.problem.profiles.by_row(fair)
+    return np.asarray(np.where(parts > _NOTHING * parts.sum(axis=1, keepdims=True), parts, 0.0))
 
 
 def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str) -> Any:

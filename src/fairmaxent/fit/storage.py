@@ -154,7 +154,8 @@ def _restored(stored: _Model) -> Solved:
     elif stored.rows_in_use is not None:
         prior = rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))
     optimum = Optimum(Dual(prior, features, features.mean(target)), stored.solution)
-    distribution = Distribution.of(domain, optimum).detailed(positions, table, design, problem)
+    profiles, by_cell = None if stored.soft is None else problem.profiles, problem.values is not None
+    distribution = Distribution.of(domain, optimum).detailed(positions, table, design, profiles, by_cell=by_cell)
     same = {field.name: getattr(stored, field.name) for field in fields(Solved) if hasattr(stored, field.name)}
     return Solved(**same, problem=problem, weighted=weighted, optimum=optimum, distribution=distribution)
 

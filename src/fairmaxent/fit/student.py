@@ -88,7 +88,7 @@ def teach(frame: Any, data: Reading, request: Request, progress: Progress) -> Ta
     good, bad = _levels(problem)
     empirical = problem.empirical.reshape(-1, task.groups)
     labels, tilted = None, empirical * task.factor
-    if task.sees_group:
+    if task.sees_group or not closed.offsets.any():
         tilted[[bad, good]] = empirical[[bad, good]] * closed.weights.T
     else:
         labels = _labels(problem, closed.good[:, 0], closed.good[:, 1], good, bad)

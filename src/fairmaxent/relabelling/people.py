@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.roles import Roles
-from fairmaxent.data.table import Blocks, Codes, Positions, Reals, Table, match_rows, tally
+from fairmaxent.data.table import Blocks, Codes, Positions, Reals, Table, tally
 from fairmaxent.errors import InputError, Option
 
 
@@ -62,12 +62,22 @@ class Profiles:
         """n(x, z): how much each profile counts over all outcomes."""
         return np.asarray(self.counts.sum(axis=1))
 
-    def find(self, codes: Codes) -> NDArray[np.intp]:
-        """Return the profile of each row of block codes, or -1 if there is none."""
-        _, groups = root_shape(self.blocks)
-        rows = codes.copy(order="F")
-        rows[:, 0] = codes[:, 0] % groups
-        return match_rows(self.codes, rows, (groups, *self.blocks.levels[1:]))
+    def by_row(self, weights: Reals) -> Reals:
+        """(distinct rows, outcomes): how much people who counted 1 count with each outcome; 0 if the row counted 0.
+
+        ``weights`` is how much each profile counts with each outcome, in the order of :meth:`labelled`. People keep
+        their own outcome as far as that allows; where it has too many of them, each gives up the same part.
+        """
+        wanted = weights.reshape(-1, len(self.codes)).T
+        scale = wanted.sum(axis=1, keepdims=True) / np.where(self.mass > 0, self.mass, 1.0)[:, None]
+        own = self.counts * scale
+        lacking = np.maximum(wanted - own, 0.0)
+        given_up = np.divide(np.maximum(own - wanted, 0.0), own, out=np.zeros_like(own), where=own > 0)
+        taken = lacking / np.maximum(lacking.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        profile = self.profile_of_row
+        part, scale = given_up[profile, self.outcomes, None], scale[profile]
+        scale[self.counts[profile, self.outcomes] <= 0] = 0.0
+        return np.asarray(scale * (part * taken[profile] + (1 - part) * np.eye(len(own.T))[self.outcomes]))
 
     def labelled(self) -> Codes:
         """Every profile once per outcome, as rows of block codes in lexicographic order: outcome by outcome."""
