@@ -303,6 +303,22 @@ def test_no_student_judges_whom_it_learned_from_rounds_have_other_folds_and_less
     assert all(set().union(*folds[start : start + 3]) == set(range(300)) for start in range(0, 9, 3))
 
 
+class Threaded(DecisionTreeClassifier):
+    def __init__(self, n_jobs=None):
+        super().__init__(min_samples_leaf=40)
+        self.n_jobs = n_jobs
+
+    def predict_proba(self, frame):
+        self.used = self.n_jobs
+        return super().predict_proba(frame)
+
+
+@pytest.mark.parametrize("asked", [None, 3])
+def test_a_student_uses_one_thread_unless_told_otherwise(asked):
+    student = fitted(hiring(1, 300).drop(columns="town"), Model(Threaded(asked), sees_protected=False)).model()
+    assert (student.used, student.n_jobs) == (asked or 1, asked)
+
+
 def test_a_student_of_the_data_is_judged_by_its_own_folds():
     class Student:  # of other weights, it decides otherwise about people whom it has not seen
         def __init__(self, rows, good, weights):

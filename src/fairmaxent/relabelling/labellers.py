@@ -4,7 +4,8 @@ Students are the models that people train, in the columns and with the labels of
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
@@ -200,13 +201,27 @@ class ScikitLabeller:
         return inputs.matrix(blind=self.blind, with_categories=self.model is None)
 
 
-def _fit(model: Any, seen: Any, outcome: Any, weights: Reals | None) -> None:
+@contextmanager
+def _one_thread(model: Any) -> Iterator[None]:
+    """On a busy machine threads wait for each other far longer than they save."""
     from threadpoolctl import threadpool_limits
 
+    last = model.steps[-1][1] if getattr(model, "steps", None) else model
+    # For scikit-learn None is one thread; other libraries start as many as there are cores, whatever the limit.
+    free = getattr(last, "n_jobs", 0) is None and not type(last).__module__.startswith("sklearn.")
+    if free:
+        last.n_jobs = 1
+    with threadpool_limits(1):
+        yield
+    if free:  # a failure ends the search, and this copy with it
+        last.n_jobs = None
+
+
+def _fit(model: Any, seen: Any, outcome: Any, weights: Reals | None) -> None:
     steps = getattr(model, "steps", None)
     name = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
     try:
-        with threadpool_limits(1):  # on a busy machine threads wait for each other far longer than they save
+        with _one_thread(model):
             model.fit(seen, outcome, **({} if weights is None else {name: weights}))
     except (TypeError, ValueError) as problem:
         raise InputError(
@@ -288,7 +303,9 @@ class Trained:
         """P(good) of the people in these rows."""
         if self.column is None:
             return np.zeros(len(rows))
-        chances = np.asarray(self.model.predict_proba(self.classroom.take(rows)), dtype=np.float64)[:, self.column]
+        with _one_thread(self.model):
+            found = self.model.predict_proba(self.classroom.take(rows))
+        chances = np.asarray(found, dtype=np.float64)[:, self.column]
         if not (np.isfinite(chances).all() and chances.min() >= 0):
             name = self.classroom.name
             raise InputError(f"{name} predicted probabilities that are negative or not finite; pass another classifier")
