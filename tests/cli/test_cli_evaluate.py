@@ -46,11 +46,11 @@ def test_copies_are_flagged_and_a_remedy_follows():
     said = run("real.csv", "real.csv", "--control", "control.csv", *QUICK, *options)
     assert said.startswith("Do not treat these rows as anonymous")
     command = shlex.split(said.splitlines()[-1])[1:]
-    assert command == ["debias", "real.csv", *options, "--base-share", "1", "-o", "real-uncopied.csv"]
+    assert command == ["debias", "real.csv", *options, "--release", "-o", "real-uncopied.csv"]
     run(*command[1:], command="debias")
     assert "sex = Female" in said
     bare = run("real.csv", "real.csv", "--control", "control.csv", *QUICK)
-    assert bare.splitlines()[-1].endswith("'fairmaxent debias' with --base-share 1")
+    assert bare.splitlines()[-1].endswith("'fairmaxent debias' with --release")
 
 
 def test_rows_that_debias_wrote_can_be_evaluated():

@@ -360,7 +360,7 @@ def test_a_table_moves_the_rule_by_the_offsets(threshold):
         ({"model": "forest"}, "model is 'forest', which cannot be fitted.*'logistic', 'boosting', 'decision tree'"),
         ({"model": LogisticRegression}, "model is LogisticRegression, which cannot be fitted"),
         ({"model": LogisticRegression()}, "LogisticRegression could not be trained on the columns of the table"),
-        ({"favourable": None}, "needs an outcome of two levels, and the good one named; here 'hired' has 2 levels"),
+        ({"favourable": None}, "needs to know which outcome is good; name one with favourable"),
         ({"relabel": "probabilities"}, "is not available with relabel"),
         ({"estimate": "rows"}, "is not available with estimate"),
         ({"largest_weight": 3.0}, "is not available with largest_weight"),

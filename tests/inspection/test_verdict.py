@@ -44,7 +44,8 @@ def test_the_ratio_and_its_interval_are_those_of_the_metrics():
 def test_the_largest_group_is_compared_with_each_and_the_clearest_gap_told():
     """Of three gaps each interval has the confidence 1 − 0.05 / 3: all hold together."""
     counts = {"a": (400, 200), "b": (300, 135), "c": (200, 60), "d": (40, 12)}
-    gap = verdict(counts).gap
+    gap, said = verdict(counts).gap, "The largest group was compared with each other one"
+    assert [verdict(dict([*counts.items()][:groups])).details.startswith(said) for groups in (2, 3)] == [False, True]
     assert (gap.worst.lowest, gap.worst.highest) == (("c",), ("a",))  # d has the same rate, but fewer people
     pair = people({name: counts[name] for name in "ac"})
     expected = statistical_rate(pair, "hired", "sex", favourable="yes", confidence=1 - 0.05 / 3)
@@ -122,7 +123,7 @@ def test_a_report_begins_with_the_answer_and_has_no_markup_of_the_data(tmp_path,
     look = inspect(people(counts, HOSTILE), "hired", HOSTILE, favourable="yes")
     write_inspection_report(look, tmp_path / f"report{suffix}")
     text = (tmp_path / f"report{suffix}").read_text(encoding="utf-8")
-    assert not {"\x1b", "\u202e"} & {*text, *repr(look)}
+    assert not {"\x1b", "\u202e"} & {*text, *repr(look), *"".join(map(str, (*look.verdicts, *look.hints)))}
     if suffix == ".json":
         assert json.loads(text)["inspection"]["verdicts"][0]["text"] == str(look.verdicts[0])
         return

@@ -111,7 +111,7 @@ def test_the_certificate_is_what_the_weights_show():
     record = json.loads(json.dumps(certificate.to_dict()))
     assert record["largest_error"] == certificate.largest_error
     assert "design effect" in str(certificate)
-    assert repr(raking).startswith("<Raking of 400 rows to sex, age>")
+    assert repr(raking).startswith("<Raking of 400 rows>")
 
 
 def test_replicates_have_the_margins_and_vary_like_new_surveys():

@@ -17,7 +17,7 @@ from fairmaxent.cli.request import ROLES, AskedOptions, RoleOptions, comparison_
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import FILE, as_typed
 from fairmaxent.document.text import on_one_line
-from fairmaxent.errors import BASE_SHARE
+from fairmaxent.errors import Option
 from fairmaxent.options import option
 
 
@@ -88,11 +88,11 @@ def evaluate_command(
     following, command = "share the rows together with this evaluation (or with --json)", list[str | None]()
     copies = evaluation.risks.copies
     if copies.risk.low > 0 and copies.judged() != "low":
-        following, unlike = "make rows that copy nobody, and evaluate those", as_typed(replace(BASE_SHARE, value=1))
+        following, unlike = "make rows that copy nobody, and evaluate those", as_typed(Option("release", value=True))
         if roles.outcome and roles.protected:
             asked = {each.name or "" for each in ctx.command.params if isinstance(each, click.Option)}
             typed = given_options(ctx, asked - {each.name for each in fields(EvaluateOptions)})
-            command = ["debias", real, *typed, *unlike.split(), "-o", name_for(new, "uncopied.csv")]
+            command = ["debias", real, *typed, unlike, "-o", name_for(new, "uncopied.csv")]
         else:
             following += f": 'fairmaxent debias' with {unlike}"
     elif evaluation.flagged:
@@ -143,8 +143,9 @@ def compare_command(
     fold left out. Methods that give weights are tried with weights on the original rows; 'relabel' is fairmaxent with
     --relabel, and 'model' with the table made for the classifier (--train). What you ask for applies to fairmaxent
     only; the other methods have goals of their own, and always compare the intersections of the protected columns.
-    fairlearn's are tried where it is installed. Without --seed, the seed is 0. Most of the time goes into those that
-    train many models.
+    fairlearn's are tried where it is installed. All classifiers see the protected columns; what one that does not
+    will decide, 'fairmaxent debias --train MODEL --hide-protected' says. Without --seed, the seed is 0. Most of the
+    time goes into methods that train many models.
 
     \b
     fairmaxent compare census.csv --outcome income --protected sex --favourable '>50K'

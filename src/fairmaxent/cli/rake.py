@@ -37,8 +37,8 @@ class RakeOptions(FileOptions):
         main=True,
         text="files",
         required=True,
-        help="Table of known shares or totals, in its column 'value', beside 'columns' and 'level', or beside columns "
-        "of the data; repeatable.",
+        help="Table of known shares or totals: a line 'columns,level,value', then lines such as 'sex,female,0.52'; or "
+        "'sex,age,value', then 'female,old,0.1'; repeatable.",
     )
     weight: str | None = option(
         None,

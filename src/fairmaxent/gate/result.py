@@ -48,7 +48,10 @@ class Finding:
     def sentence(self) -> str:
         """What was found, in a sentence or two."""
         rate, limit = self.rate, f"the limit of {self.limit:g}"
-        who = f"({rate.worst}{left_out_text(rate.left_out)})"
+        ends = [(end, rate.worst.outcome, rate.worst.stratum) for end in (rate.worst.lowest, rate.worst.highest)]
+        counts = {(one.group, one.outcome, one.stratum): one.count for one in rate.groups}
+        people = " and ".join(f"{counts.get(end) or 0:,}" for end in ends)
+        who = f"({rate.worst}: {people} people{left_out_text(rate.left_out)})"
         text = f"The {self.name.removesuffix(' since before')} is {rate.value:.3f}{interval_text(rate.interval)}"
         if self.before is not None:
             change = "more of a fall than chance explains" if self.answer == "fail" else "no fall beyond chance"
@@ -60,7 +63,8 @@ class Finding:
             return f"There is one group only, so nothing can be compared with {limit} ({names})."
         if rate.interval is None or self.needed is None:
             return f"{text}; no number of people like these would tell whether that is below {limit} {who}."
-        needed = f"About {self.needed:,} people like these would be needed for an answer, four times in five."
+        near = f"because the rate is {abs(rate.value - self.limit):.3f} from the limit"
+        needed = f"About {self.needed:,} people like these would be needed for an answer, four times in five, {near}."
         return f"{text}, so chance alone may put it above {limit}, or below {who}. {needed}"
 
     def to_dict(self) -> dict[str, Any]:

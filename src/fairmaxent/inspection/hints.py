@@ -17,6 +17,7 @@ from fairmaxent.document.words import counted
 from fairmaxent.errors import KEEP_COLUMNS, Option, shown, spelled
 from fairmaxent.inspection.proposals import groups_of_words, halves, known_levels, plain
 from fairmaxent.maxent.logspace import entropy
+from fairmaxent.plain_text import visible
 
 # A column that predicts at least this share of a protected one is worth naming.
 NOTABLE = 0.01
@@ -89,7 +90,7 @@ class Hint:
     parts: tuple[object, ...]
 
     def __str__(self) -> str:
-        return spelled(self.parts, str)
+        return visible(spelled(self.parts, str))
 
 
 def _hint(kind: HintKind, columns: str | Sequence[str], *parts: object) -> Hint:

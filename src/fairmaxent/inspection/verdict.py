@@ -11,6 +11,7 @@ from fairmaxent.fairness.rates import smallest_over_largest
 from fairmaxent.inspection.hints import listed
 from fairmaxent.metrics.group_rates import GroupedTable, GroupRate, Pair, Rate
 from fairmaxent.metrics.intervals import Compared, ratio_ends, widened
+from fairmaxent.plain_text import visible
 
 _EXPECTED = 5.0
 _CLEAR = 0.8  # an interval that reaches lower leaves room for a gap that matters
@@ -31,6 +32,7 @@ class Verdict:
     outcome: str
     gap: Rate | None  # between two groups, with their shares; None: no two groups are large enough
     set_apart: tuple[GroupRate, ...]  # with their shares, the largest first
+    others: int = 1  # that the largest was compared with
 
     @property
     def most(self) -> float:
@@ -52,15 +54,17 @@ class Verdict:
 
     @property
     def details(self) -> str:
-        """Who is set apart; nothing if nobody is."""
+        """Who was compared, if that is not obvious, and who is set apart; nothing if nobody is."""
         few = [
             f"{group.count:,} {'person' if group.count == 1 else 'people'} with {_named(group.columns, group.group)}"
             for group in self.set_apart
         ]
-        return f"Too little is known to say anything about {listed(few, 'group')}." if few else ""
+        each = "The largest group was compared with each other one, and the clearest gap is told." * (self.others > 1)
+        apart = f"Too little is known to say anything about {listed(few, 'group')}." if few else ""
+        return f"{each} {apart}".strip()
 
     def __str__(self) -> str:
-        return f"{self.headline} {self.details}".strip()
+        return visible(f"{self.headline} {self.details}".strip())
 
 
 def judge(table: GroupedTable, representation: Rate, outcome: str, confidence: float) -> Verdict:
@@ -86,7 +90,7 @@ def judge(table: GroupedTable, representation: Rate, outcome: str, confidence: f
     worst = Pair(table.rows.columns, table.outcomes[row], lowest.group, highest.group)
     value = float(ratios[best])
     gap = Rate(value, widened((low[best], high[best]), value), worst, (lowest, highest))
-    return Verdict(outcome, gap, apart)
+    return Verdict(outcome, gap, apart, max(map(len, ranked)) - 1)
 
 
 def _named(columns: Sequence[str], levels: Sequence[object]) -> str:

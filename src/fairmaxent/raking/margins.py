@@ -240,7 +240,7 @@ def match_margin(margin: Margin, domain: Domain, table: Table) -> MarginTarget:
         elif value > 0:
             more[label] = value
     mass = tally(cells.reshape(-1), table.counts, len(present))
-    wanted, notes = _with_missing(margin, attributes, present, mass, wanted, sum(more.values()))
+    wanted, notes = _with_missing(margin, attributes, present, mass, wanted, more)
     labels = [*(_labels(row, attributes) for row in present.tolist()), *more]
     every = np.append(wanted, list(more.values()))
     return MarginTarget(margin.columns, tuple(labels), every / every.sum(), cells.reshape(-1), notes)
@@ -275,19 +275,25 @@ def _plain(text: str) -> str:
 
 
 def _with_missing(
-    margin: Margin, attributes: Sequence[Attribute], present: Codes, mass: Reals, wanted: Reals, elsewhere: float
+    margin: Margin,
+    attributes: Sequence[Attribute],
+    present: Codes,
+    mass: Reals,
+    wanted: Reals,
+    absent: dict[str, float],
 ) -> tuple[Reals, tuple[str, ...]]:
     """Let levels that are missing, and that the margin does not list, keep their share; refuse others."""
     unlisted = np.isnan(wanted) & (mass > 0)
-    absent = [-1 if attribute.missing is None else attribute.missing for attribute in attributes]
-    missing = (present == np.array(absent)).any(axis=1)
+    no_value = [-1 if attribute.missing is None else attribute.missing for attribute in attributes]
+    missing = (present == np.array(no_value)).any(axis=1)
     unknown = np.flatnonzero(unlisted & ~missing)
     if len(unknown):
         listed = ", ".join(_labels(present[position].tolist(), attributes) for position in unknown[:_SHOWN])
         more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
+        instead = f", but {', '.join([*absent][:_SHOWN])}, which no row has" if absent else ""
         raise LevelError(
-            f"the margin of {margin.name} does not list {listed}{more}, which rows of the data have; add what is known "
-            "of them (0 gives these rows no weight), or drop these rows"
+            f"the margin of {margin.name} does not list {listed}{more}, which rows of the data have{instead}; add what "
+            "is known of them (0 gives these rows no weight), or drop these rows"
         )
     kept = unlisted & missing
     result = np.nan_to_num(wanted)
@@ -296,7 +302,7 @@ def _with_missing(
     share = float(mass[kept].sum() / mass.sum())
     if not mass[~kept].any():
         raise LevelError(f"no row has a value in {margin.name}; leave this margin out, or fill the values in")
-    total = float(result.sum()) + elsewhere
+    total = float(result.sum()) + sum(absent.values())
     result[kept] = mass[kept] / mass.sum() * total / (1 - share)
     about = "these rows keep that share, and the margin is about the others"
     return result, (f"{share:.2%} of the weight has no value in {margin.name}; {about}",)

@@ -43,8 +43,7 @@ class Raking:
     replicated: Reals | None = None  # the weights of each row in each replicate, 1 on average; None: nobody asked
 
     def __repr__(self) -> str:
-        names = ", ".join(margin.name for margin in self.certificate.margins)
-        return f"<Raking of {self.survey.table.size:,} rows to {names}>\n{self.certificate}"
+        return f"<Raking of {self.survey.table.size:,} rows>\n{self.certificate}"
 
     def weights(self) -> Reals:
         """One weight per row: 1 on average if the margins are shares, or else adding up to their total."""
