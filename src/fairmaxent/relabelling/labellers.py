@@ -227,7 +227,7 @@ def _fit(model: Any, seen: Any, outcome: Any, weights: Reals | None) -> None:
         raise InputError(
             f"{type(steps[-1][1] if steps else model).__name__} could not be trained on the columns of the table with "
             f"sample weights ({first_line(problem)}); pass a classifier whose fit takes sample_weight, or a Pipeline "
-            "that prepares the columns for one"
+            "that prepares the columns for one (fills gaps, encodes texts) and leaves all rows there"
         ) from problem
 
 
