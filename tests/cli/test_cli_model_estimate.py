@@ -27,9 +27,8 @@ def fit_of(without=(), **options):
 
 def test_a_model_means_what_it_means_in_python(folder):
     typed = ["--train", "logistic", "--hide-protected", "--threshold", "0.4", "--decided", "best"]
-    assert "To train it, use --mode weights" in run(
-        "data.csv", *FAVOURED, *typed, *QUIET, "-o", "fair.csv", "--seed", 1
-    )
+    shown = run("data.csv", *FAVOURED, *typed, *QUIET, "-o", "fair.csv", "--seed", 1)
+    assert "to train it, use --mode weights" in shown
     plan = Model("logistic", sees_protected=False, threshold=0.4, decided="best")
     fit = fit_of(model=plan, random_state=1)
     assert read_table("fair.csv").frame.equals(fit.sample(ROWS))
