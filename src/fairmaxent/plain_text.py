@@ -55,14 +55,14 @@ def plain_json(value: Any, text: Callable[[Any], Any] = str, *, exact: bool = Fa
     """The value as JSON can hold it: records are objects, what is no number (infinite, NaN) null unless ``exact``."""
     if value is None or type(value) in (str, int, bool):  # at once, because most are
         return value
+    if isinstance(value, float):
+        return float(value) if exact or math.isfinite(value) else None
+    if isinstance(value, list | tuple):
+        return [plain_json(item, text, exact=exact) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain_json(getattr(value, field.name), text, exact=exact) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain_json(item, text, exact=exact) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_json(item, text, exact=exact) for item in value]
-    if isinstance(value, float):
-        return float(value) if exact or math.isfinite(value) else None
     return value if isinstance(value, bool | int | str | None) else text(value)  # of what has no form in JSON
 
 

@@ -92,7 +92,7 @@ def test_a_curve_has_the_numbers_of_the_fit_at_each_rate(client):
         assert point["effective_rows"] == pytest.approx(see["effective_rows"], rel=1e-12)
         groups = [one for one in see["groups"] if one["column"] == "region"]
         assert [one["group"] for one in curve["groups"]] == [one["group"] for one in groups]
-        after = [[one[name] for name in ("share_after", "rate_after", "having_after")] for one in groups]
+        after = [[one["share_after"], one["rate_after"], one["with_after"] / 600] for one in groups]
         assert point["groups"] == pytest.approx(np.array(after), rel=1e-12)
     client.fit(state, statistical_rate=0.5)
     assert client.done("/api/curve", asked) == {"superseded": True}  # something else was asked for since

@@ -72,8 +72,8 @@ def test_a_slow_fit_is_waited_for_and_an_estimate_outlives_a_reload(page, tmp_pa
     from fairmaxent.app import session
 
     # The estimate is the slower one, so that it can be overtaken.
-    fit, estimate = session.Session.fit, session.with_estimate
-    monkeypatch.setattr(session.Session, "fit", lambda *args, **more: time.sleep(2) or fit(*args, **more))
+    fit, estimate = session.Session._fit, session.with_estimate
+    monkeypatch.setattr(session.Session, "_fit", lambda *args, **more: time.sleep(2) or fit(*args, **more))
     monkeypatch.setattr(session, "with_estimate", lambda *args, **more: time.sleep(6) or estimate(*args, **more))
     with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
         enter(page, client)

@@ -178,23 +178,15 @@ _FORMS = {
 @cache
 def forms() -> dict[str, list[dict[str, Any]]]:
     """The controls of each part of the page, in their order."""
-    return {part: _drawn(names) for part, names in _FORMS.items()}
-
-
-def _drawn(names: Sequence[str]) -> list[dict[str, Any]]:
-    """What the page needs to draw a control for each of these options."""
     options = _controls(debias)
-    return [
-        {
-            "name": name,
-            "label": (info := options[name].info).label,
-            "help": info.page_help or labelled(options[name].help or ""),
-            "default": _default(options[name]),
-            "only_if": dict(info.only_if),
-            **_kind(options[name]),
-        }
-        for name in names
-    ]
+    return {part: [_drawn(options[name]) for name in names] for part, names in _FORMS.items()}
+
+
+def _drawn(option: RecordOption) -> dict[str, Any]:
+    """What the page needs to draw a control for an option."""
+    info = option.info
+    about = {"name": option.name, "label": info.label, "help": info.page_help or labelled(option.help or "")}
+    return {**about, "default": _default(option), "only_if": dict(info.only_if), **_kind(option)}
 
 
 def _kind(option: RecordOption) -> dict[str, Any]:

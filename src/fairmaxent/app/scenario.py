@@ -171,6 +171,12 @@ class OpenedTable:
             self._levels[key] = domain
         return self._levels[key]
 
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What the page knows of it."""
+        named = {"number": self.number, "name": self.typed, "title": self.title, "reading": dict(self.asked)}
+        return {**named, "offered": self.can_be_taken, "is_first": self.is_first}
+
     def named(self, what: str) -> str:
         """A name for a file that is made of it; it is only a name: the app itself writes in a folder of its own."""
         return name_for(self.typed, what)
@@ -190,7 +196,7 @@ def _collected(lazy: Any) -> Any:
 ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))
 COLUMN_NAMES = ("bins", "kinds", "order", "max_levels")
 _TAKEN_NAMES = ("mode", "rows", "iid", "weight_name", "evaluate", *FILING_NAMES)
-_RATES = ("statistical_rate", "representation_rate")
+RATES = ("statistical_rate", "representation_rate")
 _DOMAIN, _PDF = "domain", "pdf"  # on the page a text and a tick; on the command line both are files
 _UNSPENT = (
     "A private result looks at the table once, which spends its budget. Press “Spend the budget” under Privacy; after "
@@ -240,8 +246,8 @@ class Scenario:
 
     def moved(self, values: Mapping[str, Any]) -> "Scenario | None":
         """The same with other rates, not read as the command line does, which takes longer than the fit; or None."""
-        rates = {name: values[name] for name in _RATES if type(values.get(name)) in (int, float, dict)}
-        if {**self.given, **rates} != values:
+        rates = {name: values[name] for name in RATES if type(values.get(name)) in (int, float, dict)}
+        if values == self.given or {**self.given, **rates} != values:
             return None
         return replace(self, given=values, asked=AskedOptions(self.asked.values | rates), is_typed=False)
 

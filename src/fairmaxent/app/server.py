@@ -31,6 +31,7 @@ _MOST_JSON = 1 << 20  # bytes of a request
 
 # What the page posts: each is what the session does, in a thread, and is called so.
 _POSTS = ("demo", "read", "look", "draft", "fit", "curve", "pin", "rename", "unpin", "start", "stop")
+_QUEUED = ("fit", "curve")  # which have a thread of their own already
 
 Values = dict[str, Any]
 Taken = Callable[["Session", Request], Awaitable[Values]]  # what a request brings
@@ -65,10 +66,11 @@ def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
 
     async def answered(taken: Taken, act: str, request: Request) -> Response:
         """Wait for the session, and turn every failure into an answer that the page can show."""
-        session = await asyncio.wrap_future(starting)
+        session = starting.result() if starting.done() else await asyncio.wrap_future(starting)
         try:
-            values = await taken(session, request)
-            return JSONResponse(await run_in_threadpool(getattr(session, act), values))
+            values, work = await taken(session, request), getattr(session, act)
+            answer = asyncio.wrap_future(work(values)) if act in _QUEUED else run_in_threadpool(work, values)
+            return JSONResponse(await answer)
         except SupersededError:
             return JSONResponse({"superseded": True})
         except Exception as problem:

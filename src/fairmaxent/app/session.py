@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from click import ClickException
 
 from fairmaxent.app.jobs import EXAMPLES, Jobs, LatestOnly, StaleError, SupersededError, explained
 from fairmaxent.app.page_options import forms
-from fairmaxent.app.scenario import Fitted, OpenedTable, Readings, Scenario
+from fairmaxent.app.scenario import RATES, Fitted, OpenedTable, Readings, Scenario
 from fairmaxent.app.shown import cells_of, curve, is_quick, look_at, looked_at, quick_fit, says_all, seen
 from fairmaxent.app.taking import command_text, python_text, take
 from fairmaxent.app.upload import cool_down, safe_name
@@ -30,7 +31,6 @@ Values = dict[str, Any]
 MOST_PINS = 3
 _PIN_LENGTH = 60  # of the name of a pin
 _ROLES: Values = {"outcome": "", "protected": [], "favourable": []}  # as they are before any is chosen
-_OF_A_FIT = ("estimate", "take")  # slow work
 _ACCEPTED = ",".join((*SUFFIXES, *COMPRESSED))
 _STALE = "Another table was opened, perhaps in another tab. Reload this page."
 _CHANGED = "What you ask for has changed meanwhile, so this was stopped. Start it again."
@@ -98,8 +98,7 @@ class Session:
         write_table(example.frame, target)
         opened = OpenedTable(self._next(), target, typed=target.name, title=EXAMPLES[name], can_be_taken=True)
         self._show(replace(opened, is_first=is_first))
-        first = {name: place for place, name in enumerate(example.protected)}
-        self._options["protected"].sort(key=lambda name: first.get(name, len(first)))  # so that it speaks of them first
+        self._options["protected"].sort(key=lambda name: [*example.protected, name].index(name))  # known ones first
         return self.state({})
 
     def read(self, values: Values) -> Values:
@@ -125,8 +124,7 @@ class Session:
             self.opened, self._look = opened, look
             self._past |= _keys(self._files)
             self._fitted, self._answer, self._pins, self._files = None, None, [], []
-            self._options = {name: (roles or look)[name] or empty for name, empty in _ROLES.items()}
-            self._looked_for = self._options
+            self._options = self._looked_for = {name: (roles or look)[name] or none for name, none in _ROLES.items()}
         for path in [path for path in self._copies if path != opened.path and self.folder in path.parents]:
             self._copies.remove(path)
             remove(path.parent)
@@ -134,7 +132,7 @@ class Session:
 
     def _roles_in(self, again: OpenedTable) -> Values | None:
         """The roles that were chosen, the good outcomes by their new names; None: there are none yet."""
-        roles = {name: self._options.get(name) or empty for name, empty in _ROLES.items()}
+        roles = {name: self._options.get(name) or none for name, none in _ROLES.items()}
         if not (self.opened and roles["outcome"] and roles["protected"]):
             return None
         old, new = ((one.reading().levels or {}).get(str(roles["outcome"]), {}) for one in (self.opened, again))
@@ -156,12 +154,12 @@ class Session:
     def state(self, values: Values) -> Values:
         """Everything that the page shows."""
         opened, unread = self.opened, self._unread
-        always = {"unread": None if unread is None else _named(unread), "forms": forms(), "suffixes": _ACCEPTED}
+        always = {"unread": None if unread is None else unread.shown, "forms": forms(), "suffixes": _ACCEPTED}
         if opened is None:
             return {"table": None, "problem": self.problem, **always}
         return {
             **always,
-            "table": _named(opened),
+            "table": opened.shown,
             "look": self._look,
             "options": self._options,
             "answer": self._answer,
@@ -185,9 +183,9 @@ class Session:
         opened = self.current_table(values)
         return {"text": domain_draft(opened.file().form, *looked_at(opened, _options(values)))}
 
-    def fit(self, values: Values) -> Values:
-        """Fit the newest wish, in the thread of the live fits, and return what See shows."""
-        return self._live.submit(partial(self._fit, values)).result()
+    def fit(self, values: Values) -> Future[Values]:
+        """Fit the newest wish, in the thread of the live fits: what See shows."""
+        return self._live.submit(partial(self._fit, values))
 
     def _fit(self, values: Values, progress: Progress) -> Values:
         """A private fit needs leave to spend its budget; while a hand is moving, the command can wait."""
@@ -195,15 +193,26 @@ class Session:
         opened.check_unchanged()
         self._options = options
         if self._is_outdated():
-            self.jobs.stop_all(_OF_A_FIT, _CHANGED)
-        latest = self._fitted if values.get("moving") is True else None
-        scenario = (latest and latest.scenario.moved(options)) or Scenario.from_json(options, opened)
+            self.jobs.stop_all(why=_CHANGED)
+        if values.get("moving") is True and (moved := self._moved(options, progress)):
+            return self._answered(opened, moved)
+        scenario = Scenario.from_json(options, opened)
         fits = [self._fitted, *(pin.fitted for pin in reversed(self._pins))]
         alike = next((fit for fit in fits if fit is not None and fit.scenario.fits_like(scenario)), None)
         spend = values.get("spend") is True
         fitted = self._made(scenario, progress, spend=spend) if alike is None else replace(alike, scenario=scenario)
         progress("done", 1.0)
         return self._answered(opened, fitted)
+
+    def _moved(self, options: Values, progress: Progress) -> Fitted | None:
+        """The cells of the newest fit with other rates; None if something else has changed."""
+        latest = self._fitted
+        scenario = latest and latest.scenario.moved(options)
+        if not (latest and scenario and latest.cells):
+            return None
+        request: Any = replace(latest.bare.request, **{name: scenario.asked.values[name] for name in RATES})
+        quick = quick_fit(latest.cells, request, progress)
+        return Fitted(scenario, quick, cells=latest.cells, is_whole=False) if says_all(quick) else None
 
     def _made(self, scenario: Scenario, progress: Progress, *, spend: bool = False, whole: bool = False) -> Fitted:
         """Fit the cells alone if that says all that is shown, unless the whole fit is needed."""
@@ -216,9 +225,9 @@ class Session:
                 return Fitted(scenario, quick, cells=cells, is_whole=False)
         return Fitted(scenario, fit_read(scenario.file.frame, data, request.kept(), progress), cells=cells)
 
-    def curve(self, values: Values) -> Values:
-        """The trade-off of one rate."""
-        return self._curves.submit(partial(self._curve, values)).result()
+    def curve(self, values: Values) -> Future[Values]:
+        """The trade-off of one rate, in a thread of its own."""
+        return self._curves.submit(partial(self._curve, values))
 
     def _curve(self, values: Values, progress: Progress) -> Values:
         """What one rate does over its whole range, in the present scenario or in a pin, from the fair tables alone."""
@@ -266,7 +275,7 @@ class Session:
     def start(self, values: Values) -> Values:
         """Begin slow work on what the page speaks of."""
         kind = str(values.get("kind"))
-        if kind not in _OF_A_FIT:
+        if kind not in ("estimate", "take"):
             raise InputError("there is no such work; reload the page")
         self.current(values)
         return vars(self.jobs.start(kind, partial(getattr(self, f"_{kind}"), values)))
@@ -326,7 +335,7 @@ class Session:
 
     def _is_outdated(self) -> bool:
         """Whether the newest result is not that of the newest wish, because a fit failed or is under way."""
-        return self._answer is not None and self._answer["scenario"] != plain_json(self._options)
+        return self._answer is not None and self._answer["scenario"] != self._options
 
     def _check_current(self, fitted: Fitted) -> None:
         if self._fitted is not fitted:
@@ -382,11 +391,6 @@ class Session:
 
 def _keys(files: Iterable[Values]) -> set[tuple[int, str]]:
     return {(file["folder"], file["name"]) for file in files}
-
-
-def _named(opened: OpenedTable) -> Values:
-    named = {"number": opened.number, "name": opened.typed, "title": opened.title, "reading": dict(opened.asked)}
-    return {**named, "offered": opened.can_be_taken, "is_first": opened.is_first}
 
 
 def _options(values: Values) -> Values:

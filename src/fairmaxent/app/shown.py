@@ -141,6 +141,7 @@ def _gaps(frame: Any, domain: Domain, columns: Sequence[str]) -> dict[str, dict[
     return gaps
 
 
+_SHOWN = ("column", "group", "outcome", "name", "about", "share_before", "share_after", "rate_before", "rate_after")
 # What is said about a group, and what the people of a table of the same size are called who it is about.
 _PEOPLE = {"share_before": "people_before", "share_after": "people_after"}
 _PEOPLE |= {"having_before": "with_before", "having_after": "with_after"}
@@ -162,7 +163,8 @@ def seen(fit: Fit, *, is_whole: bool = True) -> dict[str, Any]:
             for kind, name in certificate.rates_shown
         ],
         "groups": [
-            vars(one) | {people: fit.table.size * getattr(one, share) for share, people in _PEOPLE.items()}
+            {name: getattr(one, name) for name in _SHOWN}
+            | {people: fit.table.size * getattr(one, share) for share, people in _PEOPLE.items()}
             for one in group_changes(fit)
         ],
         "means": certificate.means,
@@ -199,8 +201,6 @@ def _estimate(fit: Fit) -> dict[str, Any] | None:
 # ---------------------------------------------------------------- quick answers
 
 POINTS = 30  # of a curve
-
-
 _cells: WeakKeyDictionary[Reading, Reading] = WeakKeyDictionary()  # summed once, while rates move
 
 

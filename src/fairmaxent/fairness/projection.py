@@ -100,8 +100,13 @@ class _State:
     slack_multipliers: Reals  # (u, v)
 
     def moved(self, step: "_State", length: float) -> "_State":
-        pairs = zip(vars(self).values(), vars(step).values(), strict=True)
-        return _State(*(value + length * change for value, change in pairs))
+        return _State(
+            self.multipliers + length * step.multipliers,
+            self.rates + length * step.rates,
+            self.bounds + length * step.bounds,
+            self.slacks + length * step.slacks,
+            self.slack_multipliers + length * step.slack_multipliers,
+        )
 
 
 def project(prior: Reals, conditions: Conditions) -> Projection:
@@ -226,7 +231,8 @@ def _interior_point(prior: Reals, conditions: Conditions, multipliers: Reals) ->
         wanted = np.concatenate([conditions.values, state.rates])
         errors = wanted - matrix @ point
         residual = float(np.abs(errors / wanted).max(initial=0.0))
-        gap = float((state.slacks * state.slack_multipliers)[:, loose].mean()) if loose.any() else 0.0
+        products = (state.slacks * state.slack_multipliers)[:, loose]
+        gap = float(products.sum() / products.size) if products.size else 0.0
         done = residual <= _TOLERANCE and gap <= _GAP
         if done or iteration == _MOST_ITERATIONS or not np.isfinite(residual + gap):
             break
@@ -267,7 +273,7 @@ def _newton_step(
     pull = pushed[0] - least * pushed[1] - state.multipliers[count:]  # p
     border = np.zeros((len(errors), _blocks(conditions)))  # C
     border[count + np.arange(len(block)), block] = coupling
-    right = np.column_stack([errors, border])
+    right = np.concatenate([errors[:, np.newaxis], border], axis=1)
     right[count:, 0] += pull * compliance
     solved = _solve(matrix, point, np.concatenate([np.zeros(count), compliance]), right)
     curvature = np.bincount(block, (1 - least) ** 2 * lower * upper / diagonal)  # K
@@ -276,7 +282,7 @@ def _newton_step(
     bounds = _solve_bounds(inner, balance - border.T @ solved[:, 0])
     multipliers = solved[:, 0] + solved[:, 1:] @ bounds
     rates = (pull - multipliers[count:]) * compliance + coupling * bounds[block]
-    slacks = np.stack([rates - bounds[block], bounds[block] - least * rates]) * loose
+    slacks = np.array([rates - bounds[block], bounds[block] - least * rates]) * loose
     slack_multipliers = (pushed - state.slack_multipliers - stiffness * slacks) * loose
     return _State(multipliers, rates, bounds, slacks, slack_multipliers)
 
