@@ -21,11 +21,9 @@ export function askPart(width) {
 // The wishes beside the sliders, folded.
 export function morePart() {
   const { state, options } = store, { forms, look } = state;
-  const dropped = options.drop ?? [];
-  const taken = [options.outcome, options.weight, ...options.protected, ...dropped];
-  const few = look.columns.filter((column) => !column.identifier && column.choices.length > 1 &&
-    column.choices.length <= MOST_LEVELS);
-  const free = few.filter((column) => !taken.includes(column.name));
+  const taken = [options.outcome, options.weight, ...options.protected, ...(options.drop ?? [])];
+  const free = look.columns.filter(({ name, identifier, choices }) =>
+    !identifier && choices.length > 1 && choices.length <= MOST_LEVELS && !taken.includes(name));
   const outcome = look.columns.find((column) => column.name === options.outcome);
   const wishes = forms.wishes.filter((one) => one.name !== "equal_means" || outcome?.kind === "numeric");
   const isAdvanced = Object.keys(options.also ?? {}).length || options.forbid?.length || options.weight ||

@@ -10,6 +10,7 @@ import { atLeast, changeRoles as change, readAgain, store } from "./store.js";
 const SHOWN = 4; // outcomes, a table each
 const KINDS = [["", "automatic"], ["categorical", "categories"], ["ordered", "ordered categories"],
   ["numeric", "numbers"], ["date", "dates"], ["boolean", "true or false"]];
+const SET = ["kinds", "bins", "order"]; // what can be set of a column
 
 export function lookPart() {
   const { state, options } = store, { look, table: file } = state;
@@ -134,8 +135,6 @@ function columns(state, options) {
       press(`${name} – put back`, `Put ${name} back`, { drop: dropped.filter((other) => other !== name) }), " "])),
     h(ReadDifferently, { state, options, press }));
 }
-
-const SET = ["kinds", "bins", "order"]; // what can be set of a column
 
 // One column is chosen, and its kind, bins and order can be set; what was set is listed.
 class ReadDifferently extends Component {

@@ -77,7 +77,6 @@ const named = (group) => `${group.column} = ${group.group}`;
 
 // Those that change most, in their order, if there are too many.
 function mostChanged(groups, most) {
-  if (groups.length <= most) return groups;
   const size = (group) => Math.abs(rise(group)) + Math.abs(group.share_after - group.share_before);
   const kept = new Set([...groups].sort((a, b) => size(b) - size(a)).slice(0, most));
   return groups.filter((group) => kept.has(group));

@@ -53,7 +53,11 @@ export function fail(problem) {
   if (problem instanceof Stale && !isChanged(problem)) reload();
 }
 export const isChanged = (problem) => /since it was opened/.test(problem?.message ?? "");
-const reload = () => get("/api/state").then((newest) => show(newest), () => {});
+// What the server keeps is shown, unless something was asked for since.
+async function reload() {
+  const { sent } = live, newest = await get("/api/state").catch(() => null);
+  if (newest && live.sent === sent) show(newest);
+}
 
 // Do something, and say on the page if it fails.
 export async function attempt(act) {
