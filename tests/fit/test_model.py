@@ -186,7 +186,7 @@ def test_little_is_left_of_a_difference_that_is_no_chance(sizes):
     for _ in range(400):
         true = np.clip(rng.normal(0.5, 0.15, len(size)), 0.05, 0.95)
         good, ones = rng.random(len(group)) < true[group], np.ones(len(group))
-        task = Task(good, group, ones, ones > 0, np.ones(len(size)), 0.5, True, None, None, mean)
+        task = Task(good, group, group, ones, ones > 0, np.ones(len(size)), 0.5, True, None, None, mean)
         raw = task.shares(good)
         left, chance = Loop(task)._wished(np.zeros(len(group)), raw) - mean(raw), raw - true - mean(raw - true)
         errors.append([np.mean((left - chance) ** 2), np.mean(chance**2)])
@@ -280,8 +280,9 @@ def test_as_many_may_be_decided_for_as_makes_it_most_accurate():
 
 def task_of(frame, train):
     good, group = (frame["hired"] == "yes").to_numpy(), (frame["sex"] == "m").to_numpy().astype(np.intp)
-    ones = np.ones(len(frame))
-    return Task(good, group, ones, ones > 0, np.ones(2), 0.5, True, train, None, lambda own: np.full(2, own.mean()))
+    ones, wrong = np.ones(len(frame)), lambda labels, rows, asked: np.tile([1.0, 0.0], (len(asked), 1))
+    of = good, group, np.arange(len(good)), ones, ones > 0
+    return Task(*of, np.ones(2), 0.5, True, train, wrong, lambda own: np.full(2, own.mean()))
 
 
 def test_no_student_judges_whom_it_learned_from_rounds_have_other_folds_and_lessons_are_not_repeated():
@@ -336,22 +337,34 @@ def test_a_student_of_the_data_is_judged_by_its_own_folds():
 def test_a_table_moves_the_rule_by_the_offsets(threshold):
     """A student who knows the shares in the table: its log-odds, or what it compares with the threshold, move by λ."""
     rng, offsets = np.random.default_rng(14), np.array([0.4, -0.3])
-    chance, groups = rng.uniform(0.2, 0.8, 50), rng.dirichlet([1, 1], 50)  # η(x) and P(g | x)
-    task = replace(task_of(hiring(15, rows=400), None), threshold=threshold)
-    weights, parts = task.cells(offsets)
+    frame = pd.DataFrame({"hired": np.tile(["yes", "no"], 100), "sex": np.repeat(["f", "m"], 100)})
+    task = replace(task_of(frame, None), threshold=threshold)
+    loop = Loop(task)
+    way, weights, parts = loop.lesson(offsets)
+    assert way == "tilt"
     for group in (0, 1):
-        bad, good = weights[group]
-        moved = np.log(chance * good / ((1 - chance) * bad)) - np.log(chance / (1 - chance))
-        np.testing.assert_allclose(moved, offsets[group], atol=1e-12)
-    np.testing.assert_allclose(np.bincount(task.group, weights[task.group, task.good * 1]), np.bincount(task.group))
-    np.testing.assert_array_equal(parts, [[0, 1], [0, 1]])  # rows keep their outcome
-    weights, parts = replace(task, sees_group=False).cells(offsets)
+        bad, good = (weights[(task.group == group) & (task.good == is_good)][0] for is_good in (False, True))
+        assert np.log(good / bad) == pytest.approx(offsets[group], abs=1e-12)
+    np.testing.assert_allclose(np.bincount(task.group, weights), np.bincount(task.group))
+    np.testing.assert_array_equal(parts, task.good)  # rows keep their outcome
+    loop.likely = rng.uniform(0.2, 0.8, 200)
+    way, weights, parts = loop.lesson(offsets)
+    assert way == "soft tilt"
+    moved = np.log(parts / (1 - parts)) - np.log(loop.likely / (1 - loop.likely))
+    np.testing.assert_allclose(moved, offsets[task.group], atol=1e-12)
     np.testing.assert_array_equal(weights, 1)  # rows keep their weight
-    assert 0 <= parts.min() <= parts.max() <= 1
-    seen = (1 - chance) * (groups @ parts[:, 0]) + chance * (groups @ parts[:, 1])
-    ratio = (seen - threshold) / (chance - threshold + groups @ offsets)
-    np.testing.assert_allclose(ratio, ratio[0])
-    assert ratio[0] > 0
+    loop.task = replace(task, sees_group=False)
+    for likely, own in ((loop.likely, loop.likely), (None, task.good)):
+        loop.likely = likely
+        way, weights, parts = loop.lesson(4 * offsets)
+        assert (way, weights.min(), weights.max()) == ("along" if likely is None else "soft along", 1, 1)
+        assert 0 <= parts.min() <= parts.max() <= 1
+        ratio = (parts - threshold) / (own - threshold + 4 * offsets[task.group])
+        np.testing.assert_allclose(ratio, ratio[0])
+        assert 0 < ratio[0] < 1
+    way, weights, parts = loop.lesson(0 * offsets)
+    assert way == "none"
+    np.testing.assert_array_equal(parts, task.good)
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,18 @@ def mean_lines(means: Sequence[GroupMean], roles: Roles) -> Iterator[str]:
 # ---------------------------------------------------------------- decisions of a student
 
 
+_LIKELY = (
+    "Rows count partly for each outcome, by how likely it is: this model learns more from that than from outcomes."
+)
+_WAYS = {
+    "none": "The table stays as it is: from no other that was tried would this model decide more equally.",
+    "tilt": "Each row keeps its outcome, and weights teach the model.",
+    "soft tilt": _LIKELY,
+    "along": "Rows count partly for each outcome: weights alone cannot teach a model that does not see the groups.",
+    "soft along": _LIKELY,
+}
+
+
 def beyond_lines(decisions: Decisions | None) -> Iterator[str]:
     """For which model a table was made, and that it is not at parity itself; nothing if for none."""
     if decisions is None:
@@ -130,7 +142,7 @@ def beyond_lines(decisions: Decisions | None) -> Iterator[str]:
     need = "it needs them to decide" if decisions.sees_protected else "leave them out when you train it"
     yield (
         f"This table is made for a model: {decisions.student} that {sees} the protected columns; {need}. Other models, "
-        "and this one if it sees other columns, may decide differently."
+        f"and this one if it sees other columns, may decide differently. {_WAYS[decisions.way]}"
     )
     for grouping in (rate.grouping for rate in decisions.rates):
         taught = sorted((share for share in decisions.shares if share.grouping == grouping), key=lambda own: own.taught)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.roles import Reading
@@ -17,8 +18,9 @@ from fairmaxent.fairness.rates import group_table, outcome_rates
 from fairmaxent.fit.problem import Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.progress import Progress
-from fairmaxent.relabelling.closed_loop import FEW, Closed, Loop, Task
-from fairmaxent.relabelling.labellers import Classroom, Trained
+from fairmaxent.relabelling.closed_loop import FEW, Closed, Loop, Task, Way
+from fairmaxent.relabelling.labellers import Classroom, ScikitLabeller, Trained
+from fairmaxent.relabelling.people import Inputs, Lesson
 
 _ENDS = 0.025, 0.975  # of the intervals
 _DRAWS = 4000
@@ -63,6 +65,7 @@ class Decisions:
     threshold: float
     decided: float  # share of those people whom it decides for
     trainings: int
+    way: Way
     rates: tuple[DecidedRate, ...]
     shares: tuple[DecidedShare, ...]
     unsure: tuple[str, ...]  # groups of too few people to promise anything
@@ -87,13 +90,10 @@ def teach(frame: Any, data: Reading, request: Request, progress: Progress) -> Ta
     assert isinstance(closed.student, Trained)
     good, bad = _levels(problem)
     empirical = problem.empirical.reshape(-1, task.groups)
-    labels, tilted = None, empirical * task.factor
-    if task.sees_group or not closed.offsets.any():
-        tilted[[bad, good]] = empirical[[bad, good]] * closed.weights.T
-    else:
-        labels = _labels(problem, closed.good[:, 0], closed.good[:, 1], good, bad)
-        mass, groups = problem.profiles.mass, problem.profiles.groups
-        tilted = np.stack([tally(groups, mass * label, task.groups) for label in labels.T]) * task.factor
+    parts = closed.weight * (1 - closed.good), closed.weight * closed.good
+    tilted, scale = empirical * task.factor, empirical[[bad, good]].sum() / task.weight.sum()
+    tilted[[bad, good]] = [scale * tally(task.group, part, task.groups) for part in parts]
+    labels = _labels(problem, task, closed, good, bad) if closed.way not in ("none", "tilt") else None
     taught = np.asarray(tilted / tilted.sum()).reshape(problem.empirical.shape)
     decided = _decided(closed.shares, task.mass, good, bad, len(empirical))
     decisions = _decisions(problem, request, closed, decided, taught, student)
@@ -116,6 +116,15 @@ def _task(frame: Any, data: Reading, request: Request, problem: Problem) -> tupl
     is_good, group = outcome[known] == good, group[known]
     hidden = [] if plan.sees_protected else request.protected_names
     hidden += [] if request.weight is None else [request.weight]
+    profile, positions = problem.profiles.profile_of_row[table.inverse[known]], data.positions
+    own = None if positions is None else {index: place[known] for index, place in positions.items()}
+    inputs = Inputs.of(problem.roles, problem.profiles.codes[profile], own)
+    teacher = ScikitLabeller(problem.roles, None, blind=not plan.sees_protected, calm=True)
+
+    def foretell(labels: NDArray[np.intp], rows: NDArray[np.intp], asked: NDArray[np.intp]) -> Reals:
+        weights = weight[known[rows], None] * np.eye(labels.max() + 1)[labels[rows]]
+        return teacher.learn(Lesson(inputs.take(rows), weights))(inputs.take(asked))
+
     whom = frames.open_frame(frame)[known], request.outcome, is_good, plan.estimator
     classroom = Classroom.of(*whom, hidden=hidden, unused=data.left_out)
     fair, before = (
@@ -124,26 +133,28 @@ def _task(frame: Any, data: Reading, request: Request, problem: Problem) -> tupl
     task = Task(
         good=is_good,
         group=group,
+        profile=profile,
         weight=weight[known],
         compared=is_good if plan.parity == "opportunity" else np.ones(len(known), dtype=bool),
         factor=np.divide(fair, before, out=np.zeros(groups), where=before > 0),
         threshold=plan.threshold,
         sees_group=plan.sees_protected,
         train=classroom.train,
-        group_chances=lambda rows, asked: classroom.group_chances(group, rows, asked, groups),
+        foretell=foretell,
         fair_shares=lambda shares: fair_shares(problem, _decided(shares, task.mass, good, bad, outcomes))[good],
         decided=plan.decided,
     )
     return task, classroom.name
 
 
-def _labels(problem: Problem, of_bad: Reals, of_good: Reals, good: int, bad: int) -> Reals:
-    """How the outcomes of profiles are split, if those with the bad and the good one count as good in these parts."""
-    counts, groups = problem.profiles.counts, problem.profiles.groups
-    labels = counts.copy()
-    labels[:, good] = counts[:, good] * of_good[groups] + counts[:, bad] * of_bad[groups]
-    labels[:, bad] = counts[:, good] + counts[:, bad] - labels[:, good]
-    total = counts.sum(axis=1, keepdims=True)
+def _labels(problem: Problem, task: Task, closed: Closed, good: int, bad: int) -> Reals:
+    """How the outcomes of profiles are split."""
+    labels = problem.profiles.counts.copy()
+    part, mass = (tally(task.profile, own, len(labels)) for own in (task.weight * closed.good, task.weight))
+    known = labels[:, good] + labels[:, bad]
+    labels[:, good] = known * np.divide(part, mass, out=np.zeros_like(part), where=mass > 0)
+    labels[:, bad] = known - labels[:, good]
+    total = labels.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(labels, total, out=np.zeros_like(labels), where=total > 0))
 
 
@@ -236,6 +247,7 @@ def _decisions(
         threshold=plan.threshold,
         decided=float(decided[good].sum() / decided.sum()),
         trainings=closed.trainings,
+        way=closed.way,
         rates=tuple(rates),
         shares=tuple(shares),
         unsure=tuple(unsure),

@@ -2,25 +2,30 @@
 
 The most accurate of all rules with equal decisions puts a threshold of its own on η(x, z) = P(good | x, z) in each
 group; of those that may not see z, it decides for x where η(x) − τ + Σ_g λ_g·P(g | x) is positive (Menon and Williamson
-2018, "The cost of fairness in binary classification"). A table teaches a student both. If it sees z, the weight e^{λ_z}
-on the good outcome moves its log-odds in the group by λ_z, and the group keeps its weight. If it does not, rows keep
-their weight and are split: a row with outcome y (1 is good) counts as good by τ + (y − τ + λ_z) / M, with the least
-M ≥ 1 at which that is a share. What the student then compares with τ is τ + (η(x) − τ + Σ_g λ_g·P(g | x)) / M. So a
-handful of numbers is all there is to find.
+2018, "The cost of fairness in binary classification"). So a handful of numbers λ is all there is to find, and a table
+teaches them to a student in one of three ways:
+
+- *tilt*, if it sees z: rows keep their outcome, and the weight e^{λ_z} on the good one moves the student's log-odds in
+  the group, which keeps its weight, by λ_z;
+- *soft tilt*, if it sees z, but boosting foretells outcomes better than it does, or it learns them by heart: rows keep
+  their weight, and count as good by η, whose log-odds are moved by λ_z. Few rules are learned better from what is
+  likely than from what happened, and what is known by heart is then no longer what is asked;
+- *along P(g | x)*, if it does not see z: rows keep their weight, and one with outcome y (1 is good, or η in its place,
+  as above) counts as good by τ + (y − τ + λ_z) / M, with the least M ≥ 1 at which all of these are shares. What the
+  student then compares with τ is τ + (η(x) − τ + Σ_g λ_g·P(g | x)) / M.
 
 They are found by trying the student out. Its decisions about the people it learned from (of which all students have
 some share too many or too few) are corrected by how much students of folds decide differently about people whom they
-have not seen; the folds are others in each round, or they would be fitted instead of the student. A student that learns
-by heart is judged by those of the folds alone.
+have not seen; the folds are others in each round, or they would be fitted instead of the student.
 
-Part of a difference between groups is luck, and the same people are asked again and again. So the wanted share of a
-group keeps as much of its first difference as chance explains (empirical Bayes): little, unless the group is small.
+Part of a difference between groups is luck. So the wanted share of a group keeps as much of its first difference as
+chance explains (empirical Bayes): little, unless the group is small.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +34,7 @@ from fairmaxent.data.table import Mask, Reals, effective_rows, tally
 from fairmaxent.relabelling.soft_labels import quantile
 
 FOLDS, ROUNDS = 3, 3
+_FEWER = np.sqrt(1 - 1 / FOLDS)  # what is learned by heart decreases with the root of the people learned from
 _FULL = {True: 4, False: 3}  # students of everybody that a round tries at most, if they see the group or not
 _STREAM = 20_180_223  # draws of our own: data that were simulated with a plain seed do not share them
 _MOST_TRAININGS = 25
@@ -36,11 +42,13 @@ _DAMPING = 1.0, 0.8, 0.7, 0.5
 _FARTHEST, _STEP = 8.0, 3.0  # offsets, and steps of a group that is seen
 _BLIND_FARTHEST, _BLIND_STEP = 3.0, 0.3
 _SMOOTH = 0.025  # width over which the decision of a model of the student turns
+_BETTER = 0.03  # of the surprise in the outcomes that boosting must take away to be the teacher
 _BY_HEART = 0.08  # more people whom a student judges rightly if it knows them
 _RELIABLE = 10.0  # people of a group at which half of a correction is made
 FEW = 30.0  # people of a group below which it does not steer the others
-_SMALLEST = 1e-6  # probability whose log-odds are taken
+_SMALLEST, _SURE = 1e-6, 0.01  # probabilities whose log-odds are taken, of a student and of a teacher
 
+Way = Literal["none", "tilt", "soft tilt", "along", "soft along"]
 Rows = NDArray[np.intp]
 
 
@@ -57,13 +65,16 @@ class Task:
 
     good: Mask
     group: Rows
+    profile: Rows  # people of one have the same levels in all columns but the outcome, so they are labelled alike
     weight: Reals
     compared: Mask  # the people whose decisions are compared: all, or those whose outcome is good
     factor: Reals  # t(z) / e(z), by which the people of each group count
     threshold: float
     sees_group: bool
     train: Callable[[Rows, Mask, Reals], Student]  # rows to learn from, whether each counts as good, and its weight
-    group_chances: Callable[[Rows, Rows], Reals]  # rows to learn from, rows to predict the group of
+    foretell: Callable[
+        [Rows, Rows, Rows], Reals
+    ]  # labels of all, rows to learn from, rows to ask -> chance of each label
     fair_shares: Callable[[Reals], Reals]  # shares of the groups decided for -> the closest fair ones
     decided: str = "keep"  # as many as now, or "best": as many as makes it most accurate
 
@@ -86,20 +97,6 @@ class Task:
     def border(self) -> float:
         """The log-odds from which a student decides for somebody."""
         return float(np.log(self.threshold / (1 - self.threshold)))
-
-    def cells(self, offsets: Reals) -> tuple[Reals, Reals]:
-        """Of (group, outcome), the good one last: the weight, and the part of it that counts as good."""
-        good = np.tile([0.0, 1.0], (self.groups, 1))
-        if not self.sees_group:
-            beyond = good - self.threshold + offsets[:, None]
-            most = np.where(beyond > 0, beyond / (1 - self.threshold), -beyond / self.threshold)[self.size > 0]
-            return np.tile(self.factor[:, None], 2), self.threshold + beyond / max(1.0, float(most.max()))
-        weights = np.exp(good * offsets[:, None])
-        parts = (~self.good, self.good)
-        people = np.column_stack([tally(self.group, self.weight * part, self.groups) for part in parts])
-        before, after = people.sum(axis=1), (people * weights).sum(axis=1)
-        kept = np.divide(before, after, out=np.ones_like(before), where=after > 0)
-        return np.asarray(weights * (kept * self.factor)[:, None]), good
 
     def shares(self, decided: Reals | Mask, rows: Rows | None = None) -> Reals:
         """Share of each group that is decided for; 0 for a group without people."""
@@ -128,8 +125,9 @@ class Closed:
     """What the loop found."""
 
     offsets: Reals  # λ of each group
-    weights: Reals  # of (group, outcome)
-    good: Reals  # the part of them that counts as good
+    way: Way  # in which the table teaches
+    weight: Reals  # of each person
+    good: Reals  # the part of it that counts as good
     shares: Reals  # of each group decided for, as estimated for people whom the student has not seen
     size: Reals  # effective people of each group
     noise: Reals  # variance of these shares from one round to the next, beside that of who is asked
@@ -146,8 +144,9 @@ class Loop:
     trainings: int = 0
     biases: list[Reals] = field(default_factory=list)  # share decided for without having been seen, minus otherwise
     tried: list[Attempt] = field(default_factory=list)
-    surrogate: "Surrogate | None" = None  # of a student that does not see the group
     wanted: Any = None
+    likely: Any = None  # η of everybody, if their outcomes are softened
+    surrogate: "Surrogate | None" = None  # of a student that does not see the group
 
     def run(self) -> Closed:
         """Find the offsets from which the student's decisions come closest to the wish."""
@@ -156,10 +155,8 @@ class Loop:
         raw = task.shares(scores > task.border)
         self.wanted = self._wished(scores, raw)
         self.attempt(nothing)
+        self.likely = self._softened(scores)
         offsets = self.first_offsets(scores, raw)
-        right = [((own > task.border) == task.good) @ task.weight for own in (self.tried[0].scores, scores)]
-        if right[0] - right[1] > _BY_HEART * task.weight.sum():
-            return self.by_folds(offsets)
         for number in range(1, ROUNDS + 1):
             scores = self.out_of_fold(offsets, number)
             attempt = self.best
@@ -177,23 +174,27 @@ class Loop:
             offsets = self.best.offsets
         best = self.best
         shares = np.clip(best.shares + self.bias(best.offsets), 0.0, 1.0)
-        found = best.offsets, *task.cells(best.offsets), shares, task.size, np.var(self.biases[1:], axis=0)
-        return Closed(*found, best.student, self.trainings)
+        noise = np.var(self.biases[1:], axis=0)
+        return Closed(best.offsets, *self.lesson(best.offsets), shares, task.size, noise, best.student, self.trainings)
 
-    def by_folds(self, offsets: Reals) -> Closed:
-        """The same for a student who learns by heart: what it decides about people it knows says nothing of others.
-
-        Offsets, and the decisions out of fold, are the averages of the last rounds.
-        """
-        task, rounds = self.task, []
-        for number in range(1, 2 * ROUNDS + task.sees_group):
-            scores = self.out_of_fold(offsets, number)
-            rounds.append((offsets, task.shares(scores > task.border)))
-            damping = _DAMPING[min(number, len(_DAMPING)) - 1]
-            offsets = self.moved(offsets, scores, rounds[-1][1], self.wanted, damping)
-        offsets, shares = np.mean(rounds[-ROUNDS:], axis=0)
-        found = offsets, *task.cells(offsets), shares, task.size, np.var(rounds[-ROUNDS:], axis=0)[1]
-        return Closed(*found, self.attempt(offsets).student, self.trainings)
+    def lesson(self, offsets: Reals) -> tuple[Way, Reals, Reals]:
+        """The way to teach these offsets, how much each person counts, and the part of it that counts as good."""
+        task = self.task
+        weight, good = task.weight * task.factor[task.group], task.good.astype(np.float64)
+        if not offsets.any():
+            return "none", weight, good
+        if not task.sees_group:
+            beyond = (good if self.likely is None else self.likely) - task.threshold + offsets[task.group]
+            most = np.where(beyond > 0, beyond / (1 - task.threshold), -beyond / task.threshold).max()
+            part = self._dealt(task.threshold + beyond / max(1.0, float(most)))
+            return "along" if self.likely is None else "soft along", weight, part
+        if self.likely is not None:
+            moved = log_odds(self.likely, _SURE) + offsets[task.group]
+            return "soft tilt", weight, self._dealt(1 / (1 + np.exp(-moved)))
+        tilted = weight * np.exp(good * offsets[task.group])
+        before, after = (tally(task.group, own, task.groups) for own in (weight, tilted))
+        kept = np.divide(before, after, out=np.ones_like(before), where=after > 0)
+        return "tilt", np.asarray(tilted * kept[task.group]), good
 
     def out_of_fold(self, offsets: Reals, number: int) -> Reals:
         """Log-odds of everybody by students who have not seen them, with folds of their own."""
@@ -208,8 +209,7 @@ class Loop:
 
     def attempt(self, offsets: Reals) -> Attempt:
         """Train the student on everybody."""
-        everybody = np.arange(len(self.task.good))
-        student = self._train(everybody, offsets)
+        student = self._train(everybody := np.arange(len(self.task.good)), offsets)
         scores = log_odds(student.chances(everybody))
         self.tried.append(Attempt(offsets, scores, self.task.shares(scores > self.task.border), student))
         return self.tried[-1]
@@ -221,7 +221,7 @@ class Loop:
 
     def bias(self, offsets: Reals) -> Reals:
         """How much more is decided for unseen people: from other weights, students learn more by heart, or less."""
-        return np.asarray(np.mean(self.biases[1:] if offsets.any() else self.biases[:1], axis=0))
+        return np.asarray(_FEWER * np.mean(self.biases[1:] if offsets.any() else self.biases[:1], axis=0))
 
     @property
     def _steers(self) -> Mask:
@@ -246,25 +246,56 @@ class Loop:
         """What moves the share of each group that the first students decide for to the wanted one."""
         task = self.task
         if task.sees_group:
+            scores = scores if self.likely is None else log_odds(self.likely, _SURE)
             return self.moved(np.zeros(task.groups), scores, raw, self.wanted, 1.0)
-        chances = np.zeros((len(task.good), task.groups))
-        for rows, asked in self._folds(2 * ROUNDS + 1):
-            chances[asked] = task.group_chances(rows, asked)
-            self.trainings += 1
-        self.surrogate = Surrogate(task, 1 / (1 + np.exp(-scores)), chances)
+        likely = 1 / (1 + np.exp(-scores)) if self.likely is None else self.likely
+        self.surrogate = Surrogate(task, likely, self._foretold(task.group, task.groups))
         return self.surrogate.solve(self.wanted)
+
+    def _dealt(self, shares: Reals) -> Reals:
+        """The part of each person that counts as good, if these shares of the profiles do; see `Profiles.by_row`."""
+        good = self.task.good
+        before = self._alike(good[:, None])[:, 0]
+        part = np.where(good, shares, shares - before) / np.where(good, before, 1 - before)
+        return np.asarray(part.clip(0.0, 1.0))
+
+    def _softened(self, scores: Reals) -> Reals | None:
+        """η of everybody, by the better of boosting and the student, if that serves the student; see above."""
+        task, own = self.task, self._alike(1 / (1 + np.exp(-scores[:, None])))[:, 0]
+        likely = self._foretold(task.good.astype(np.intp), 2)[:, 1]
+        surprise = [-np.log(np.where(task.good, one, 1 - one).clip(_SURE)) @ task.weight for one in (likely, own)]
+        right = [((one > task.border) == task.good) @ task.weight for one in (self.tried[0].scores, scores)]
+        # If those with the good outcome are compared, boosting, which learned from them, would flatter their share.
+        serves = surprise[0] < (1 - _BETTER) * surprise[1] and task.compared.all()
+        if not serves and right[0] - right[1] <= _BY_HEART * task.weight.sum():
+            return None
+        return likely if surprise[0] < surprise[1] else own
+
+    def _foretold(self, labels: Rows, size: int) -> Reals:
+        """The chance of each label, by models that have not seen the person."""
+        chances = np.zeros((len(labels), size))
+        for rows, asked in self._folds(2 * ROUNDS + 1):
+            known = self.task.foretell(labels, rows, asked)
+            chances[asked, : known.shape[1]] = known  # the last groups may have nobody
+        return self._alike(chances)
+
+    def _alike(self, chances: NDArray[Any]) -> Reals:
+        """The mean in each profile."""
+        task, profiles = self.task, int(self.task.profile.max()) + 1
+        sums = [tally(task.profile, task.weight * one, profiles) for one in chances.T]
+        return np.column_stack(sums)[task.profile] / tally(task.profile, task.weight, profiles)[task.profile, None]
 
     def moved(self, offsets: Reals, scores: Reals, shares: Reals, wanted: Reals, damping: float) -> Reals:
         """Offsets after which the wanted share of each group would be decided for; less for groups of few people."""
-        task, wanted = self.task, np.clip(wanted, 0.001, 0.999)
+        task, (shares, wanted) = self.task, np.clip([shares, wanted], 0.001, 0.999)
         reliable = damping * task.size / (task.size + _RELIABLE)
         if self.surrogate is not None:
             return self.surrogate.moved(offsets, shares, reliable * (wanted - shares))
         steps = np.zeros(task.groups)
-        for group in np.flatnonzero(task.size > 0):
+        for group in np.flatnonzero((task.size > 0) & (shares != wanted)):
             members = (task.group == group) & task.compared & (task.weight > 0)
             own, share = scores[members], task.weight[members] / task.weight[members].sum()
-            steps[group] = quantile(own, share, shares[group]) - quantile(own, share, wanted[group])
+            steps[group] = task.border - quantile(own, share, wanted[group])
         return np.clip(offsets + np.clip(reliable * steps, -_STEP, _STEP), -_FARTHEST, _FARTHEST)
 
     def _wished(self, scores: Reals, raw: Reals) -> Reals:
@@ -296,12 +327,10 @@ class Loop:
     def _train(self, rows: Rows, offsets: Reals) -> Student:
         self.trainings += 1
         self.watch(min(self.trainings / _MOST_TRAININGS, 1.0))
-        task = self.task
-        cell = task.group[rows], task.good[rows].astype(np.intp)
-        weight, good = (own[cell] for own in task.cells(offsets))
-        parts = np.column_stack([task.weight[rows] * weight * (1 - good), task.weight[rows] * weight * good])
+        _, weight, good = self.lesson(offsets)
+        parts = np.column_stack([weight * (1 - good), weight * good])[rows]
         person, outcome = np.nonzero(parts)
-        return task.train(rows[person], outcome == 1, parts[person, outcome])
+        return self.task.train(rows[person], outcome == 1, parts[person, outcome])
 
     def _folds(self, number: int) -> list[tuple[Rows, Rows]]:
         """People dealt to folds like cards, at random within each group and outcome."""
@@ -364,7 +393,7 @@ class Surrogate:
         return np.clip(offsets + step, -_BLIND_FARTHEST, _BLIND_FARTHEST)
 
 
-def log_odds(chances: Reals) -> Reals:
+def log_odds(chances: Reals, least: float = _SMALLEST) -> Reals:
     """Log-odds, finite."""
-    kept = np.clip(chances, _SMALLEST, 1 - _SMALLEST)
+    kept = np.clip(chances, least, 1 - least)
     return np.asarray(np.log(kept / (1 - kept)))
