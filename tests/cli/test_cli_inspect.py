@@ -146,5 +146,6 @@ def test_the_config_it_writes_is_taken_by_debias(folder):
 
 
 def test_every_library_is_told_the_same():
-    found = [inspect(make(), outcome="member", protected=["sex", "rank"]).to_dict() for make in TABLES.values()]
-    assert found[0] == found[1] == found[2]
+    for given in ({}, {"outcome": "member", "protected": ["sex", "rank"]}):
+        found = [inspect(make(), **given).to_dict() for make in TABLES.values()]
+        assert found[0] == found[1] == found[2]

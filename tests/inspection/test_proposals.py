@@ -1,7 +1,6 @@
 """inspection/proposals.py: what is proposed for tables whose roles are known, and what is not."""
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 
@@ -165,17 +164,6 @@ def test_equal_sizes_are_proposed_only_where_no_group_is_tiny():
     assert inspect(frame, "hired", ["sex", "race"]).representation_rate == {"sex": 1.0, "race": None}
     assert inspect(frame, "hired", "race").representation_rate is None
     assert inspect(frame, "hired", "sex").representation_rate == 1.0
-
-
-def test_every_library_gets_the_same_proposals_and_a_frame_of_its_own():
-    frame = table(column("sex", "f", "m"), column("hired", "no", "yes"))
-    looks = [inspect(made) for made in (frame, frame.to_pandas(), frame.to_arrow())]
-    assert looks[0].to_dict() == looks[1].to_dict() == looks[2].to_dict()
-    assert str(looks[0]) == str(looks[1])
-    assert type(looks[0].to_frame()) is pl.DataFrame
-    shown = looks[1].to_frame()
-    assert type(shown) is pd.DataFrame
-    assert shown["role"].tolist() == ["protected", "outcome"]
 
 
 def test_proposals_work_as_options_of_debias():

@@ -123,10 +123,7 @@ def make_result(
         split = f"{counted(fit.table.size, 'row')} became {rows:,}, because people are split between the outcomes"
         notes = (*notes, f"{split}; always count each row by the column {wanted.weight_name!r}")
     if given is not None and fit.certificate.decisions is not None:
-        notes = (
-            *notes,
-            "the model was tried out with weights, and rows are less exact; to train it, use --mode weights",
-        )
+        notes = (*notes, "the model was tried with weights, and rows are less exact; to train it, use --mode weights")
     return Result(fit, source, made.table, rows, None if is_lazy else frame, made, written_notes=notes)
 
 

@@ -101,7 +101,8 @@ def measure_costs(solved: Solved, *, filled: bool) -> Costs:
     ties = cells.largest >= cells.largest.max() * (1 - _TIE)
     worst = tuple(int(level) for level in np.unravel_index(int(np.argmax(ties)), table.shape))
     columns = problem.roles.grouping_name(range(table.ndim))
-    measured = problem.cells("rows"), problem.data_table, table, *_of_people(cells, cell_copies)
+    known = problem.cells("rows"), problem.data_table, table
+    measured = *known, cells.effective_rows, cells.largest, cell_copies.largest
     return Costs(
         groups=tuple(_group_costs(problem, table, groups, group_copies)),
         worst_cell=_cost(columns, problem.roles.describe_cell(worst), worst, measured),
@@ -174,15 +175,12 @@ def _group_costs(problem: Problem, fair: Reals, weights: Spread, copies: Spread)
     for columns, axes in problem.measure.of_first_outcome:
         merged = tuple(axis - 1 for axis in range(1, fair.ndim) if axis not in axes)  # groups have no outcome
         people, before, after = group_table(rows, axes).sum(axis=0), *(group_shares(t, axes) for t in tables)
-        measured = people, before, after, *_of_people(weights.over(merged), copies.over(merged))
+        own, drawn = weights.over(merged), copies.over(merged)
+        measured = people, before, after, own.effective_rows, own.largest, drawn.largest
         targeted = any(axis in problem.root_targets for axis in axes)
         for group in map(tuple, np.argwhere((people > 0) | (after > 0)).tolist()):
             name, compared = problem.roles.describe_group(axes, group), problem.measure.is_compared(axes, group)
             yield _cost(columns, name, group, measured, targeted=targeted, compared=compared)
-
-
-def _of_people(weights: Spread, copies: Spread) -> tuple[Reals, ...]:
-    return weights.effective_rows, weights.largest, copies.largest
 
 
 def _cost(columns: str, name: str, cell: tuple[int, ...], measured: Sequence[Reals], **flags: bool) -> GroupCost:

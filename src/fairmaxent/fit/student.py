@@ -164,9 +164,7 @@ def _levels(problem: Problem) -> tuple[int, int]:
     levels = [level for level in range(problem.blocks.shape(0)[0]) if level not in unknown]
     favourable = problem.measure.favourable
     if len(levels) != 2:
-        raise InputError(
-            Option("model"), f" needs an outcome of two levels, but {problem.roles.names[0]!r} has {len(levels)}"
-        )
+        raise InputError(Option("model"), f" needs an outcome of two levels, not of {len(levels)}")
     if len(favourable) != 1:
         raise InputError(Option("model"), " needs to know which outcome is good; name one with ", Option("favourable"))
     return favourable[0], next(level for level in levels if level != favourable[0])

@@ -119,7 +119,6 @@ class Inspection:
     proxies: tuple[Proxy, ...]
     empty_cells: tuple[str, ...]
     cost: Cost | None
-    library: str
 
     @property
     def identifiers(self) -> tuple[str, ...]:
@@ -165,15 +164,7 @@ class Inspection:
             | {"groupings": groupings, "hints": hints, "cost": None if self.cost is None else self.cost.to_dict()}
             | {"representation_rate": self.representation_rate}
         )
-        del plain["library"]
         return plain
-
-    def to_frame(self) -> Any:
-        """The columns as a frame of the same library as the table."""
-        names = ("name", "kind", "values", "levels", "missing", "identifier")
-        table: dict[str, list[Any]] = {name: [getattr(column, name) for column in self.columns] for name in names}
-        table["role"] = [self.role_of(column.name) for column in self.columns]
-        return frames.new_frame(table, self.library)
 
     def __repr__(self) -> str:
         return inspection_text(self)
@@ -356,7 +347,6 @@ def inspect(
         proxies=tuple(proxies(roles, codes, design)) if roles else (),
         empty_cells=tuple(_empty_cells(roles, codes)) if roles else (),
         cost=cost(roles, codes) if roles else None,
-        library=domain.library,
     )
 
 
