@@ -90,9 +90,6 @@ def test_tiny_groups_are_set_apart(rows, good):
     assert found.gap.value == pytest.approx(0.8)
     few = f"{rows + 1} {'people' if rows else 'person'} with sex 'X'"
     assert found.details.endswith(f"Too little is known to say anything about {few}.")
-
-
-def test_only_tiny_groups_besides_one():
     look = inspect(people({"f": (500, 200), "m": (3, 0), "X": (4, 4)}), "hired", "sex", favourable="yes")
     assert repr(look).startswith("Too little is known to say anything about 4 people with sex 'X' and 3 people with ")
 
