@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--learners", choices=LEARNERS, nargs="+", default=list(LEARNERS), metavar="CLASSIFIER")
     parser.add_argument("--again", action="store_true", help="also what is there already")
     parser.add_argument("--quick", action="store_true", help="fewer rows and splits")
-    parser.add_argument("--learn", type=int, default=2800, help="people to learn from, of models")
+    parser.add_argument("--learn", type=int, default=6000, help="people to learn from, of models")
     parser.add_argument("--splits", type=int, default=5, help="splits of models")
     parser.add_argument("--out", type=Path, default=HERE, help="folder of the results")
     asked = parser.parse_args()

@@ -41,24 +41,18 @@ class RakeOptions(FileOptions):
         "'sex,age,value', then 'female,old,0.1'; repeatable.",
     )
     weight: str | None = option(
-        None,
-        main=True,
-        metavar="COLUMN",
-        label="Design weights",
-        help="Column of design weights; the new weights stay close to them.",
+        None, main=True, metavar="COLUMN", help="Column of design weights; the new weights stay close to them."
     )
     bounds: tuple[float | None, float | None] | None = option(
         None,
         main=True,
         text="bounds",
-        label="Limit how much a weight may change",
         help="Smallest and largest factor by which a weight may change: 0.3,3. 'none' leaves a side open.",
     )
     relax: list[list[str]] | None = option(
         None,
         main=True,
         text="several columns",
-        label="Come as close as possible",
         help="If margins contradict each other, come as close as possible: 'all', or the columns of a margin that may "
         "be missed; repeatable.",
     )
@@ -68,7 +62,6 @@ class RakeOptions(FileOptions):
         text="whole",
         least=0,
         shows_default=False,
-        label="Replicate weights",
         help="Also write this many columns of bootstrap replicate weights, each raked to the same margins.",
     )
     random_state: int | None = option(
@@ -81,7 +74,6 @@ class RakeOptions(FileOptions):
     )
     weight_name: str = option(
         "raked_weight",
-        label="Name of the weights",
         help="Name of the column of weights.",
         page_help="The name of the column of weights in the file.",
     )

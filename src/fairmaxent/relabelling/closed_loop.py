@@ -159,11 +159,10 @@ class Loop:
         offsets = self.first_offsets(scores, raw)
         for number in range(1, ROUNDS + 1):
             scores = self.out_of_fold(offsets, number)
-            attempt = self.best
             if number == 1:
                 offsets = self.moved(offsets, scores, task.shares(scores > task.border), self.wanted, 1.0)
                 attempt = self.attempt(offsets)
-            elif self.shortfall(attempt) <= self.enough:
+            elif self.shortfall(self.best()) <= self.enough:
                 break
             for damping in _DAMPING[number == 1 : _FULL[task.sees_group]]:
                 if self.shortfall(attempt) <= self.enough:
@@ -171,8 +170,9 @@ class Loop:
                 wanted = self.wanted - self.bias(attempt.offsets)
                 offsets = self.moved(attempt.offsets, attempt.scores, attempt.shares, wanted, damping)
                 attempt = self.attempt(offsets)
-            offsets = self.best.offsets
-        best = self.best
+            attempt = self.best(1)
+            offsets = attempt.offsets
+        best = self.best()
         shares = np.clip(best.shares + self.bias(best.offsets), 0.0, 1.0)
         noise = np.var(self.biases[1:], axis=0)
         return Closed(best.offsets, *self.lesson(best.offsets), shares, task.size, noise, best.student, self.trainings)
@@ -198,8 +198,7 @@ class Loop:
 
     def out_of_fold(self, offsets: Reals, number: int) -> Reals:
         """Log-odds of everybody by students who have not seen them, with folds of their own."""
-        task, scores = self.task, np.empty(len(self.task.good))
-        learned = []
+        task, scores, learned = self.task, np.empty(len(self.task.good)), []
         for rows, asked in self._folds(number):
             student = self._train(rows, offsets)
             scores[asked] = log_odds(student.chances(asked))
@@ -214,10 +213,9 @@ class Loop:
         self.tried.append(Attempt(offsets, scores, self.task.shares(scores > self.task.border), student))
         return self.tried[-1]
 
-    @property
-    def best(self) -> Attempt:
-        """Of all students of everybody; of those that decide alike the last one, from where the search goes on."""
-        return min(reversed(self.tried), key=self.shortfall)
+    def best(self, start: int = 0) -> Attempt:
+        """Of the students of everybody, from the first or another; of those that decide alike, the last one."""
+        return min(reversed(self.tried[start:]), key=self.shortfall)
 
     def bias(self, offsets: Reals) -> Reals:
         """How much more is decided for unseen people: from other weights, students learn more by heart, or less."""
@@ -358,7 +356,10 @@ class Surrogate:
 
     def solve(self, wanted: Reals) -> Reals:
         """Offsets with the wanted shares, by Newton's method; groups of few people count less."""
-        offsets = np.zeros(self.task.groups)
+        # Where η and P(g | x) rise together, small offsets only move one border for all: begin at the best of several.
+        lean = wanted - self.shares(np.zeros(self.task.groups))
+        starts = [np.asarray(part * lean / max(float(np.abs(lean).max()), 1e-9)) for part in np.linspace(0, 1, 6)]
+        offsets = min(starts, key=lambda start: float(np.abs(wanted - self.shares(start)).max()))
         for _ in range(15):
             self.slopes, missing = self._slopes(offsets), wanted - self.shares(offsets)
             if np.abs(missing).max() < 1e-3:
