@@ -124,6 +124,10 @@ def test_equal_opportunity_is_about_those_with_the_good_outcome():
     assert rate(chosen[good], people[good]) > 0.88
     assert rate(chosen, people) < 0.8  # which is something else
     assert "people whose outcome is good" in str(fit.certificate)
+    assert "may be too favourable" not in str(fit.certificate)
+    known = fitted(frame, Model(by_heart(), parity="opportunity")).certificate
+    assert known.decisions.way == "soft tilt"  # boosting learned from the people who are compared
+    assert "may be too favourable" in str(known)
 
 
 def test_the_model_learned_from_the_weighed_table_with_its_own_columns_and_labels(tmp_path):

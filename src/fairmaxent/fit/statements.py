@@ -134,6 +134,9 @@ _WAYS = {
 }
 
 
+_FLATTERED = "What is expected may be too favourable: what is likely was learned from the people who are compared."
+
+
 def beyond_lines(decisions: Decisions | None) -> Iterator[str]:
     """For which model a table was made, and that it is not at parity itself; nothing if for none."""
     if decisions is None:
@@ -144,6 +147,8 @@ def beyond_lines(decisions: Decisions | None) -> Iterator[str]:
         f"This table is made for a model: {decisions.student} that {sees} the protected columns; {need}. Other models, "
         f"and this one if it sees other columns, may decide differently. {_WAYS[decisions.way]}"
     )
+    if decisions.parity == "opportunity" and decisions.way in ("soft tilt", "soft along"):
+        yield _FLATTERED
     for grouping in (rate.grouping for rate in decisions.rates):
         taught = sorted((share for share in decisions.shares if share.grouping == grouping), key=lambda own: own.taught)
         if taught:
