@@ -331,13 +331,17 @@ def test_a_student_of_the_data_is_judged_by_its_own_folds():
     assert not Loop(task).run().offsets.any()
 
 
-@pytest.mark.parametrize("threshold", [0.5, 0.3])
-def test_a_table_moves_the_rule_by_the_offsets(threshold):
+@pytest.mark.parametrize(("threshold", "alike"), [(0.5, 1), (0.3, 1), (0.3, 4)])
+def test_a_table_moves_the_rule_by_the_offsets(threshold, alike):
     """A student who knows the shares in the table: its log-odds, or what it compares with the threshold, move by λ."""
     rng, offsets = np.random.default_rng(14), np.array([0.4, -0.3])
     frame = pd.DataFrame({"hired": np.tile(["yes", "no"], 100), "sex": np.repeat(["f", "m"], 100)})
-    task = replace(task_of(frame, None), threshold=threshold)
+    task = replace(task_of(frame, None), threshold=threshold, profile=np.arange(200) // alike)
     loop = Loop(task)
+
+    def mean(values):  # of people who are alike
+        return np.repeat(np.reshape(values, (-1, alike)).mean(axis=1), alike)
+
     way, weights, parts = loop.lesson(offsets)
     assert way == "tilt"
     for group in (0, 1):
@@ -345,10 +349,10 @@ def test_a_table_moves_the_rule_by_the_offsets(threshold):
         assert np.log(good / bad) == pytest.approx(offsets[group], abs=1e-12)
     np.testing.assert_allclose(np.bincount(task.group, weights), np.bincount(task.group))
     np.testing.assert_array_equal(parts, task.good)  # rows keep their outcome
-    loop.likely = rng.uniform(0.2, 0.8, 200)
+    loop.likely = mean(rng.uniform(0.2, 0.8, 200))
     way, weights, parts = loop.lesson(offsets)
     assert way == "soft tilt"
-    moved = np.log(parts / (1 - parts)) - np.log(loop.likely / (1 - loop.likely))
+    moved = np.log(mean(parts) / (1 - mean(parts))) - np.log(loop.likely / (1 - loop.likely))
     np.testing.assert_allclose(moved, offsets[task.group], atol=1e-12)
     np.testing.assert_array_equal(weights, 1)  # rows keep their weight
     loop.task = replace(task, sees_group=False)
@@ -357,7 +361,7 @@ def test_a_table_moves_the_rule_by_the_offsets(threshold):
         way, weights, parts = loop.lesson(4 * offsets)
         assert (way, weights.min(), weights.max()) == ("along" if likely is None else "soft along", 1, 1)
         assert 0 <= parts.min() <= parts.max() <= 1
-        ratio = (parts - threshold) / (own - threshold + 4 * offsets[task.group])
+        ratio = (mean(parts) - threshold) / (mean(own) - threshold + 4 * offsets[task.group])
         np.testing.assert_allclose(ratio, ratio[0])
         assert 0 < ratio[0] < 1
     way, weights, parts = loop.lesson(0 * offsets)
@@ -399,3 +403,20 @@ def test_refusals(options, message):
 def test_a_model_that_cannot_be_meant_is_refused(plan, message):
     with pytest.raises(InputError, match=message):
         Model("logistic", **plan)
+
+
+@pytest.mark.parametrize(
+    ("plan", "way"),
+    [
+        (Model(LogisticRegression(), sees_protected=False), "along"),
+        (Model(DecisionTreeClassifier(min_samples_leaf=150, random_state=0)), "soft tilt"),
+    ],
+)
+def test_the_table_deals_to_people_of_one_profile_what_the_search_dealt(plan, way):
+    """Many have the same bins, and numbers of their own."""
+    frame = hiring(4, rows=800)[["sex", "a", "b", "hired"]]
+    fit = fitted(frame := frame.assign(sex=(frame["sex"] == "m") * 1), plan)
+    assert fit.certificate.decisions.way == way
+    seen, weighed = list(fit.model().feature_names_in_), fit.weigh(frame)
+    again = clone(fit.model()).fit(weighed[seen], weighed["hired"], sample_weight=weighed["fair_weight"])
+    np.testing.assert_allclose(again.predict_proba(frame[seen]), fit.model().predict_proba(frame[seen]), atol=1e-6)

@@ -34,6 +34,7 @@ from fairmaxent.data.table import Mask, Reals, effective_rows, tally
 from fairmaxent.relabelling.soft_labels import quantile
 
 FOLDS, ROUNDS = 3, 3
+_TEACHERS = 10  # folds of what boosting foretells: its error is taught, and of few people it is large
 _FEWER = np.sqrt(1 - 1 / FOLDS)  # what is learned by heart decreases with the root of the people learned from
 _FULL = {True: 4, False: 3}  # students of everybody that a round tries at most, if they see the group or not
 _STREAM = 20_180_223  # draws of our own: data that were simulated with a plain seed do not share them
@@ -72,9 +73,7 @@ class Task:
     threshold: float
     sees_group: bool
     train: Callable[[Rows, Mask, Reals], Student]  # rows to learn from, whether each counts as good, and its weight
-    foretell: Callable[
-        [Rows, Rows, Rows], Reals
-    ]  # labels of all, rows to learn from, rows to ask -> chance of each label
+    foretell: Callable[[Rows, Rows, Rows], Reals]  # labels, rows to learn from, rows to ask -> chance of each label
     fair_shares: Callable[[Reals], Reals]  # shares of the groups decided for -> the closest fair ones
     decided: str = "keep"  # as many as now, or "best": as many as makes it most accurate
 
@@ -247,32 +246,30 @@ class Loop:
             scores = scores if self.likely is None else log_odds(self.likely, _SURE)
             return self.moved(np.zeros(task.groups), scores, raw, self.wanted, 1.0)
         likely = 1 / (1 + np.exp(-scores)) if self.likely is None else self.likely
-        self.surrogate = Surrogate(task, likely, self._foretold(task.group, task.groups))
+        self.surrogate = Surrogate(task, likely, self._foretold(task.group, task.groups, FOLDS))
         return self.surrogate.solve(self.wanted)
 
     def _dealt(self, shares: Reals) -> Reals:
-        """The part of each person that counts as good, if these shares of the profiles do; see `Profiles.by_row`."""
+        """The part of each person that counts as good, if these do on average in a profile: as `Profiles.by_row`."""
         good = self.task.good
-        before = self._alike(good[:, None])[:, 0]
+        before, shares = self._alike(np.column_stack([good, shares])).T
         part = np.where(good, shares, shares - before) / np.where(good, before, 1 - before)
         return np.asarray(part.clip(0.0, 1.0))
 
     def _softened(self, scores: Reals) -> Reals | None:
         """η of everybody, by the better of boosting and the student, if that serves the student; see above."""
         task, own = self.task, self._alike(1 / (1 + np.exp(-scores[:, None])))[:, 0]
-        likely = self._foretold(task.good.astype(np.intp), 2)[:, 1]
+        likely = self._foretold(task.good.astype(np.intp), 2, _TEACHERS)[:, 1]
         surprise = [-np.log(np.where(task.good, one, 1 - one).clip(_SURE)) @ task.weight for one in (likely, own)]
         right = [((one > task.border) == task.good) @ task.weight for one in (self.tried[0].scores, scores)]
-        # If those with the good outcome are compared, boosting, which learned from them, would flatter their share.
-        serves = surprise[0] < (1 - _BETTER) * surprise[1] and task.compared.all()
-        if not serves and right[0] - right[1] <= _BY_HEART * task.weight.sum():
+        if surprise[0] >= (1 - _BETTER) * surprise[1] and right[0] - right[1] <= _BY_HEART * task.weight.sum():
             return None
         return likely if surprise[0] < surprise[1] else own
 
-    def _foretold(self, labels: Rows, size: int) -> Reals:
+    def _foretold(self, labels: Rows, size: int, folds: int) -> Reals:
         """The chance of each label, by models that have not seen the person."""
         chances = np.zeros((len(labels), size))
-        for rows, asked in self._folds(2 * ROUNDS + 1):
+        for rows, asked in self._folds(ROUNDS + 1, folds):
             known = self.task.foretell(labels, rows, asked)
             chances[asked, : known.shape[1]] = known  # the last groups may have nobody
         return self._alike(chances)
@@ -330,12 +327,12 @@ class Loop:
         person, outcome = np.nonzero(parts)
         return self.task.train(rows[person], outcome == 1, parts[person, outcome])
 
-    def _folds(self, number: int) -> list[tuple[Rows, Rows]]:
+    def _folds(self, number: int, folds: int = FOLDS) -> list[tuple[Rows, Rows]]:
         """People dealt to folds like cards, at random within each group and outcome."""
         shuffled = np.random.default_rng([_STREAM, number]).permutation(len(self.task.good))
         fold = np.empty(len(shuffled), dtype=np.intp)
-        fold[np.lexsort((shuffled, self.task.good, self.task.group))] = np.arange(len(shuffled)) % FOLDS
-        return [(np.flatnonzero(fold != held), np.flatnonzero(fold == held)) for held in range(FOLDS)]
+        fold[np.lexsort((shuffled, self.task.good, self.task.group))] = np.arange(len(shuffled)) % folds
+        return [(np.flatnonzero(fold != held), np.flatnonzero(fold == held)) for held in range(folds)]
 
 
 @dataclass(eq=False)
