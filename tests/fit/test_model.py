@@ -303,9 +303,9 @@ def test_no_student_judges_whom_it_learned_from_rounds_have_other_folds_and_less
         def chances(self, rows):
             if not self.rows & set(rows.tolist()):
                 folds.append(frozenset(rows.tolist()))
-            return np.random.default_rng(len(rows)).random(len(rows))
+            return np.random.default_rng(len(rows)).random(len(rows)) * np.where(task.group[rows], 1.0, 0.6)
 
-    Loop(task_of(frame, Spy)).run()
+    Loop(task := task_of(frame, Spy)).run()
     assert len(set(folds)) == len(folds) >= 9
     assert len(set(filter(None, lessons))) == sum(map(bool, lessons)) > 9
     assert all(set().union(*folds[start : start + 3]) == set(range(300)) for start in range(0, 9, 3))

@@ -34,7 +34,7 @@ from fairmaxent.data.table import Mask, Reals, effective_rows, tally
 from fairmaxent.relabelling.soft_labels import quantile
 
 FOLDS, ROUNDS = 3, 3
-_TEACHERS = 10  # folds of what boosting foretells: its error is taught, and of few people it is large
+_TEACHERS = 10  # folds of boosting for a student that learns by heart, its errors too
 _FEWER = np.sqrt(1 - 1 / FOLDS)  # what is learned by heart decreases with the root of the people learned from
 _FULL = {True: 4, False: 3}  # students of everybody that a round tries at most, if they see the group or not
 _STREAM = 20_180_223  # draws of our own: data that were simulated with a plain seed do not share them
@@ -151,9 +151,8 @@ class Loop:
         """Find the offsets from which the student's decisions come closest to the wish."""
         task, nothing = self.task, np.zeros(self.task.groups)
         scores = self.out_of_fold(nothing, 0)
-        raw = task.shares(scores > task.border)
+        raw = np.clip(self.attempt(nothing).shares + self.bias(nothing), 0.0, 1.0)
         self.wanted = self._wished(scores, raw)
-        self.attempt(nothing)
         self.likely = self._softened(scores)
         offsets = self.first_offsets(scores, raw)
         for number in range(1, ROUNDS + 1):
@@ -246,7 +245,7 @@ class Loop:
             scores = scores if self.likely is None else log_odds(self.likely, _SURE)
             return self.moved(np.zeros(task.groups), scores, raw, self.wanted, 1.0)
         likely = 1 / (1 + np.exp(-scores)) if self.likely is None else self.likely
-        self.surrogate = Surrogate(task, likely, self._foretold(task.group, task.groups, FOLDS))
+        self.surrogate = Surrogate(task, likely, self._foretold(task.group, task.groups))
         return self.surrogate.solve(self.wanted)
 
     def _dealt(self, shares: Reals) -> Reals:
@@ -257,16 +256,16 @@ class Loop:
         return np.asarray(part.clip(0.0, 1.0))
 
     def _softened(self, scores: Reals) -> Reals | None:
-        """η of everybody, by the better of boosting and the student, if that serves the student; see above."""
+        """η of everybody, by boosting, or by the student if it knows better, if that serves the student; see above."""
         task, own = self.task, self._alike(1 / (1 + np.exp(-scores[:, None])))[:, 0]
-        likely = self._foretold(task.good.astype(np.intp), 2, _TEACHERS)[:, 1]
+        likely = self._foretold(outcomes := task.good.astype(np.intp), 2)[:, 1]
         surprise = [-np.log(np.where(task.good, one, 1 - one).clip(_SURE)) @ task.weight for one in (likely, own)]
         right = [((one > task.border) == task.good) @ task.weight for one in (self.tried[0].scores, scores)]
-        if surprise[0] >= (1 - _BETTER) * surprise[1] and right[0] - right[1] <= _BY_HEART * task.weight.sum():
-            return None
-        return likely if surprise[0] < surprise[1] else own
+        if right[0] - right[1] > _BY_HEART * task.weight.sum():
+            return self._foretold(outcomes, 2, _TEACHERS)[:, 1] if surprise[0] < surprise[1] else own
+        return likely if surprise[0] < (1 - _BETTER) * surprise[1] else None
 
-    def _foretold(self, labels: Rows, size: int, folds: int) -> Reals:
+    def _foretold(self, labels: Rows, size: int, folds: int = FOLDS) -> Reals:
         """The chance of each label, by models that have not seen the person."""
         chances = np.zeros((len(labels), size))
         for rows, asked in self._folds(ROUNDS + 1, folds):
