@@ -211,6 +211,24 @@ def test_groups_of_few_people_are_named_and_not_promised(threshold):
     assert rate(decided(fit, people, threshold), people) > 0.92
 
 
+@pytest.mark.parametrize("others", [40, 300])
+def test_a_group_that_cannot_be_taught_stops_nobody_and_is_not_forgotten(others):
+    frame = pd.concat([hiring(5, 1000), hiring(6, others).assign(sex="x", hired="no")], ignore_index=True)
+    fit = fitted(frame, "logistic")
+    shares = {one.group: one.share for one in fit.certificate.decisions.shares}
+    assert abs(shares["sex = f"] - shares["sex = m"]) < 0.03 < 0.3 < shares["sex = f"] - shares["sex = x"]
+    assert fit.certificate.decisions.unsure == (("sex = x",) if others == 40 else ())
+    assert (fit.certificate.decisions.rates[0].rate < 0.1) == (others == 300)
+
+
+def test_people_of_an_unknown_group_do_not_steer():
+    known, unknown, people = (hiring(seed, rows, ("f", "m", "x")) for seed, rows in ((3, 1200), (30, 150), (9, 30_000)))
+    unknown = unknown.assign(sex=None, hired=["yes", *["no"] * 149], a=unknown["a"] - 4)
+    fit = fitted(pd.concat([known, unknown], ignore_index=True), Model("logistic", sees_protected=False))
+    assert rate(decided(fit, people), people) > 0.85
+    assert len(fit.certificate.decisions.shares) == 3
+
+
 def test_chance_is_not_chased():
     """Groups that differ in nothing: what is seen of a difference is chance, so the table stays nearly as it is."""
     frame = hiring(8).assign(sex=lambda frame: np.where(np.arange(len(frame)) % 2, "f", "m"))
@@ -283,6 +301,14 @@ def test_as_many_may_be_decided_for_as_makes_it_most_accurate():
         right[choice] = (chosen == (people["hired"] == "yes")).mean()
         assert rate(chosen, people) > 0.9
     assert right["best"] > right["keep"] + 0.01
+
+
+def test_the_most_accurate_share_is_one_of_those_who_are_compared():
+    """Equal opportunity: shares of people whose outcome is good, of a student that knows everybody's outcome."""
+    task = task_of(hiring(21, rows=400), None)
+    loop = Loop(replace(task, compared=task.good))
+    assert loop._accuracy(task.good + np.linspace(0, 0.1, 400), np.ones(2)) == pytest.approx(400, abs=2)
+    assert loop._accuracy(task.good + np.linspace(0, 0.1, 400), np.full(2, 0.5)) < 350
 
 
 def task_of(frame, train):
@@ -379,6 +405,8 @@ def test_a_table_moves_the_rule_by_the_offsets(threshold, alike):
         ({"relabel": "probabilities"}, "is not available with relabel"),
         ({"estimate": "rows"}, "is not available with estimate"),
         ({"largest_weight": 3.0}, "is not available with largest_weight"),
+        ({"target": {"town": None}}, "is not available with target"),
+        ({"forbid": [{"town": "in", "hired": "yes"}]}, "is not available with forbid"),
         ({"model": Model("logistic", sees_protected=False), "frame": ["sex", "hired"]}, "all are hidden"),
         ({"lazy": True}, "model needs the table in memory"),
     ],

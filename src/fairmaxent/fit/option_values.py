@@ -227,7 +227,7 @@ def checked_model(request: Any) -> Model | str | None:
     given = request.model
     if given is None:
         return None
-    for name in ("relabel", "estimate", "means", "largest_weight", "privacy", "also"):
+    for name in ("relabel", "estimate", "means", "largest_weight", "privacy", "also", "target", "forbid"):
         if getattr(request, name):
             only = " makes the table for one model, and is not available with "
             raise InputError(Option("model"), only, Option(name))

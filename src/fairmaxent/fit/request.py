@@ -367,7 +367,8 @@ class Request:
     def words(self) -> Iterator[str]:
         """What was asked for besides rates, one sentence each."""
         target = self.target or {}
-        others = [name for name in (self.outcome, *self.also_names) if self.means is None and name not in target]
+        free = self.means is not None or self.model is not None
+        others = [name for name in (self.outcome, *self.also_names) if not free and name not in target]
         yield from values.share_words({**target, **dict.fromkeys(others)})
         yield from words(self)
         yield "Otherwise the result is as close to the data as possible."

@@ -122,14 +122,12 @@ def mean_lines(means: Sequence[GroupMean], roles: Roles) -> Iterator[str]:
 # ---------------------------------------------------------------- decisions of a student
 
 
-_LIKELY = (
-    "Rows count partly for each outcome, by how likely it is: this model learns more from that than from outcomes."
-)
+_LIKELY = "Rows count partly for each outcome, by how likely it is: outcomes, and rows to add, teach this model less."
 _WAYS = {
     "none": "The table stays as it is: from no other that was tried would this model decide more equally.",
     "tilt": "Each row keeps its outcome, and weights teach the model.",
     "soft tilt": _LIKELY,
-    "along": "Rows count partly for each outcome: weights alone cannot teach a model that does not see the groups.",
+    "along": "Rows count partly for each outcome: weights alone, or rows to add, teach less if groups are not seen.",
     "soft along": _LIKELY,
 }
 

@@ -24,7 +24,7 @@ from fairmaxent.relabelling.people import Inputs, Lesson
 
 _ENDS = 0.025, 0.975  # of the intervals
 _DRAWS = 4000
-_DECIDED = 10.0  # people of a group, decided for, below which nothing is promised for it
+_DECIDED = 10.0  # people of a group, decided for as often as others, below which nothing is promised for it
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,9 @@ def _task(frame: Any, data: Reading, request: Request, problem: Problem) -> tupl
 
     whom = frames.open_frame(frame)[known], request.outcome, is_good, plan.estimator
     classroom = Classroom.of(*whom, hidden=hidden, unused=data.left_out)
+    everywhere, measure = np.ones(problem.empirical.shape), problem.measure
+    inside = np.any([measure.groups_compared(everywhere, grouping) for grouping in measure.groupings], axis=0)
+    compared = inside[good].ravel()[group]
     fair, before = (
         own.reshape(outcomes, groups).sum(axis=0) for own in (problem.fair_table().table, problem.empirical)
     )
@@ -135,7 +138,7 @@ def _task(frame: Any, data: Reading, request: Request, problem: Problem) -> tupl
         group=group,
         profile=profile,
         weight=weight[known],
-        compared=is_good if plan.parity == "opportunity" else np.ones(len(known), dtype=bool),
+        compared=compared & is_good if plan.parity == "opportunity" else compared,
         factor=np.divide(fair, before, out=np.zeros(groups), where=before > 0),
         threshold=plan.threshold,
         sees_group=plan.sees_protected,
@@ -162,9 +165,10 @@ def _levels(problem: Problem) -> tuple[int, int]:
     """The good outcome, and the other one."""
     unknown = [level for axis, level in problem.measure.left_out if axis == 0]
     levels = [level for level in range(problem.blocks.shape(0)[0]) if level not in unknown]
-    favourable = problem.measure.favourable
-    if len(levels) != 2:
-        raise InputError(Option("model"), f" needs an outcome of two levels, not of {len(levels)}")
+    favourable, coded = problem.measure.favourable, problem.roles.attributes[0].is_value_coded
+    if len(levels) != 2 or not coded:
+        what = f"levels, not of {len(levels)}" if coded else "values, not of ranges of numbers"
+        raise InputError(Option("model"), f" needs an outcome of two {what}")
     if len(favourable) != 1:
         raise InputError(Option("model"), " needs to know which outcome is good; name one with ", Option("favourable"))
     return favourable[0], next(level for level in levels if level != favourable[0])
@@ -227,7 +231,8 @@ def _decisions(
         )
         sizes = np.nan_to_num(effective_rows(weight.sum(axis=0), squared.sum(axis=0)))
         share, of_table = (outcome_rates(table, (1,))[good] for table in (weight, own))
-        present, promised = np.isfinite(share), (sizes >= FEW) & (np.nan_to_num(share) * sizes >= _DECIDED)
+        present, overall = np.isfinite(share), float(weight[good].sum() / weight.sum())
+        promised = present & (sizes >= FEW) & (overall * sizes >= _DECIDED)
         ends = np.nan_to_num(share) * sizes + 0.5, (1 - np.nan_to_num(share)) * sizes + 0.5
         drawn = rng.beta(*ends, size=(_DRAWS, len(share)))  # the shares of other people, as far as is known
         rates.append(_expected_rate(problem, name, wanted, drawn, share, promised))

@@ -68,7 +68,7 @@ class Task:
     group: Rows
     profile: Rows  # people of one have the same levels in all columns but the outcome, so they are labelled alike
     weight: Reals
-    compared: Mask  # the people whose decisions are compared: all, or those whose outcome is good
+    compared: Mask  # the people whose decisions are compared: all of known groups, or those whose outcome is good
     factor: Reals  # t(z) / e(z), by which the people of each group count
     threshold: float
     sees_group: bool
@@ -221,9 +221,10 @@ class Loop:
 
     @property
     def _steers(self) -> Mask:
-        """Groups that the student is judged by."""
-        large = self.task.size >= FEW
-        return np.asarray(large if large.sum() > 1 else self.task.size > 0)
+        """Groups that the student is judged by: not one of few people, or from whom only one outcome can be learned."""
+        task, mass = self.task, (self.task.weight * self.task.good, self.task.weight * ~self.task.good)
+        judged = (task.size >= FEW) & np.all([tally(task.group, own, task.groups) > 0 for own in mass], axis=0)
+        return np.asarray(judged if judged.sum() > 1 else task.size > 0)
 
     @property
     def enough(self) -> float:
@@ -313,9 +314,9 @@ class Loop:
         task, right = self.task, 0.0
         for group in np.flatnonzero(task.size > 0):
             members = np.flatnonzero((task.group == group) & (task.weight > 0))
-            weight = task.weight[members]
-            cut = quantile(scores[members], weight / weight.sum(), wish[group])
-            right += float(weight @ ((scores[members] > cut) == task.good[members]))
+            asked = members[task.compared[members]]
+            cut = quantile(scores[asked], task.weight[asked] / task.weight[asked].sum(), wish[group])
+            right += float(task.weight[members] @ ((scores[members] > cut) == task.good[members]))
         return right
 
     def _train(self, rows: Rows, offsets: Reals) -> Student:

@@ -266,7 +266,7 @@ class Classroom:
         if seen.implementation.is_pyarrow():  # which scikit-learn does not read
             seen = nw.from_native(seen.to_pandas(), eager_only=True)
         column = frame.get_column(outcome).to_numpy()
-        labels = column[np.argmin(good), None], column[np.argmax(good), None]
+        labels = np.asarray(column[np.argmin(good)])[None], np.asarray(column[np.argmax(good)])[None]
         if isinstance(model, str | None):
             model = _built(model or LOGISTIC, seen.drop(unused, strict=False))
         return cls(seen, labels, model)
