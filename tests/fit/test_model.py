@@ -235,6 +235,15 @@ def test_chance_is_not_chased():
     assert np.abs(fitted(frame, "logistic").certificate.decisions.offsets).max() < 0.1
 
 
+@pytest.mark.parametrize("model", ["logistic", "boosting"])
+def test_gaps_of_pandas_can_be_learned_from(model):
+    frame = hiring(17, rows=600)
+    frame["hired"] = (frame["hired"] == "yes").astype(object).where(np.arange(600) % 20 > 0, None)
+    frame["town"] = frame["town"].astype("string").mask(np.arange(600) % 7 == 0)
+    fit = debias(frame, "hired", "sex", favourable=True, model=model, random_state=0)
+    assert set(fit.model().classes_) == {True, False}
+
+
 def test_missing_values_are_not_compared_unless_asked_for():
     frame = hiring(18, rows=600)
     frame.loc[::9, "sex"] = None

@@ -320,21 +320,27 @@ def _built(name: str, seen: nw.DataFrame[Any]) -> Any:
     numbers = [column for column, kind in kinds if kind.is_numeric()]
     dates = [column for column, kind in kinds if kind.is_temporal()]
     texts = [column for column, _ in kinds if column not in (*numbers, *dates)]
-    stamps = preprocessing.FunctionTransformer(timestamps)
+    stamps, known = preprocessing.FunctionTransformer(timestamps), preprocessing.FunctionTransformer(without_na)
     if name == BOOSTING:
         few = [seen.get_column(column).n_unique() <= _CATEGORIES for column in texts]
         unknown = {"handle_unknown": "use_encoded_value", "unknown_value": np.nan, "encoded_missing_value": np.nan}
-        parts = (preprocessing.OrdinalEncoder(**unknown), texts), (stamps, dates), ("passthrough", numbers)
+        codes = pipeline.make_pipeline(known, preprocessing.OrdinalEncoder(**unknown))
+        parts = (codes, texts), (stamps, dates), ("passthrough", numbers)
         categorical = [*few, *[False] * (len(dates) + len(numbers))]
         model: Any = ensemble.HistGradientBoostingClassifier(categorical_features=categorical, random_state=0)
         return pipeline.make_pipeline(compose.make_column_transformer(*parts), model)
-    missing, levels = impute.SimpleImputer(add_indicator=True), preprocessing.OneHotEncoder(handle_unknown="ignore")
-    filled = pipeline.make_pipeline(missing, preprocessing.StandardScaler())
+    levels = pipeline.make_pipeline(known, preprocessing.OneHotEncoder(handle_unknown="ignore"))
+    filled = pipeline.make_pipeline(impute.SimpleImputer(add_indicator=True), preprocessing.StandardScaler())
     parts = (levels, texts), (pipeline.make_pipeline(stamps, filled), dates), (filled, numbers)
     # A leaf has 1 % of the rows: a model that decides by a few people decides otherwise about the next ones.
     rules = tree.DecisionTreeClassifier(min_samples_leaf=0.01, random_state=0)
     model = linear_model.LogisticRegression(max_iter=1000) if name == LOGISTIC else rules
     return pipeline.make_pipeline(compose.make_column_transformer(*parts, sparse_threshold=0.0), model)
+
+
+def without_na(texts: Any) -> Any:
+    """Texts whose gaps are None: scikit-learn does not know pandas' NA."""
+    return texts.astype(object).where(texts.notna(), None) if hasattr(texts, "notna") else texts
 
 
 def timestamps(dates: Any) -> Reals:
