@@ -44,3 +44,15 @@ def rates_of(table: pd.DataFrame, columns, outcome: str, favourable=None) -> tup
 
 def as_table(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(probability=1 / len(frame))
+
+
+def hiring(seed, rows=2000, groups=("f", "m"), shares=None):
+    """Who is hired depends on numbers that differ between the groups, and on the group."""
+    rng = np.random.default_rng([seed, 28])
+    z = rng.choice(len(groups), rows, p=shares)
+    x = rng.normal(size=(rows, 3)) + np.array([[0.0, 0, 0], [0.9, 0.5, 0], [0.4, 0, 0]])[z]
+    lean = x @ [0.9, 0.7, 0.5] + np.array([-0.7, 0.2, 0.0])[z] - 0.4
+    y = rng.random(rows) < 1 / (1 + np.exp(-lean))
+    town = np.where(x[:, 2] > 0, "in", "out")
+    columns = {"sex": np.array(groups)[z], "a": x[:, 0], "b": x[:, 1].round(1), "town": town}
+    return pd.DataFrame(columns | {"hired": np.where(y, "yes", "no")})
