@@ -1,1 +1,3 @@
-"""What is measured of fairmaxent: one module per subject, run by ``make bench``, and the frontier on its own."""
+"""What is measured of fairmaxent: one module per subject, run by ``make bench``, and
+the frontier on its own.
+"""

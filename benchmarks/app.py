@@ -1,8 +1,10 @@
-"""The app in a real Chromium: from the command to the page, and from a slider to new numbers.
+"""The app in a real Chromium: from the command to the page, and from a slider to new
+numbers.
 
-The tables are the census table Adult, drawn to the number of rows, with five of its columns and with all. The slider is
-the one for equal outcomes; each move is timed from the event to the first change of the numbers. On a busy machine, the
-CPU time that the server spends on a move says more than the clock.
+The tables are the census table Adult, drawn to the number of rows, with five of its
+columns and with all. The slider is the one for equal outcomes; each move is timed from
+the event to the first change of the numbers. On a busy machine, the CPU time that the
+server spends on a move says more than the clock.
 """
 
 import itertools
@@ -24,7 +26,8 @@ from fairmaxent.report.writer import find_browser
 
 FIVE = ("age", "education", "race", "sex", "income")
 ALL = 15
-# Seconds to the page, milliseconds in which 95 of 100 moves must be answered, and those of CPU that a move may take.
+# Seconds to the page, milliseconds in which 95 of 100 moves must be answered, and those
+# of CPU that a move may take.
 READY, ANSWERED, CPU = 2.0, 60.0, 15.0
 COLUMNS = (len(FIVE), ALL)
 
@@ -89,7 +92,9 @@ def measure(sizes: Sizes) -> Outcome:
         why = "playwright is not installed"
     else:
         with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-            browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+            browser = driver.chromium.launch(
+                executable_path=program, args=["--no-sandbox"]
+            )
             for rows, columns in itertools.product(sizes.rows, COLUMNS):
                 path = table(Path(folder), rows, columns)
                 seen.append(_seen(browser, path, rows, columns, sizes.moves))
@@ -103,23 +108,49 @@ def outcome(seen: list[Seen], sizes: Sizes, why: str) -> Outcome:
     cases = {case: known.get(case) for case in itertools.product(sizes.rows, COLUMNS)}
     return Outcome(
         "The app",
-        "Adult in a real Chromium. Page: from the command until it can be used. Result: until the first numbers are "
-        f"there. Move: from an event of the slider to new numbers, {sizes.moves} moves. CPU: of the server, for one "
-        "move. Load: how many processes wanted to run, on average over a minute; where they are more than the machine "
-        "has cores, only the CPU time tells something about the app.",
+        "Adult in a real Chromium. Page: from the command until it can be used."
+        " Result: until the first numbers are there. Move: from an event of the slider"
+        f" to new numbers, {sizes.moves} moves. CPU: of the server, for one move. Load:"
+        " how many processes wanted to run, on average over a minute; where they are"
+        " more than the machine has cores, only the CPU time tells something about the"
+        " app.",
         (
             Table(
                 "From the command, and from the slider",
-                ("rows", "columns", "page s", "result s", "move ms, median", "move ms, 95 %", "CPU ms", "load"),
+                (
+                    "rows",
+                    "columns",
+                    "page s",
+                    "result s",
+                    "move ms, median",
+                    "move ms, 95 %",
+                    "CPU ms",
+                    "load",
+                ),
                 tuple(one.line for one in seen),
             ),
         ),
         (
-            Bar("Page ready", max((one.ready for one in seen), default=None), READY, "s", why=why),
+            Bar(
+                "Page ready",
+                max((one.ready for one in seen), default=None),
+                READY,
+                "s",
+                why=why,
+            ),
             *(
-                Bar(f"{what}, {columns} columns, {rows:,} rows", one and getattr(one, value), limit, "ms", why=why)
+                Bar(
+                    f"{what}, {columns} columns, {rows:,} rows",
+                    one and getattr(one, value),
+                    limit,
+                    "ms",
+                    why=why,
+                )
                 for (rows, columns), one in cases.items()
-                for what, value, limit in (("Slider: 95 %", "late", ANSWERED), ("CPU of a move", "cpu", CPU))
+                for what, value, limit in (
+                    ("Slider: 95 %", "late", ANSWERED),
+                    ("CPU of a move", "cpu", CPU),
+                )
             ),
         ),
     )
@@ -136,10 +167,17 @@ def table(folder: Path, rows: int, columns: int) -> Path:
 
 
 def _seen(browser: Any, path: Path, rows: int, columns: int, moves: int) -> Seen:
-    """Start the app on a table, and move its slider; the first two moves do not count."""
+    """Start the app on a table, and move its slider; the first two moves do not
+    count.
+    """
     began = time.monotonic()
     command = [sys.executable, "-m", "fairmaxent", "app", str(path), "--no-browser"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
     assert process.stdout is not None
     try:
         address = process.stdout.readline().split()[1]
@@ -153,10 +191,21 @@ def _seen(browser: Any, path: Path, rows: int, columns: int, moves: int) -> Seen
         page.wait_for_timeout(3000)  # until all curves are drawn
         values = 0.5 + 0.01 * np.random.default_rng(1).permutation(50)
         spent = _cpu_seconds(process.pid)
-        times = [page.evaluate(MOVE, float(round(values[move % 50], 2))) for move in range(moves)]
+        times = [
+            page.evaluate(MOVE, float(round(values[move % 50], 2)))
+            for move in range(moves)
+        ]
         spent = _cpu_seconds(process.pid) - spent
         page.close()
-        return Seen(rows, columns, ready, first, tuple(times[2:]), 1000 * spent / moves, os.getloadavg()[0])
+        return Seen(
+            rows,
+            columns,
+            ready,
+            first,
+            tuple(times[2:]),
+            1000 * spent / moves,
+            os.getloadavg()[0],
+        )
     finally:
         process.terminate()
         process.wait()

@@ -1,7 +1,9 @@
-"""Claims of speed and memory in README and docs: filled in from the results, never by hand.
+"""Claims of speed and memory in README and docs: filled in from the results, never by
+hand.
 
-A page marks where they go by ``<!-- measured: NAME -->`` and ``<!-- measured: end -->``; what stands between is written
-here. ``{subject|bar}`` is what was measured for a bar, ``{subject|row|column}`` a cell of one of the subject's tables.
+A page marks where they go by ``<!-- measured: NAME -->`` and ``<!-- measured: end
+-->``; what stands between is written here. ``{subject|bar}`` is what was measured for a
+bar, ``{subject|row|column}`` a cell of one of the subject's tables.
 """
 
 import re
@@ -18,7 +20,8 @@ _PLACE = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- measured: end -->)", 
 _FIELD = re.compile(r"\{([^{}]+)\}")
 
 CLAIMS = {
-    "speed": """
+    "speed": (
+        """
 - A census table with 14 columns, from a frame in memory to 10,000 fair rows: {engine|Adult, full width: CPU} CPU
   seconds.
 - The paper's data: {engine|COMPAS small: times less CPU than the authors' code}, {engine|Adult: times less CPU than the
@@ -28,8 +31,10 @@ CLAIMS = {
 - 10,000,000 rows of Parquet: {outofcore|Whole fit, in group-bys of polars} times the CPU of polars' own group-by of the
   same columns, and at most {outofcore|Peak memory of the fit} MB; new rows are drawn and written at {outofcore|Rows
   drawn and written} per CPU second.
-""",
-    "paper": """
+"""
+    ),
+    "paper": (
+        """
 New rows of the census table Adult, in the paper's five columns, have both rates exactly. To change the same table in
 their own ways, AIF360's optimised pre-processing takes {alternatives|AIF360 OptimPreproc, fit|× ours} times the CPU of
 `fairmaxent`, SMOTENC of imbalanced-learn {alternatives|imbalanced-learn SMOTENC|× ours} times, and mirror descent of
@@ -39,8 +44,10 @@ takes {alternatives|AIF360 Reweighing|× ours} times as much. On the paper's dat
 {engine|COMPAS large: times less CPU than the authors' code} times less CPU than the authors' code.
 {million|distinct rows|measured} distinct rows with {million|features|measured} features are solved in
 {million|Whole solve} passes over the rows.
-""",
-    "memory": f"""
+"""
+    ),
+    "memory": (
+        f"""
 On 10,000,000 rows × 14 columns the complete command, from Parquet to Parquet, used at most {{outofcore|whole
 command|peak MB}} MB with {{outofcore|whole command|distinct rows}} distinct rows, and {{outofcore|whole command, few
 distinct rows|peak MB}} MB with {{outofcore|whole command, few distinct rows|distinct rows}}: {{outofcore|one more
@@ -50,7 +57,8 @@ It ran with {THREADS} threads and an address space limited to {ADDRESS_SPACE:,.0
 as many columns and distinct rows, however many rows it has. In the shell, set these limits with
 `ulimit -v {ADDRESS_SPACE * 1000:.0f}` and `export POLARS_MAX_THREADS={THREADS}`: each thread reserves address space of
 its own, even if it does not use it.
-""",
+"""
+    ),
 }
 
 
@@ -58,17 +66,24 @@ def fill(root: Path, records: Mapping[str, Any]) -> None:
     """Write the claims into every page."""
     for page in PAGES:
         path = root / page
-        path.write_text(filled(path.read_text(encoding="utf-8"), records), encoding="utf-8")
+        path.write_text(
+            filled(path.read_text(encoding="utf-8"), records), encoding="utf-8"
+        )
 
 
 def filled(text: str, records: Mapping[str, Any]) -> str:
     """A page with what the records say."""
-    return _PLACE.sub(lambda found: f"{found[1]}{claim(found[2], records)}{found[3]}", text)
+    return _PLACE.sub(
+        lambda found: f"{found[1]}{claim(found[2], records)}{found[3]}", text
+    )
 
 
 def claim(name: str, records: Mapping[str, Any]) -> str:
     """One block of claims."""
-    return _FIELD.sub(lambda found: measured(" ".join(found[1].split()), records), CLAIMS[name].lstrip("\n"))
+    return _FIELD.sub(
+        lambda found: measured(" ".join(found[1].split()), records),
+        CLAIMS[name].lstrip("\n"),
+    )
 
 
 def measured(field: str, records: Mapping[str, Any]) -> str:
@@ -82,4 +97,6 @@ def measured(field: str, records: Mapping[str, Any]) -> str:
         for first, *rest in table["rows"]:
             if first == name and column and column[0] in table["columns"][1:]:
                 return show(rest[table["columns"][1:].index(column[0])])
-    raise KeyError(f"nothing was measured for {field!r}; look at the claims and at the results")
+    raise KeyError(
+        f"nothing was measured for {field!r}; look at the claims and at the results"
+    )

@@ -15,8 +15,12 @@ def draw(curves: Sequence[Curve], path: Path) -> None:
     from matplotlib import pyplot
 
     panels = list(dict.fromkeys(curve.panel for curve in curves))
-    with matplotlib.rc_context({"svg.hashsalt": "fairmaxent", "svg.fonttype": "none", "font.size": 9}):
-        figure, axes = pyplot.subplots(1, len(panels), figsize=(4.5 * len(panels), 3.6), squeeze=False)
+    with matplotlib.rc_context(
+        {"svg.hashsalt": "fairmaxent", "svg.fonttype": "none", "font.size": 9}
+    ):
+        figure, axes = pyplot.subplots(
+            1, len(panels), figsize=(4.5 * len(panels), 3.6), squeeze=False
+        )
         for axis, panel in zip(axes[0], panels, strict=True):
             _draw_panel(axis, [curve for curve in curves if curve.panel == panel])
         figure.tight_layout()
@@ -28,9 +32,17 @@ def _draw_panel(axis: Any, curves: Sequence[Curve]) -> None:
     for curve in curves:
         if not curve.points:
             continue
-        label = curve.name if curve.exponent is None else f"{curve.name}: size^{curve.exponent:.2f}"
+        label = (
+            curve.name
+            if curve.exponent is None
+            else f"{curve.name}: size^{curve.exponent:.2f}"
+        )
         sizes, seconds = zip(*curve.points, strict=True)
         axis.plot(sizes, seconds, marker="o", markersize=3, linewidth=1, label=label)
     axis.set(xscale="log", yscale="log", xlabel=curves[0].panel, ylabel="CPU seconds")
     axis.grid(visible=True, which="major", linewidth=0.3)
-    axis.legend(frameon=False, title=f"fitted from {curves[0].begin:,.0f} to {curves[0].end:,.0f}", title_fontsize=8)
+    axis.legend(
+        frameon=False,
+        title=f"fitted from {curves[0].begin:,.0f} to {curves[0].end:,.0f}",
+        title_fontsize=8,
+    )

@@ -1,4 +1,6 @@
-"""Evaluation: what judging 20,000 new rows costs beside anonymeter and SDMetrics, and what is said of which rows."""
+"""Evaluation: what judging 20,000 new rows costs beside anonymeter and SDMetrics, and
+what is said of which rows.
+"""
 
 import os
 import sys
@@ -13,7 +15,8 @@ from benchmarks.meter import reading
 from benchmarks.outcome import Bar, Cell, Outcome, Table
 from benchmarks.process import JobFailedError, fresh
 
-SECONDS, QUALITY = 10.0, 0.002  # CPU seconds, and how far the quality may be from that of SDMetrics
+# CPU seconds, and how far the quality may be from that of SDMetrics
+SECONDS, QUALITY = 10.0, 0.002
 
 # An interpreter that has anonymeter and sdmetrics, where this one has not.
 PEERS_PYTHON = "FAIRMAXENT_EVALUATION_PYTHON"
@@ -42,37 +45,97 @@ def measure(sizes: Sizes) -> Outcome:
     """Measure each job in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         verdicts = {
-            (name, made): fresh(judged, f"{folder}/{name}", name, made, sizes.rows) for name in TABLES for made in MADE
+            (name, made): fresh(judged, f"{folder}/{name}", name, made, sizes.rows)
+            for name in TABLES
+            for made in MADE
         }
         costs: dict[str, tuple[Cell, Cell, Cell]] = {}
         for name, job in JOBS.items():
-            python = sys.executable if name == OURS else os.environ.get(PEERS_PYTHON, sys.executable)
+            python = (
+                sys.executable
+                if name == OURS
+                else os.environ.get(PEERS_PYTHON, sys.executable)
+            )
             try:
-                costs[name] = (*fresh(job, f"{folder}/adult", seconds=sizes.seconds, python=python), "")
+                costs[name] = (
+                    *fresh(
+                        job, f"{folder}/adult", seconds=sizes.seconds, python=python
+                    ),
+                    "",
+                )
             except JobFailedError as problem:
                 costs[name] = None, None, str(problem)[:120]
     ours, theirs = costs[OURS], costs["SDMetrics' quality report"]
-    apart = abs(ours[1] - theirs[1]) if isinstance(ours[1], float) and isinstance(theirs[1], float) else None
+    apart = (
+        abs(ours[1] - theirs[1])
+        if isinstance(ours[1], float) and isinstance(theirs[1], float)
+        else None
+    )
     return Outcome(
         "Evaluation",
-        f"Adult, {sizes.rows:,} real, new and control rows with 14 columns. Ours is everything: fidelity, utility and "
-        "all attacks, each on at most 2,000 people; anonymeter tries each attack on 500 people, and guesses one "
-        "column. Rows are flagged if a risk is surely too high.",
+        f"Adult, {sizes.rows:,} real, new and control rows with 14 columns. Ours is"
+        " everything: fidelity, utility and all attacks, each on at most 2,000 people;"
+        " anonymeter tries each attack on 500 people, and guesses one column. Rows are"
+        " flagged if a risk is surely too high.",
         (
-            Table("Adult", ("library", "CPU s", "quality", ""), tuple((name, *cells) for name, cells in costs.items())),
+            Table(
+                "Adult",
+                ("library", "CPU s", "quality", ""),
+                tuple((name, *cells) for name, cells in costs.items()),
+            ),
             Table(
                 "Verdicts",
-                ("table", "rows", "flagged", "copies", "singling out", "linkability", "inference", "membership"),
+                (
+                    "table",
+                    "rows",
+                    "flagged",
+                    "copies",
+                    "singling out",
+                    "linkability",
+                    "inference",
+                    "membership",
+                ),
                 tuple((*key, *cells) for key, cells in verdicts.items()),
             ),
         ),
         (
-            Bar("Adult: CPU", ours[0] if isinstance(ours[0], float) else None, SECONDS, "s"),
-            Bar("Adult: quality apart from that of SDMetrics", apart, QUALITY, why=str(theirs[2])),
-            Bar("Adult: risks flagged in default rows", _flagged(verdicts["adult", MADE[0]]), 1, at_least=True),
-            Bar("Adult: risks flagged in rows of base_share=1", _flagged(verdicts["adult", MADE[1]]), 0),
-            Bar("Adult: risks flagged with 5 % copies", _flagged(verdicts["adult", MADE[2]]), 1, at_least=True),
-            *(Bar(f"{name}: risks flagged in private rows", _flagged(verdicts[name, MADE[3]]), 0) for name in TABLES),
+            Bar(
+                "Adult: CPU",
+                ours[0] if isinstance(ours[0], float) else None,
+                SECONDS,
+                "s",
+            ),
+            Bar(
+                "Adult: quality apart from that of SDMetrics",
+                apart,
+                QUALITY,
+                why=str(theirs[2]),
+            ),
+            Bar(
+                "Adult: risks flagged in default rows",
+                _flagged(verdicts["adult", MADE[0]]),
+                1,
+                at_least=True,
+            ),
+            Bar(
+                "Adult: risks flagged in rows of base_share=1",
+                _flagged(verdicts["adult", MADE[1]]),
+                0,
+            ),
+            Bar(
+                "Adult: risks flagged with 5 % copies",
+                _flagged(verdicts["adult", MADE[2]]),
+                1,
+                at_least=True,
+            ),
+            *(
+                Bar(
+                    f"{name}: risks flagged in private rows",
+                    _flagged(verdicts[name, MADE[3]]),
+                    0,
+                )
+                for name in TABLES
+            ),
         ),
     )
 
@@ -93,14 +156,18 @@ def judged(folder: str, name: str, made: str, rows: int) -> list[Any]:
     os.makedirs(folder, exist_ok=True)
     outcome, protected = TABLES[name]
     frame = fairmaxent.datasets.load(name, library="polars").frame
-    frame = frame.drop([column for column in ("final_weight",) if column in frame.columns])
+    frame = frame.drop(
+        [column for column in ("final_weight",) if column in frame.columns]
+    )
     frame = frame.sample(fraction=1.0, shuffle=True, seed=0)
     rows = min(rows, len(frame) // 2)
     real, control = frame[:rows], frame[rows : 2 * rows]
     wishes: dict[str, Any] = {"base_share": 0.2 if made == MADE[0] else 1.0}
     if made == MADE[3]:
         wishes = {"privacy": fairmaxent.Privacy(epsilon=1.0), "domain": declared(frame)}
-    fit = fairmaxent.debias(real, outcome, protected, estimate=None, random_state=0, **wishes)
+    fit = fairmaxent.debias(
+        real, outcome, protected, estimate=None, random_state=0, **wishes
+    )
     new = fit.sample(rows)
     if made == MADE[2]:
         new = polars.concat([real.select(new.columns)[: rows // 20], new[rows // 20 :]])
@@ -109,18 +176,31 @@ def judged(folder: str, name: str, made: str, rows: int) -> list[Any]:
             table.write_parquet(f"{folder}/{kind}.parquet")
     result = fairmaxent.evaluate(real, new, control=control)
     risks = result.risks
-    known = (risks.copies.risk, risks.singling_out, risks.linkability, risks.inference and risks.inference.average)
+    known = (
+        risks.copies.risk,
+        risks.singling_out,
+        risks.linkability,
+        risks.inference and risks.inference.average,
+    )
     advantage = None if risks.membership is None else risks.membership.risk.value
-    return [", ".join(result.flagged), *(None if risk is None else risk.value for risk in known), advantage]
+    return [
+        ", ".join(result.flagged),
+        *(None if risk is None else risk.value for risk in known),
+        advantage,
+    ]
 
 
 def declared(frame: Any) -> Any:
-    """The domain of a public table: its levels, and numbers in intervals of equal width."""
+    """The domain of a public table: its levels, and numbers in intervals of equal
+    width.
+    """
     import fairmaxent
 
     texts = [name for name in frame.columns if not frame[name].dtype.is_numeric()]
     return fairmaxent.Domain.declare(
-        levels={name: sorted(frame[name].cast(str).drop_nulls().unique()) for name in texts},
+        levels={
+            name: sorted(frame[name].cast(str).drop_nulls().unique()) for name in texts
+        },
         edges={
             name: np.linspace(frame[name].min(), frame[name].max(), _EDGES).tolist()
             for name in frame.columns
@@ -131,14 +211,26 @@ def declared(frame: Any) -> Any:
 
 
 def our_cost(folder: str) -> tuple[float, float]:
-    """CPU seconds of everything, the import of scikit-learn included, and the quality."""
+    """CPU seconds of everything, the import of scikit-learn included, and the
+    quality.
+    """
     import polars
 
     import fairmaxent
 
-    real, new, control = (polars.read_parquet(f"{folder}/{kind}.parquet") for kind in ("real", "new", "control"))
+    real, new, control = (
+        polars.read_parquet(f"{folder}/{kind}.parquet")
+        for kind in ("real", "new", "control")
+    )
     with reading() as cost:
-        result = fairmaxent.evaluate(real, new, control=control, outcome="income", protected="sex", favourable=">50K")
+        result = fairmaxent.evaluate(
+            real,
+            new,
+            control=control,
+            outcome="income",
+            protected="sex",
+            favourable=">50K",
+        )
     score = result.fidelity.quality.score
     return cost.cpu, float("nan") if score is None else score
 
@@ -149,18 +241,29 @@ def anonymeter_cost(folder: str) -> tuple[float, None]:
     import warnings
 
     import pandas
-    from anonymeter.evaluators import InferenceEvaluator, LinkabilityEvaluator, SinglingOutEvaluator
+    from anonymeter.evaluators import (
+        InferenceEvaluator,
+        LinkabilityEvaluator,
+        SinglingOutEvaluator,
+    )
 
     logging.disable()
     warnings.simplefilter("ignore")
-    real, new, control = (pandas.read_parquet(f"{folder}/{kind}.parquet") for kind in ("real", "new", "control"))
+    real, new, control = (
+        pandas.read_parquet(f"{folder}/{kind}.parquet")
+        for kind in ("real", "new", "control")
+    )
     real, control, names = real[new.columns], control[new.columns], list(new.columns)
     tables = {"ori": real, "syn": new, "control": control, "n_attacks": 500}
     np.random.seed(0)  # noqa: NPY002 (anonymeter draws with it)
     with reading() as cost:
         SinglingOutEvaluator(**tables, seed=0).evaluate()
-        LinkabilityEvaluator(**tables, aux_cols=(names[0::2], names[1::2])).evaluate(n_jobs=1)
-        InferenceEvaluator(**tables, aux_cols=names[:-1], secret=names[-1]).evaluate(n_jobs=1)
+        LinkabilityEvaluator(**tables, aux_cols=(names[0::2], names[1::2])).evaluate(
+            n_jobs=1
+        )
+        InferenceEvaluator(**tables, aux_cols=names[:-1], secret=names[-1]).evaluate(
+            n_jobs=1
+        )
     return cost.cpu, None
 
 
@@ -169,9 +272,14 @@ def sdmetrics_cost(folder: str) -> tuple[float, float]:
     import pandas
     from sdmetrics.reports import QualityReport
 
-    real, new = (pandas.read_parquet(f"{folder}/{kind}.parquet") for kind in ("real", "new"))
+    real, new = (
+        pandas.read_parquet(f"{folder}/{kind}.parquet") for kind in ("real", "new")
+    )
     real = real[new.columns]
-    kinds = {name: "numerical" if column.dtype.kind in "iuf" else "categorical" for name, column in real.items()}
+    kinds = {
+        name: "numerical" if column.dtype.kind in "iuf" else "categorical"
+        for name, column in real.items()
+    }
     columns = {name: {"sdtype": kind} for name, kind in kinds.items()}
     metadata = {"tables": {"table": {"columns": columns}}, "relationships": []}
     report = QualityReport()

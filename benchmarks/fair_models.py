@@ -1,7 +1,9 @@
-"""Fair models: ours beside what people use instead, with the same classifier, judged on people nobody learned from.
+"""Fair models: ours beside what people use instead, with the same classifier, judged on
+people nobody learned from.
 
-A wish is what is asked of a classifier: equal decisions if it sees the group, equal decisions if it does not, or equal
-opportunity. Every method gives the chances and the decisions of the people to judge on, and how often it trained.
+A wish is what is asked of a classifier: equal decisions if it sees the group, equal
+decisions if it does not, or equal opportunity. Every method gives the chances and the
+decisions of the people to judge on, and how often it trained.
 """
 
 import time
@@ -38,7 +40,11 @@ class Wish:
         """The same for fairlearn."""
         from fairlearn.reductions import DemographicParity, TruePositiveRateParity
 
-        return DemographicParity() if self.parity == "decisions" else TruePositiveRateParity()
+        return (
+            DemographicParity()
+            if self.parity == "decisions"
+            else TruePositiveRateParity()
+        )
 
 
 WISHES: Mapping[str, Wish] = {
@@ -62,12 +68,20 @@ class Pupil:
         return Encoder.of(self.fold.features(self.fold.train))
 
     def parts(self) -> tuple[Any, Any, NDArray[np.intp]]:
-        """What it sees of the people to learn from and to judge on, and the outcomes of the first."""
+        """What it sees of the people to learn from and to judge on, and the outcomes of
+        the first.
+        """
         fold = self.fold
-        return fold.features(fold.train), fold.features(fold.test), fold.labels(fold.train).astype(np.intp)
+        return (
+            fold.features(fold.train),
+            fold.features(fold.test),
+            fold.labels(fold.train).astype(np.intp),
+        )
 
     def pipeline(self) -> Any:
-        """The classifier, untrained, which takes the columns of the table: all methods get the same one."""
+        """The classifier, untrained, which takes the columns of the table: all methods
+        get the same one.
+        """
         return self.learner.pipeline(self.encoder)
 
 
@@ -75,9 +89,19 @@ def _ours(pupil: Pupil) -> Decided:
     import fairmaxent
 
     fold, wish = pupil.fold, pupil.wish
-    plan = fairmaxent.Model(pupil.pipeline(), parity=wish.parity, sees_protected=wish.sees_group, threshold=THRESHOLD)
+    plan = fairmaxent.Model(
+        pupil.pipeline(),
+        parity=wish.parity,
+        sees_protected=wish.sees_group,
+        threshold=THRESHOLD,
+    )
     roles = fold.train, fold.outcome, fold.protected
-    asked = {"favourable": fold.favourable, "groups": "joint", "model": plan, "random_state": fold.seed}
+    asked = {
+        "favourable": fold.favourable,
+        "groups": "joint",
+        "model": plan,
+        "random_state": fold.seed,
+    }
     fit = fairmaxent.debias(*roles, **asked)
     model = fit.model()
     column = list(model.classes_).index(fold.favourable)
@@ -92,38 +116,58 @@ def _raw(pupil: Pupil) -> Decided:
 
 def _massaging(pupil: Pupil) -> Decided:
     train, test, _ = pupil.parts()
-    return _trained(pupil, train, test, pupil.fold.labels(massage(pupil.fold)).astype(np.intp), 2)
+    return _trained(
+        pupil, train, test, pupil.fold.labels(massage(pupil.fold)).astype(np.intp), 2
+    )
 
 
 def _reweighing(pupil: Pupil) -> Decided:
-    """Kamiran and Calders 2012: weights that make the group and the outcome independent."""
+    """Kamiran and Calders 2012: weights that make the group and the outcome
+    independent.
+    """
     from fairmaxent import baselines
 
     fold, (train, test, labels) = pupil.fold, pupil.parts()
-    weights = baselines.kamiran_calders(fold.train, fold.outcome, fold.protected).weights()
+    weights = baselines.kamiran_calders(
+        fold.train, fold.outcome, fold.protected
+    ).weights()
     return _trained(pupil, train, test, labels, 1, weights)
 
 
 def _remover(pupil: Pupil) -> Decided:
-    """fairlearn's CorrelationRemover, of columns as numbers; it must know the group, which the model never sees."""
+    """fairlearn's CorrelationRemover, of columns as numbers; it must know the group,
+    which the model never sees.
+    """
     from fairlearn.preprocessing import CorrelationRemover
 
     fold, (*parts, labels) = pupil.fold, pupil.parts()
     encoder = Encoder.of(replace(fold, sees_group=False).features(fold.train))
-    groups = [np.eye(len(np.unique(fold.groups(fold.train))))[fold.groups(own)] for own in (fold.train, fold.test)]
+    groups = [
+        np.eye(len(np.unique(fold.groups(fold.train))))[fold.groups(own)]
+        for own in (fold.train, fold.test)
+    ]
     seen = [encoder.indicators(own) for own in parts]
     remover = CorrelationRemover(sensitive_feature_ids=list(range(groups[0].shape[1])))
     train = remover.fit_transform(np.hstack([groups[0], seen[0]]))
     model = pupil.learner.build(encoder).fit(train, labels)
-    chances = model.predict_proba(remover.transform(np.hstack([groups[1], seen[1]])))[:, 1]
+    chances = model.predict_proba(remover.transform(np.hstack([groups[1], seen[1]])))[
+        :, 1
+    ]
     return chances, chances > THRESHOLD, 1
 
 
 def _trained(
-    pupil: Pupil, train: Any, test: Any, labels: NDArray[np.intp], trainings: int, weights: Reals | None = None
+    pupil: Pupil,
+    train: Any,
+    test: Any,
+    labels: NDArray[np.intp],
+    trainings: int,
+    weights: Reals | None = None,
 ) -> Decided:
     pipeline = pupil.pipeline()
-    model = pipeline.fit(train, labels, **{f"{pipeline.steps[-1][0]}__sample_weight": weights})
+    model = pipeline.fit(
+        train, labels, **{f"{pipeline.steps[-1][0]}__sample_weight": weights}
+    )
     chances = model.predict_proba(test)[:, 1]
     return chances, chances > THRESHOLD, trainings
 
@@ -141,22 +185,37 @@ def _gradient(pupil: Pupil) -> Decided:
         sample_weight_name=f"{pipeline.steps[-1][0]}__sample_weight",
     )
     model.fit(train, labels, sensitive_features=pupil.fold.groups(pupil.fold.train))
-    chances = model._pmf_predict(test)[:, 1]  # the only way that fairlearn offers to its probabilities
-    return chances, np.asarray(model.predict(test, random_state=pupil.fold.seed)) == 1, int(model.n_oracle_calls_)
+    # the only way that fairlearn offers to its probabilities
+    chances = model._pmf_predict(test)[:, 1]
+    return (
+        chances,
+        np.asarray(model.predict(test, random_state=pupil.fold.seed)) == 1,
+        int(model.n_oracle_calls_),
+    )
 
 
 def _thresholds(pupil: Pupil) -> Decided:
-    """A random choice between two thresholds in each group, which must be known; its chances are those of it."""
+    """A random choice between two thresholds in each group, which must be known; its
+    chances are those of it.
+    """
     from fairlearn.postprocessing import ThresholdOptimizer
 
     train, test, labels = pupil.parts()
-    wanted = "demographic_parity" if pupil.wish.parity == "decisions" else "true_positive_rate_parity"
-    own, others = (pupil.fold.groups(part) for part in (pupil.fold.train, pupil.fold.test))
-    model = ThresholdOptimizer(estimator=pupil.pipeline(), constraints=wanted, predict_method="predict_proba").fit(
-        train, labels, sensitive_features=own
+    wanted = (
+        "demographic_parity"
+        if pupil.wish.parity == "decisions"
+        else "true_positive_rate_parity"
     )
+    own, others = (
+        pupil.fold.groups(part) for part in (pupil.fold.train, pupil.fold.test)
+    )
+    model = ThresholdOptimizer(
+        estimator=pupil.pipeline(), constraints=wanted, predict_method="predict_proba"
+    ).fit(train, labels, sensitive_features=own)
     chances = model._pmf_predict(test, sensitive_features=others)[:, 1]
-    decided = model.predict(test, sensitive_features=others, random_state=pupil.fold.seed)
+    decided = model.predict(
+        test, sensitive_features=others, random_state=pupil.fold.seed
+    )
     return chances, np.asarray(decided) == 1, 1
 
 
@@ -169,18 +228,26 @@ METHODS: Mapping[str, Callable[[Pupil], Decided]] = {
     "CorrelationRemover": _remover,
     "kamiran-calders": _reweighing,
 }
-NEED_GROUPS = "ThresholdOptimizer", "CorrelationRemover"  # of the people whom they decide about
+# of the people whom they decide about
+NEED_GROUPS = "ThresholdOptimizer", "CorrelationRemover"
 
 
 def answers(method: str, wish: Wish) -> bool:
     """Whether a method can be asked for this at all."""
-    if method in ("massaging", "CorrelationRemover", "kamiran-calders") and wish.parity != "decisions":
+    if (
+        method in ("massaging", "CorrelationRemover", "kamiran-calders")
+        and wish.parity != "decisions"
+    ):
         return False
     return wish.sees_group or method not in NEED_GROUPS
 
 
-def judge_methods(table: str, learner: str, learn: int, jobs: list[tuple[str, int, str]]) -> list[Any]:
-    """Measure methods on splits of one table, each as a wish, split and method: the job of a process of its own."""
+def judge_methods(
+    table: str, learner: str, learn: int, jobs: list[tuple[str, int, str]]
+) -> list[Any]:
+    """Measure methods on splits of one table, each as a wish, split and method: the job
+    of a process of its own.
+    """
     found: list[Any] = []
     for wish, split, method in jobs:
         asked, mark = WISHES[wish], {"wish": wish, "split": split, "method": method}
@@ -191,10 +258,21 @@ def judge_methods(table: str, learner: str, learn: int, jobs: list[tuple[str, in
         began = time.process_time()
         try:
             chances, decided, trainings = METHODS[method](pupil)
-        except Exception as problem:  # one method that cannot learn from this table must not hide what the others do
-            found.append(mark | {"failed": f"{type(problem).__name__}: {str(problem).splitlines()[0]}"})
+        # one method that cannot learn from this table must not hide what the others do
+        except Exception as problem:
+            found.append(
+                mark
+                | {
+                    "failed": (
+                        f"{type(problem).__name__}: {str(problem).splitlines()[0]}"
+                    )
+                }
+            )
             continue
-        cost = {"seconds": round(time.process_time() - began, 3), "trainings": trainings}
+        cost = {
+            "seconds": round(time.process_time() - began, 3),
+            "trainings": trainings,
+        }
         found.append(mark | cost | judge(fold, asked, chances, decided))
     return found
 
@@ -211,14 +289,23 @@ def _load(pupil: Pupil) -> None:
     fairmaxent.debias(fold.train, fold.outcome, fold.protected).weights()
 
 
-def judge(fold: Fold, wish: Wish, chances: Reals, decided: NDArray[np.bool_]) -> dict[str, float | None]:
-    """Accuracy, AUC and share decided for; the rate, and what an exactly fair model would measure, ± its deviation."""
+def judge(
+    fold: Fold, wish: Wish, chances: Reals, decided: NDArray[np.bool_]
+) -> dict[str, float | None]:
+    """Accuracy, AUC and share decided for; the rate, and what an exactly fair model
+    would measure, ± its deviation.
+    """
     from sklearn.metrics import roc_auc_score
 
     labels, groups = fold.labels(fold.test), fold.groups(fold.test)
-    compared = labels if wish.parity == "opportunity" else np.ones(len(labels), dtype=bool)
+    compared = (
+        labels if wish.parity == "opportunity" else np.ones(len(labels), dtype=bool)
+    )
     whose, rng = groups[compared], np.random.default_rng(0)
-    dealt = [worst_ratio(group_means(decided[compared], rng.permutation(whose))) for _ in range(_SHUFFLES)]
+    dealt = [
+        worst_ratio(group_means(decided[compared], rng.permutation(whose)))
+        for _ in range(_SHUFFLES)
+    ]
     ratios = [ratio for ratio in dealt if ratio is not None]
     record = {
         "accuracy": float((decided == labels).mean()),
@@ -228,4 +315,7 @@ def judge(fold: Fold, wish: Wish, chances: Reals, decided: NDArray[np.bool_]) ->
         "fair": float(np.mean(ratios)) if ratios else None,
         "error": float(np.std(ratios)) if ratios else None,
     }
-    return {name: None if value is None else round(value, _DIGITS) for name, value in record.items()}
+    return {
+        name: None if value is None else round(value, _DIGITS)
+        for name, value in record.items()
+    }

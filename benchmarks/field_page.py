@@ -1,4 +1,6 @@
-"""The page of the field: where we lose first, then methods in short, exact rates, the tables, and every cell."""
+"""The page of the field: where we lose first, then methods in short, exact rates, the
+tables, and every cell.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,16 +8,32 @@ from statistics import fmean, median
 from typing import Any
 
 from benchmarks.fair_models import GRADIENT, ITERATIONS, OURS
-from benchmarks.fair_models_page import WANTED, Means, Places, dominating, grouped, reaches
+from benchmarks.fair_models_page import (
+    WANTED,
+    Means,
+    Places,
+    dominating,
+    grouped,
+    reaches,
+)
 from benchmarks.field_tables import Scenario, scenarios
 from benchmarks.outcome import Cell, Table
 from benchmarks.page import table_lines
 from benchmarks.people import MOST_JUDGED
 
 PAGE = "field.md"
-RAW, CHEAP = "raw", ("massaging", "kamiran-calders", "CorrelationRemover", "ThresholdOptimizer")
+RAW, CHEAP = (
+    "raw",
+    (
+        "massaging",
+        "kamiran-calders",
+        "CorrelationRemover",
+        "ThresholdOptimizer",
+    ),
+)
 _MUCH = 0.02  # accuracy
-_TINY, _ONE_ROW = 1e-9, 1.0  # how far weights and drawn rows may be off and still count as exact
+# how far weights and drawn rows may be off and still count as exact
+_TINY, _ONE_ROW = 1e-9, 1.0
 
 _COVERED = """\
 - **FairGround** calls a table with the columns whose groups are compared a scenario, and has many of them. So do we: a
@@ -35,8 +53,11 @@ def write_page(folder: Path, record: Mapping[str, Any]) -> None:
     lines = [
         "# The field's yardsticks",
         "",
-        "Written by `python benchmarks/field.py`. Tables that other packages ship, each described in "
-        "[field.toml](field.toml), to which a table can be added with one section.",
+        (
+            "Written by `python benchmarks/field.py`. Tables that other packages ship,"
+            " each described in [field.toml](field.toml), to which a table can be added"
+            " with one section."
+        ),
         "",
         "## Where we lose",
         "",
@@ -45,7 +66,11 @@ def write_page(folder: Path, record: Mapping[str, Any]) -> None:
         "",
         *_words(record),
         "",
-        *(line for wish in dict.fromkeys(key[0] for key in means) for line in _summary(wish, means)),
+        *(
+            line
+            for wish in dict.fromkeys(key[0] for key in means)
+            for line in _summary(wish, means)
+        ),
         "## Exact rates",
         "",
         *_exact(record["exact"]),
@@ -58,14 +83,20 @@ def write_page(folder: Path, record: Mapping[str, Any]) -> None:
         "",
         "## Every cell",
         "",
-        *(line for wish in dict.fromkeys(key[0] for key in means) for line in _cells(wish, means)),
+        *(
+            line
+            for wish in dict.fromkeys(key[0] for key in means)
+            for line in _cells(wish, means)
+        ),
         _setting(record),
     ]
     (folder / PAGE).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def missed(ours: Means) -> bool:
-    """Whether the rate is further below what an exactly fair model would measure than one standard error of that."""
+    """Whether the rate is further below what an exactly fair model would measure than
+    one standard error of that.
+    """
     return ours["rate"] < ours["fair"] - ours["error"]
 
 
@@ -74,22 +105,41 @@ def _losses(record: Mapping[str, Any], means: Places) -> list[str]:
     for (wish, table, learner), methods in means.items():
         ours, place = methods[OURS], (table, learner, wish)
         better = dominating(methods)
-        beaten += [(*place, *_pair(ours), name, *_pair(methods[name])) for name in better]
-        alike = [name for name, own in methods.items() if name not in better and _as_fair(own, ours)]
-        plainer += [(*place, *_pair(ours), name, *_pair(methods[name])) for name in alike]
+        beaten += [
+            (*place, *_pair(ours), name, *_pair(methods[name])) for name in better
+        ]
+        alike = [
+            name
+            for name, own in methods.items()
+            if name not in better and _as_fair(own, ours)
+        ]
+        plainer += [
+            (*place, *_pair(ours), name, *_pair(methods[name])) for name in alike
+        ]
         if missed(ours):
             raw = methods[RAW]["rate"] if RAW in methods else None
-            short.append((*place, raw and f"{raw:.3f}", _with_error(ours, "rate"), _fair(ours)))
+            short.append(
+                (*place, raw and f"{raw:.3f}", _with_error(ours, "rate"), _fair(ours))
+            )
         if GRADIENT in methods and ours["seconds"] > methods[GRADIENT]["seconds"]:
-            costly.append((*place, *(round(methods[name]["seconds"], 2) for name in (OURS, GRADIENT))))
+            costly.append(
+                (
+                    *place,
+                    *(round(methods[name]["seconds"], 2) for name in (OURS, GRADIENT)),
+                )
+            )
     where, count = ("table", "classifier", "model"), len(means)
     beside = (*where, "our accuracy", "our rate", "method", "its accuracy", "its rate")
     tables = [
         Table(
-            f"Another method is more accurate by 0.005 and fairer by 0.01: {_of(beaten, count)}", beside, tuple(beaten)
+            "Another method is more accurate by 0.005 and fairer by 0.01:"
+            f" {_of(beaten, count)}",
+            beside,
+            tuple(beaten),
         ),
         Table(
-            f"Another method is as fair, within 0.01, and more accurate by {_MUCH}: {_of(plainer, count)}",
+            f"Another method is as fair, within 0.01, and more accurate by {_MUCH}:"
+            f" {_of(plainer, count)}",
             beside,
             tuple(plainer),
         ),
@@ -98,20 +148,40 @@ def _losses(record: Mapping[str, Any], means: Places) -> list[str]:
             (*where, "rate before", "our rate", "an exactly fair model"),
             tuple(short),
         ),
-        Table(f"More CPU than {GRADIENT}: {_of(costly, count)}", (*where, "our CPU s", "its CPU s"), tuple(costly)),
+        Table(
+            f"More CPU than {GRADIENT}: {_of(costly, count)}",
+            (*where, "our CPU s", "its CPU s"),
+            tuple(costly),
+        ),
     ]
     lines = [
-        line for table in tables for line in (f"### {table.title}", "", *(table_lines(table) if table.rows else []))
+        line
+        for table in tables
+        for line in (
+            f"### {table.title}",
+            "",
+            *(table_lines(table) if table.rows else []),
+        )
     ]
     lines += [_more_than_cheap(means), ""]
-    inexact = [cell for cell in record["exact"] if "failed" not in cell and not _is_exact(cell)]
+    inexact = [
+        cell for cell in record["exact"] if "failed" not in cell and not _is_exact(cell)
+    ]
     asked = sum("failed" not in cell for cell in record["exact"])
-    lines += [f"Rates of tables that were asked for and not reached: {len(inexact)} of {asked} (see below).", ""]
+    lines += [
+        (
+            f"Rates of tables that were asked for and not reached: {len(inexact)} of"
+            f" {asked} (see below)."
+        ),
+        "",
+    ]
     return lines + _unmeasured(record)
 
 
 def _as_fair(own: Means, ours: Means) -> bool:
-    return own["rate"] > ours["rate"] - 0.01 and own["accuracy"] > ours["accuracy"] + _MUCH
+    return (
+        own["rate"] > ours["rate"] - 0.01 and own["accuracy"] > ours["accuracy"] + _MUCH
+    )
 
 
 def _of(rows: Sequence[Any], count: int) -> str:
@@ -121,27 +191,44 @@ def _of(rows: Sequence[Any], count: int) -> str:
 def _more_than_cheap(means: Places) -> str:
     """What methods that train once or twice cost less."""
     ratios = {
-        name: [own[OURS]["seconds"] / own[name]["seconds"] for own in means.values() if name in own] for name in CHEAP
+        name: [
+            own[OURS]["seconds"] / own[name]["seconds"]
+            for own in means.values()
+            if name in own
+        ]
+        for name in CHEAP
     }
-    shown = ", ".join(f"{median(own):.0f} times that of {name}" for name, own in ratios.items() if own)
-    return f"Methods that train once or twice always cost less: in the median, our CPU is {shown}."
+    shown = ", ".join(
+        f"{median(own):.0f} times that of {name}" for name, own in ratios.items() if own
+    )
+    return (
+        "Methods that train once or twice always cost less: in the median, our CPU is"
+        f" {shown}."
+    )
 
 
 def _unmeasured(record: Mapping[str, Any]) -> list[str]:
     cells = [*record["exact"], *record["cells"]]
     failed = {
-        f"{cell['data']}, {cell.get('method', 'exact rates')}: {cell['failed']}" for cell in cells if "failed" in cell
+        f"{cell['data']}, {cell.get('method', 'exact rates')}: {cell['failed']}"
+        for cell in cells
+        if "failed" in cell
     }
     nobody: dict[str, set[str]] = {}
     for cell in record["cells"]:
         if cell.get("rate", 0.0) is None:
-            nobody.setdefault(f"{cell['data']}, {cell['learner']}, {cell['wish']}", set()).add(cell["method"])
+            nobody.setdefault(
+                f"{cell['data']}, {cell['learner']}, {cell['wish']}", set()
+            ).add(cell["method"])
     lines = [f"- failed: {text}" for text in sorted(failed)]
     lines += [
-        f"- {place}: no rate in a split in which nobody gets a good decision, from {', '.join(sorted(own))}"
+        f"- {place}: no rate in a split in which nobody gets a good decision, from"
+        f" {', '.join(sorted(own))}"
         for place, own in nobody.items()
     ]
-    left = [name for name in scenarios() if name not in {cell["data"] for cell in cells}]
+    left = [
+        name for name in scenarios() if name not in {cell["data"] for cell in cells}
+    ]
     lines += [f"- left out, because its table is not here: {name}" for name in left]
     return ["### Not measured", "", *lines, ""] if lines else []
 
@@ -149,16 +236,19 @@ def _unmeasured(record: Mapping[str, Any]) -> list[str]:
 def _words(record: Mapping[str, Any]) -> list[str]:
     sizes = record["sizes"]
     return [
-        f"At most {sizes['learn']:,} people of each table to learn from, drawn at random, and up to {MOST_JUDGED:,} of "
-        f"the others to judge on; random splits: {sizes['splits']}. ± is the standard error over the splits, which "
-        "share people, so that it is rather too small. Rate: the smallest over the largest group's share of good "
-        "decisions. An exactly fair model: what it would measure among these people (groups dealt anew), ± its "
-        f"standard deviation, by which a rate may be below {WANTED} and still count as having reached it. `{OURS}` is "
-        f"`fairmaxent.Model`, `{RAW}` the classifier as it is; {GRADIENT} (at most {ITERATIONS} iterations), "
-        "ThresholdOptimizer and CorrelationRemover are fairlearn's. The first two of those "
-        "decide at random among several rules, and their AUC is that of the chances; the last two must know the group "
-        "of the people whom they decide about, so that they are not among the models that do not see it. CPU s: from "
-        "the table to decisions, one thread."
+        f"At most {sizes['learn']:,} people of each table to learn from, drawn at"
+        f" random, and up to {MOST_JUDGED:,} of the others to judge on; random splits:"
+        f" {sizes['splits']}. ± is the standard error over the splits, which share"
+        " people, so that it is rather too small. Rate: the smallest over the largest"
+        " group's share of good decisions. An exactly fair model: what it would"
+        " measure among these people (groups dealt anew), ± its standard deviation, by"
+        f" which a rate may be below {WANTED} and still count as having reached it."
+        f" `{OURS}` is `fairmaxent.Model`, `{RAW}` the classifier as it is; {GRADIENT}"
+        f" (at most {ITERATIONS} iterations), ThresholdOptimizer and CorrelationRemover"
+        " are fairlearn's. The first two of those decide at random among several"
+        " rules, and their AUC is that of the chances; the last two must know the"
+        " group of the people whom they decide about, so that they are not among the"
+        " models that do not see it. CPU s: from the table to decisions, one thread."
     ]
 
 
@@ -166,10 +256,22 @@ def _summary(wish: str, means: Places) -> list[str]:
     own = [methods for key, methods in means.items() if key[0] == wish]
     rows: list[tuple[Cell, ...]] = []
     for name in dict.fromkeys(name for methods in own for name in methods):
-        found = [(methods[name], methods.get(RAW, methods[name])) for methods in own if name in methods]
-        lost = [[raw[what] - one[what] for one, raw in found] for what in ("accuracy", "auc")]
-        fair = fmean(not missed(one) for one, _ in found), fmean(reaches(one) for one, _ in found)
-        rates, seconds = ([one[what] for one, _ in found] for what in ("rate", "seconds"))
+        found = [
+            (methods[name], methods.get(RAW, methods[name]))
+            for methods in own
+            if name in methods
+        ]
+        lost = [
+            [raw[what] - one[what] for one, raw in found]
+            for what in ("accuracy", "auc")
+        ]
+        fair = (
+            fmean(not missed(one) for one, _ in found),
+            fmean(reaches(one) for one, _ in found),
+        )
+        rates, seconds = (
+            [one[what] for one, _ in found] for what in ("rate", "seconds")
+        )
         shown = (
             *(f"{fmean(one):.3f}" for one in lost),
             f"{fmean(rates):.3f}",
@@ -178,7 +280,16 @@ def _summary(wish: str, means: Places) -> list[str]:
         )
         rows.append((name, len(found), *shown, round(median(seconds), 2)))
     shares = "not missed", f"{WANTED} reached"
-    columns = ("method", "cells", "accuracy lost", "AUC lost", "rate, mean", "rate, lowest", *shares, "CPU s")
+    columns = (
+        "method",
+        "cells",
+        "accuracy lost",
+        "AUC lost",
+        "rate, mean",
+        "rate, lowest",
+        *shares,
+        "CPU s",
+    )
     return [f"### The model {wish}", "", *table_lines(Table("", columns, tuple(rows)))]
 
 
@@ -190,13 +301,24 @@ def _exact(cells: Sequence[Mapping[str, Any]]) -> list[str]:
     rows: list[tuple[Cell, ...]] = []
     found = [cell for cell in cells if "failed" not in cell]
     for data, groups in dict.fromkeys((cell["data"], cell["groups"]) for cell in found):
-        own = [cell for cell in found if (cell["data"], cell["groups"]) == (data, groups)]
-        worst = (max(cell[what] for cell in own) for what in ("short", "rows off", "seconds"))
+        own = [
+            cell for cell in found if (cell["data"], cell["groups"]) == (data, groups)
+        ]
+        worst = (
+            max(cell[what] for cell in own) for what in ("short", "rows off", "seconds")
+        )
         compared = scenarios()[data].groups
-        how = f"{' × '.join(compared)}" if groups == "joint" else f"{', '.join(compared)}, each"
+        how = (
+            f"{' × '.join(compared)}"
+            if groups == "joint"
+            else f"{', '.join(compared)}, each"
+        )
         rows.append((data, own[0]["rows"], how, f"{own[0]['before']:.3f}", *worst))
     asked = list(dict.fromkeys(tuple(cell["asked"].items()) for cell in found))
-    shown = "; ".join(" and ".join(f"{name} {rate:g}" for name, rate in one if rate is not None) for one in asked)
+    shown = "; ".join(
+        " and ".join(f"{name} {rate:g}" for name, rate in one if rate is not None)
+        for one in asked
+    )
     columns = (
         "table",
         "people",
@@ -207,9 +329,12 @@ def _exact(cells: Sequence[Mapping[str, Any]]) -> list[str]:
         "CPU s, at most",
     )
     return [
-        f"Asked of each whole table: {shown.replace('_', ' ')}. Short: how far the weights' rates are below what was "
-        "asked. Rows off: among 10,000 drawn rows, the largest difference from the exact number of an outcome in a "
-        "group. CPU s: from the frame to weights.",
+        (
+            f"Asked of each whole table: {shown.replace('_', ' ')}. Short: how far the"
+            " weights' rates are below what was asked. Rows off: among 10,000 drawn"
+            " rows, the largest difference from the exact number of an outcome in a"
+            " group. CPU s: from the frame to weights."
+        ),
         "",
         *table_lines(Table("", columns, tuple(rows))),
     ]
@@ -217,20 +342,47 @@ def _exact(cells: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _tables(exact: Sequence[Mapping[str, Any]]) -> list[str]:
     people = {cell["data"]: cell.get("rows") for cell in exact}
-    first: dict[str, Scenario] = {scenario.table: scenario for scenario in reversed(scenarios().values())}
+    first: dict[str, Scenario] = {
+        scenario.table: scenario for scenario in reversed(scenarios().values())
+    }
     rows = [
-        (name, people.get(name), own.facts["about"], own.facts["from"], own.facts["source"], own.facts["terms"])
+        (
+            name,
+            people.get(name),
+            own.facts["about"],
+            own.facts["from"],
+            own.facts["source"],
+            own.facts["terms"],
+        )
         for name, own in reversed(first.items())
     ]
-    return table_lines(Table("", ("table", "people", "good outcome", "from", "source", "terms"), tuple(rows)))
+    return table_lines(
+        Table(
+            "",
+            ("table", "people", "good outcome", "from", "source", "terms"),
+            tuple(rows),
+        )
+    )
 
 
 def _cells(wish: str, means: Places) -> list[str]:
     rows: list[tuple[Cell, ...]] = []
     for (asked, table, learner), methods in means.items():
         for name, own in methods.items() if asked == wish else ():
-            shown = tuple(_with_error(own, what) for what in ("accuracy", "auc", "rate"))
-            rows.append((table, learner, name, *shown, _fair(own), f"{own['decided']:.3f}", round(own["seconds"], 2)))
+            shown = tuple(
+                _with_error(own, what) for what in ("accuracy", "auc", "rate")
+            )
+            rows.append(
+                (
+                    table,
+                    learner,
+                    name,
+                    *shown,
+                    _fair(own),
+                    f"{own['decided']:.3f}",
+                    round(own["seconds"], 2),
+                )
+            )
     columns = (
         "table",
         "classifier",
@@ -247,15 +399,24 @@ def _cells(wish: str, means: Places) -> list[str]:
 
 def _setting(record: Mapping[str, Any]) -> str:
     codes = {cell["code"] for cell in (*record["exact"], *record["cells"])}
-    setting = {name: value for name, value in record["setting"].items() if name not in ("quick", "day", "machine")}
+    setting = {
+        name: value
+        for name, value in record["setting"].items()
+        if name not in ("quick", "day", "machine")
+    }
     once = (
         "All of it was measured with the same code."
         if len(codes) == 1
         else f"Measured with {len(codes)} versions of the code."
     )
-    versions = ", ".join(f"{name} {value}" for name, value in setting.items() if value != "not installed")
+    versions = ", ".join(
+        f"{name} {value}" for name, value in setting.items() if value != "not installed"
+    )
     took = f"It took {record['seconds'] / 60:.0f} CPU minutes."
-    return f"{once} {took} {record['setting']['day']}, {record['setting']['machine']}; {versions}."
+    return (
+        f"{once} {took} {record['setting']['day']}, {record['setting']['machine']};"
+        f" {versions}."
+    )
 
 
 def _pair(own: Means) -> tuple[str, str]:

@@ -15,7 +15,9 @@ KEPT_LEVELS = 16
 
 @dataclass(frozen=True)
 class Sweep:
-    """One size that grows while the others stay; the exponent is fitted from ``begin`` to ``end``."""
+    """One size that grows while the others stay; the exponent is fitted from ``begin``
+    to ``end``.
+    """
 
     panel: str
     shapes: tuple[tuple[int, int, int], ...]  # rows, attributes, levels
@@ -32,10 +34,18 @@ class Sizes:
     seconds: float  # that one point may take
 
 
-def _sweeps(rows: Sequence[int], attributes: Sequence[int], levels: Sequence[int]) -> tuple[Sweep, ...]:
+def _sweeps(
+    rows: Sequence[int], attributes: Sequence[int], levels: Sequence[int]
+) -> tuple[Sweep, ...]:
     return (
         Sweep("rows", tuple((size, 10, 8) for size in rows), 1e4, 1e7, most=1.1),
-        Sweep("attributes", tuple((10_000, size, 5) for size in attributes), 10, 300, most=2.1),
+        Sweep(
+            "attributes",
+            tuple((10_000, size, 5) for size in attributes),
+            10,
+            300,
+            most=2.1,
+        ),
         Sweep("levels", tuple((10_000, 10, size) for size in levels), 10, 1000),
     )
 
@@ -49,7 +59,11 @@ FULL = Sizes(
     seconds=900,
 )
 QUICK = Sizes(
-    _sweeps(rows=(1_000, 10_000, 100_000, 1_000_000), attributes=(5, 10, 20, 50, 100), levels=(2, 10, 50, 200)),
+    _sweeps(
+        rows=(1_000, 10_000, 100_000, 1_000_000),
+        attributes=(5, 10, 20, 50, 100),
+        levels=(2, 10, 50, 200),
+    ),
     seconds=120,
 )
 
@@ -63,14 +77,20 @@ def measure(sizes: Sizes) -> Outcome:
         drawn = _curves(sweep, measured)
         curves += drawn
         if sweep.most is not None:
-            failed = next((found["failed"] for found in measured if "failed" in found), None)
+            failed = next(
+                (found["failed"] for found in measured if "failed" in found), None
+            )
             exponent = None if failed else drawn[0].exponent
             why = "" if exponent is not None else failed or "too few points"
-            name = f"Exponent of CPU seconds in {sweep.panel}, {sweep.begin:,.0f} to {sweep.end:,.0f}"
+            name = (
+                f"Exponent of CPU seconds in {sweep.panel}, {sweep.begin:,.0f} to"
+                f" {sweep.end:,.0f}"
+            )
             bars.append(Bar(name, exponent, sweep.most, why=why))
     return Outcome(
         "Growth",
-        "Fit and as many decoded rows as there are, from a polars frame in memory; one size grows, the others stay.",
+        "Fit and as many decoded rows as there are, from a polars frame in memory; one"
+        " size grows, the others stay.",
         tuple(tables),
         tuple(bars),
         tuple(curves),
@@ -91,9 +111,20 @@ def _grown(sweep: Sweep, shape: tuple[int, int, int]) -> int:
 def _table(sweep: Sweep, measured: Sequence[dict[str, Any]]) -> Table:
     names = ("fit", "sample", "whole", "peak", "method", "failed")
     rows = [
-        (*shape, *(found.get(name, "") for name in names)) for shape, found in zip(sweep.shapes, measured, strict=True)
+        (*shape, *(found.get(name, "") for name in names))
+        for shape, found in zip(sweep.shapes, measured, strict=True)
     ]
-    columns = ("rows", "attributes", "levels", "fit CPU s", "sample CPU s", "both CPU s", "peak MB", "solver", "")
+    columns = (
+        "rows",
+        "attributes",
+        "levels",
+        "fit CPU s",
+        "sample CPU s",
+        "both CPU s",
+        "peak MB",
+        "solver",
+        "",
+    )
     return Table(f"By {sweep.panel}", columns, tuple(rows))
 
 
@@ -106,7 +137,13 @@ def _curves(sweep: Sweep, measured: Sequence[dict[str, Any]]) -> list[Curve]:
     ]
     named = {"whole": "fit and sample", "fit": "fit", "sample": "sample"}
     return [
-        Curve(sweep.panel, shown, tuple((float(size), found[name]) for size, found in ended), sweep.begin, sweep.end)
+        Curve(
+            sweep.panel,
+            shown,
+            tuple((float(size), found[name]) for size, found in ended),
+            sweep.begin,
+            sweep.end,
+        )
         for name, shown in named.items()
     ]
 
@@ -129,5 +166,7 @@ def fit_frame(frame: Any, levels: int) -> Any:
     """Fit with every number a level of its own."""
     import fairmaxent
 
-    domain = None if levels <= KEPT_LEVELS else fairmaxent.Domain.infer(frame, bins=levels)
+    domain = (
+        None if levels <= KEPT_LEVELS else fairmaxent.Domain.infer(frame, bins=levels)
+    )
     return fairmaxent.debias(frame, OUTCOME, PROTECTED, domain=domain, random_state=0)

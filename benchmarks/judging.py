@@ -1,4 +1,6 @@
-"""Judging: what a treatment did to the table, and what models trained on it do to real, untouched people."""
+"""Judging: what a treatment did to the table, and what models trained on it do to real,
+untouched people.
+"""
 
 import os
 import time
@@ -19,13 +21,21 @@ _DIGITS = 6  # kept of what is measured
 _SHUFFLES = 200
 
 
-def judge_splits(name: str, treatment: str, splits: list[int], rows: int | None, iterations: int) -> list[Any]:
-    """Judge one treatment on some splits of one table: a job of a process of its own."""
-    return [judge(split(name, number, rows), treatment, iterations) for number in splits]
+def judge_splits(
+    name: str, treatment: str, splits: list[int], rows: int | None, iterations: int
+) -> list[Any]:
+    """Judge one treatment on some splits of one table: a job of a process of its
+    own.
+    """
+    return [
+        judge(split(name, number, rows), treatment, iterations) for number in splits
+    ]
 
 
 def judge(fold: Fold, treatment: str, iterations: int) -> dict[str, Any]:
-    """Measure one treatment on one fold; ``iterations`` bounds a treatment that trains many models."""
+    """Measure one treatment on one fold; ``iterations`` bounds a treatment that trains
+    many models.
+    """
     treat = TREATMENTS[treatment].treat
     began = _cpu_seconds()
     training = Training(fold.train) if treat is None else treat(fold)
@@ -39,8 +49,17 @@ def judge(fold: Fold, treatment: str, iterations: int) -> dict[str, Any]:
         else:
             chances = _chances(fold, training, learner, encoder)
             predicted = chances > THRESHOLD
-        models[name] = judge_people(fold, chances, predicted) | {"seconds": time.process_time() - began}
-    return _rounded({"split": fold.seed, "seconds": seconds, "table": judge_table(fold, training), "models": models})
+        models[name] = judge_people(fold, chances, predicted) | {
+            "seconds": time.process_time() - began
+        }
+    return _rounded(
+        {
+            "split": fold.seed,
+            "seconds": seconds,
+            "table": judge_table(fold, training),
+            "models": models,
+        }
+    )
 
 
 def _cpu_seconds() -> float:
@@ -48,28 +67,48 @@ def _cpu_seconds() -> float:
     return sum(os.times()[:4])
 
 
-def _chances(fold: Fold, training: Training, learner: Learner, encoder: Encoder) -> Reals:
-    """Train, and return the predicted probability of the favourable outcome for the people of the test fold."""
+def _chances(
+    fold: Fold, training: Training, learner: Learner, encoder: Encoder
+) -> Reals:
+    """Train, and return the predicted probability of the favourable outcome for the
+    people of the test fold.
+    """
     model = learner.build(encoder)
-    seen, labels = learner.view(encoder, fold.features(training.frame)), fold.labels(training.frame)
+    seen, labels = (
+        learner.view(encoder, fold.features(training.frame)),
+        fold.labels(training.frame),
+    )
     model.fit(seen, labels, sample_weight=training.weights)
     return model.predict_proba(learner.view(encoder, fold.features(fold.test)))[:, 1]
 
 
-def _in_processing(fold: Fold, learner: Learner, encoder: Encoder, iterations: int) -> tuple[Reals, NDArray[np.bool_]]:
-    """fairlearn's ExponentiatedGradient: a random choice among models, its probabilities and one draw of it."""
+def _in_processing(
+    fold: Fold, learner: Learner, encoder: Encoder, iterations: int
+) -> tuple[Reals, NDArray[np.bool_]]:
+    """fairlearn's ExponentiatedGradient: a random choice among models, its
+    probabilities and one draw of it.
+    """
     from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 
-    train, test = (learner.view(encoder, fold.features(part)) for part in (fold.train, fold.test))
+    train, test = (
+        learner.view(encoder, fold.features(part)) for part in (fold.train, fold.test)
+    )
     labels = fold.labels(fold.train).astype(int)
-    model = ExponentiatedGradient(learner.build(encoder), DemographicParity(), max_iter=iterations)
+    model = ExponentiatedGradient(
+        learner.build(encoder), DemographicParity(), max_iter=iterations
+    )
     model.fit(train, labels, sensitive_features=fold.groups(fold.train))
-    chances = model._pmf_predict(test)[:, 1]  # the only way that fairlearn offers to its probabilities
+    # the only way that fairlearn offers to its probabilities
+    chances = model._pmf_predict(test)[:, 1]
     return chances, np.asarray(model.predict(test, random_state=fold.seed)) == 1
 
 
-def judge_people(fold: Fold, chances: Reals, predicted: NDArray[np.bool_]) -> dict[str, float | None]:
-    """Accuracy, AUC, and the statistical rate by predictions and by probabilities, on the people of the test fold."""
+def judge_people(
+    fold: Fold, chances: Reals, predicted: NDArray[np.bool_]
+) -> dict[str, float | None]:
+    """Accuracy, AUC, and the statistical rate by predictions and by probabilities, on
+    the people of the test fold.
+    """
     from sklearn.metrics import roc_auc_score
 
     labels, groups = fold.labels(fold.test), fold.groups(fold.test)
@@ -84,7 +123,9 @@ def judge_people(fold: Fold, chances: Reals, predicted: NDArray[np.bool_]) -> di
 
 
 def judge_table(fold: Fold, training: Training) -> dict[str, float | None]:
-    """Rates of the table itself, its distance from the people it came from, and how many of its rows they are."""
+    """Rates of the table itself, its distance from the people it came from, and how
+    many of its rows they are.
+    """
     frame, weights = training.frame, training.weights
     weights = np.ones(len(frame)) if weights is None else weights
     groups = fold.groups(frame)
@@ -100,7 +141,9 @@ def judge_table(fold: Fold, training: Training) -> dict[str, float | None]:
     }
 
 
-def group_means(values: NDArray[Any], groups: NDArray[np.intp], weights: Reals | None = None) -> Reals:
+def group_means(
+    values: NDArray[Any], groups: NDArray[np.intp], weights: Reals | None = None
+) -> Reals:
     """Return the weighted mean of the values in each group."""
     weights = np.ones(len(values)) if weights is None else weights
     return np.bincount(groups, weights * values) / np.bincount(groups, weights)
@@ -116,22 +159,32 @@ def worst_ratio(values: Reals) -> float | None:
 
 
 def shuffled_ratio(values: NDArray[Any], groups: NDArray[np.intp]) -> float | None:
-    """Return the mean of `worst_ratio` where people's groups are dealt anew: what an exactly fair model would measure.
+    """Return the mean of `worst_ratio` where people's groups are dealt anew: what an
+    exactly fair model would measure.
 
-    Few people differ by chance, and the smallest over the largest is below 1 whichever group is ahead.
+    Few people differ by chance, and the smallest over the largest is below 1 whichever
+    group is ahead.
     """
     if not np.any(values):
         return None
     rng = np.random.default_rng(0)
-    ratios = [worst_ratio(group_means(values, rng.permutation(groups))) for _ in range(_SHUFFLES)]
+    ratios = [
+        worst_ratio(group_means(values, rng.permutation(groups)))
+        for _ in range(_SHUFFLES)
+    ]
     return float(np.mean([ratio for ratio in ratios if ratio is not None]))
 
 
 def marginal_distances(
     codes: NDArray[Any], weights: Reals, old: NDArray[Any], sizes: tuple[int, ...]
 ) -> tuple[float, float]:
-    """Total variation ½ Σ |p − q| between two tables: mean over all columns, and over all pairs of columns."""
-    alone = [_variation(codes[:, [a]], weights, old[:, [a]], sizes[a : a + 1]) for a in range(len(sizes))]
+    """Total variation ½ Σ |p − q| between two tables: mean over all columns, and over
+    all pairs of columns.
+    """
+    alone = [
+        _variation(codes[:, [a]], weights, old[:, [a]], sizes[a : a + 1])
+        for a in range(len(sizes))
+    ]
     pairs = [
         _variation(codes[:, [a, b]], weights, old[:, [a, b]], (sizes[a], sizes[b]))
         for a, b in combinations(range(len(sizes)), 2)
@@ -139,8 +192,13 @@ def marginal_distances(
     return float(np.mean(alone)), float(np.mean(pairs))
 
 
-def _variation(codes: NDArray[Any], weights: Reals, old: NDArray[Any], sizes: tuple[int, ...]) -> float:
-    cells, old_cells = (np.ravel_multi_index(tuple(own.T.astype(np.intp)), sizes) for own in (codes, old))
+def _variation(
+    codes: NDArray[Any], weights: Reals, old: NDArray[Any], sizes: tuple[int, ...]
+) -> float:
+    cells, old_cells = (
+        np.ravel_multi_index(tuple(own.T.astype(np.intp)), sizes)
+        for own in (codes, old)
+    )
     new = np.bincount(cells, weights, minlength=int(np.prod(sizes)))
     before = np.bincount(old_cells, minlength=int(np.prod(sizes)))
     return float(np.abs(new / new.sum() - before / before.sum()).sum() / 2)

@@ -1,4 +1,6 @@
-"""Learners: the classifiers that are trained on what a method gives, and how they see a table."""
+"""Learners: the classifiers that are trained on what a method gives, and how they see a
+table.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ Reals = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """Columns as numbers, learned once per fold from its real people, so that every method is read alike."""
+    """Columns as numbers, learned once per fold from its real people, so that every
+    method is read alike.
+    """
 
     levels: Mapping[str, list[Any]]  # of text columns
     numbers: tuple[str, ...]
@@ -33,25 +37,44 @@ class Encoder:
         filled = np.where(np.isnan(values), middle, values)
         deviation = filled.std(axis=0)
         levels = {name: sorted(frame[name].dropna().unique()) for name in texts}
-        return cls(levels, numbers, middle, filled.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
+        return cls(
+            levels,
+            numbers,
+            middle,
+            filled.mean(axis=0),
+            np.where(deviation > 0, deviation, 1.0),
+        )
 
     def coded(self, frame: Any) -> Reals:
         """Levels as codes, then numbers as they are; missing is NaN."""
         codes = [self._codes(frame, name).astype(float) for name in self.levels]
-        return np.column_stack([*(np.where(code < 0, np.nan, code) for code in codes), _numbers(frame, self.numbers)])
+        return np.column_stack(
+            [
+                *(np.where(code < 0, np.nan, code) for code in codes),
+                _numbers(frame, self.numbers),
+            ]
+        )
 
     def indicators(self, frame: Any) -> Reals:
-        """One column per level, none of them for a missing one, then standardised numbers and where they miss."""
+        """One column per level, none of them for a missing one, then standardised
+        numbers and where they miss.
+        """
         values = _numbers(frame, self.numbers)
         missing = np.isnan(values)
         standard = (np.where(missing, self.middle, values) - self.centre) / self.scale
-        levels = [np.eye(len(own) + 1)[self._codes(frame, name)][:, :-1] for name, own in self.levels.items()]
+        levels = [
+            np.eye(len(own) + 1)[self._codes(frame, name)][:, :-1]
+            for name, own in self.levels.items()
+        ]
         return np.hstack([*levels, standard, missing])
 
     def _codes(self, frame: Any, name: str) -> NDArray[np.intp]:
         import pandas as pd
 
-        return np.asarray(pd.Categorical(frame[name], categories=self.levels[name]).codes, dtype=np.intp)
+        return np.asarray(
+            pd.Categorical(frame[name], categories=self.levels[name]).codes,
+            dtype=np.intp,
+        )
 
 
 def _numbers(frame: Any, names: tuple[str, ...]) -> Reals:
@@ -70,7 +93,9 @@ class Learner:
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import FunctionTransformer
 
-        return make_pipeline(FunctionTransformer(partial(self.view, encoder)), self.build(encoder))
+        return make_pipeline(
+            FunctionTransformer(partial(self.view, encoder)), self.build(encoder)
+        )
 
 
 def _logistic_regression(_: Encoder | None = None) -> Any:
@@ -90,7 +115,9 @@ def _gradient_boosting(encoder: Encoder) -> Any:
 
     categorical = list(range(len(encoder.levels)))
     # Early stopping would hold back another part of the rows with every method.
-    return HistGradientBoostingClassifier(categorical_features=categorical, early_stopping=False, random_state=0)
+    return HistGradientBoostingClassifier(
+        categorical_features=categorical, early_stopping=False, random_state=0
+    )
 
 
 LEARNERS: Mapping[str, Learner] = {

@@ -1,6 +1,7 @@
 """mbi (private-pgm): a graphical model of the fair marginals, and rows from it.
 
-Runs in an interpreter that may have nothing but NumPy and mbi, so this file imports nothing else.
+Runs in an interpreter that may have nothing but NumPy and mbi, so this file imports
+nothing else.
 """
 
 from pathlib import Path
@@ -14,7 +15,9 @@ STEPS = 1000  # of mirror descent, as in its documentation
 
 
 def model_cpu(path: str) -> dict[str, Any]:
-    """CPU seconds to fit marginals outcome × group × column of weighted codes, and to draw as many rows."""
+    """CPU seconds to fit marginals outcome × group × column of weighted codes, and to
+    draw as many rows.
+    """
     from importlib.metadata import version
 
     import jax
@@ -22,7 +25,9 @@ def model_cpu(path: str) -> dict[str, Any]:
     jax.config.update("jax_enable_x64", True)  # noqa: FBT003
     with np.load(Path(path)) as stored:
         codes, sizes, weights = stored["codes"], stored["sizes"], stored["weights"]
-    cost, _ = repeated(lambda: _fit(codes, sizes, weights).synthetic_data(rows=len(codes)))
+    cost, _ = repeated(
+        lambda: _fit(codes, sizes, weights).synthetic_data(rows=len(codes))
+    )
     return {"cpu": cost.cpu, "peak": cost.peak, "version": version("mbi")}
 
 
@@ -37,6 +42,8 @@ def _fit(codes: Any, sizes: Any, weights: Any) -> Any:
         shape = [int(sizes[place]) for place in clique]
         cells = np.ravel_multi_index(tuple(codes[:, clique].T.astype(np.intp)), shape)
         table = np.bincount(cells, weights, minlength=int(np.prod(shape)))
-        measured.append(LinearMeasurement(table, tuple(names[place] for place in clique)))
+        measured.append(
+            LinearMeasurement(table, tuple(names[place] for place in clique))
+        )
     domain = Domain(names, [int(size) for size in sizes])
     return estimation.MirrorDescent().estimate(domain, measured, iters=STEPS)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 REPEATS = 5
-# A job of more CPU seconds than SHORT is not repeated; one of very few is, until half a second is spent on it.
+# A job of more CPU seconds than SHORT is not repeated; one of very few is, until half a
+# second is spent on it.
 SHORT, VERY_SHORT = 3.0, 0.5
 
 _MEGABYTE = 1e6
@@ -24,7 +25,8 @@ class Reading:
 
     cpu: float = 0.0  # CPU seconds, all threads
     wall: float = 0.0  # seconds on the clock
-    peak: float = 0.0  # megabytes the process held at most, with all that stood there before
+    # megabytes the process held at most, with all that stood there before
+    peak: float = 0.0
 
 
 @contextlib.contextmanager
@@ -39,23 +41,32 @@ def reading() -> Iterator[Reading]:
 
 
 def repeated(job: Callable[[], Any], repeats: int = REPEATS) -> tuple[Reading, Any]:
-    """Run a job once, and if it is short several times more: medians of those, the highest peak, the last result."""
+    """Run a job once, and if it is short several times more: medians of those, the
+    highest peak, the last result.
+    """
     with reading() as first:
         result = job()
     if first.cpu > SHORT:
         return first, result
     runs = []
-    for _ in range(min(4 * repeats, max(repeats, int(VERY_SHORT / max(first.cpu, 1e-9))))):
+    for _ in range(
+        min(4 * repeats, max(repeats, int(VERY_SHORT / max(first.cpu, 1e-9))))
+    ):
         result = None  # or the next run would hold two
         with reading() as run:
             result = job()
         runs.append(run)
-    cpu, wall = (statistics.median(getattr(run, name) for run in runs) for name in ("cpu", "wall"))
+    cpu, wall = (
+        statistics.median(getattr(run, name) for run in runs)
+        for name in ("cpu", "wall")
+    )
     return Reading(cpu, wall, max(run.peak for run in (first, *runs))), result
 
 
 def _forget_peak() -> None:
-    """Let the peak begin anew at what is held now; where the system cannot, it is that of the whole process."""
+    """Let the peak begin anew at what is held now; where the system cannot, it is that
+    of the whole process.
+    """
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 

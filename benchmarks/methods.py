@@ -1,6 +1,8 @@
-"""What people use today instead, each as a job: from the same table in memory to weights or rows.
+"""What people use today instead, each as a job: from the same table in memory to
+weights or rows.
 
-A method is prepared outside the clock (its own data set, its own coding), then runs as a call without arguments.
+A method is prepared outside the clock (its own data set, its own coding), then runs as
+a call without arguments.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,14 +33,18 @@ def fair_rows(frame: Any) -> Job:
     """Ours: a fit, and as many new rows."""
     import fairmaxent
 
-    return lambda: fairmaxent.debias(frame, OUTCOME, PROTECTED, random_state=0).sample(len(frame))
+    return lambda: fairmaxent.debias(frame, OUTCOME, PROTECTED, random_state=0).sample(
+        len(frame)
+    )
 
 
 def fair_weights(frame: Any) -> Job:
     """Ours: a fit, and weights for the rows there are."""
     import fairmaxent
 
-    return lambda: fairmaxent.debias(frame, OUTCOME, PROTECTED, random_state=0).weights()
+    return lambda: fairmaxent.debias(
+        frame, OUTCOME, PROTECTED, random_state=0
+    ).weights()
 
 
 def own_reweighing(frame: Any) -> Job:
@@ -66,7 +72,9 @@ def own_mapping(frame: Any) -> Job:
     """Our optimised mapping after Calmon and others, and as many rows."""
     from fairmaxent import baselines
 
-    return lambda: baselines.calmon(frame, OUTCOME, PROTECTED, epsilon=0.05).sample(len(frame))
+    return lambda: baselines.calmon(frame, OUTCOME, PROTECTED, epsilon=0.05).sample(
+        len(frame)
+    )
 
 
 def aif360_reweighing(frame: Any) -> Job:
@@ -74,16 +82,25 @@ def aif360_reweighing(frame: Any) -> Job:
     from aif360.algorithms.preprocessing import Reweighing
 
     data = _aif360_dataset(frame)
-    return lambda: Reweighing([{PROTECTED: 0.0}], [{PROTECTED: 1.0}]).fit_transform(data)
+    return lambda: Reweighing([{PROTECTED: 0.0}], [{PROTECTED: 1.0}]).fit_transform(
+        data
+    )
 
 
 def aif360_mapping(frame: Any) -> Job:
-    """AIF360's OptimPreproc: its fit alone, as its transform calls what pandas 3 no longer has."""
+    """AIF360's OptimPreproc: its fit alone, as its transform calls what pandas 3 no
+    longer has.
+    """
     from aif360.algorithms.preprocessing.optim_preproc import OptimPreproc
     from aif360.algorithms.preprocessing.optim_preproc_helpers.opt_tools import OptTools
 
     data = _aif360_dataset(frame)
-    options = {"distortion_fun": _changes, "epsilon": 0.05, "clist": [0.99, 1.99, 2.99], "dlist": [0.5, 0.25, 0.1]}
+    options = {
+        "distortion_fun": _changes,
+        "epsilon": 0.05,
+        "clist": [0.99, 1.99, 2.99],
+        "dlist": [0.5, 0.25, 0.1],
+    }
     return lambda: OptimPreproc(OptTools, options, seed=0).fit(data)
 
 
@@ -96,12 +113,16 @@ def random_over_sampling(frame: Any) -> Job:
 
 
 def smote(frame: Any) -> Job:
-    """imbalanced-learn's SMOTENC, which needs a numeric column, on the classes outcome × group."""
+    """imbalanced-learn's SMOTENC, which needs a numeric column, on the classes outcome
+    × group.
+    """
     from imblearn.over_sampling import SMOTENC
 
     columns, classes = _imblearn_classes(frame)
     categorical = [column for column in columns if columns[column].dtype == "category"]
-    return lambda: SMOTENC(categorical_features=categorical, random_state=0).fit_resample(columns, classes)
+    return lambda: SMOTENC(
+        categorical_features=categorical, random_state=0
+    ).fit_resample(columns, classes)
 
 
 METHODS: Mapping[str, tuple[Callable[[Any], Job], str]] = {
@@ -114,18 +135,25 @@ METHODS: Mapping[str, tuple[Callable[[Any], Job], str]] = {
     "baselines.calmon": (own_mapping, "statistical rate, mapped rows"),
     "AIF360 Reweighing": (aif360_reweighing, "statistical rate, weights"),
     "AIF360 OptimPreproc, fit": (aif360_mapping, "statistical rate, a mapping"),
-    "imbalanced-learn RandomOverSampler": (random_over_sampling, "both rates, repeated rows"),
+    "imbalanced-learn RandomOverSampler": (
+        random_over_sampling,
+        "both rates, repeated rows",
+    ),
     "imbalanced-learn SMOTENC": (smote, "both rates, rows between rows"),
 }
 
 
 def _aif360_dataset(frame: Any) -> Any:
-    """One of AIF360's data sets: outcome and group as numbers, text one-hot, numbers as they are."""
+    """One of AIF360's data sets: outcome and group as numbers, text one-hot, numbers as
+    they are.
+    """
     import pandas
     from aif360.datasets import BinaryLabelDataset
 
     others = frame.drop(columns=[OUTCOME, PROTECTED])
-    table = pandas.get_dummies(others, columns=_text_columns(others), prefix_sep="=", dtype=float)
+    table = pandas.get_dummies(
+        others, columns=_text_columns(others), prefix_sep="=", dtype=float
+    )
     table[PROTECTED] = (frame[PROTECTED] == "Male").astype(float)
     table[OUTCOME] = (frame[OUTCOME] == FAVOURABLE).astype(float)
     return BinaryLabelDataset(
@@ -145,11 +173,19 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> float:
 
 
 def _imblearn_classes(frame: Any) -> tuple[Any, Any]:
-    """Columns as imbalanced-learn takes them, text as categories, and a class per outcome and group."""
+    """Columns as imbalanced-learn takes them, text as categories, and a class per
+    outcome and group.
+    """
     columns = frame.drop(columns=[OUTCOME, PROTECTED])
-    text = {name: columns[name].fillna("missing").astype("category") for name in _text_columns(columns)}
+    text = {
+        name: columns[name].fillna("missing").astype("category")
+        for name in _text_columns(columns)
+    }
     columns = columns.assign(**text)
-    return columns, (frame[OUTCOME].astype(str) + " " + frame[PROTECTED].astype(str)).to_numpy()
+    return (
+        columns,
+        (frame[OUTCOME].astype(str) + " " + frame[PROTECTED].astype(str)).to_numpy(),
+    )
 
 
 def _text_columns(columns: Any) -> list[str]:

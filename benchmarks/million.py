@@ -1,4 +1,6 @@
-"""A million distinct rows with a target that they do not have: the whole solve against one pass over the rows."""
+"""A million distinct rows with a target that they do not have: the whole solve against
+one pass over the rows.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -48,7 +50,8 @@ def measure(sizes: Sizes) -> Outcome:
     )
     return Outcome(
         "A million rows",
-        "Rows alone as the prior, θ ≠ θ^w. The pass computes ⟨λ, φ⟩, softmax and the mean of every feature.",
+        "Rows alone as the prior, θ ≠ θ^w. The pass computes ⟨λ, φ⟩, softmax and the"
+        " mean of every feature.",
         (Table("", ("what", "measured"), rows),),
         (
             Bar("Whole solve", times, PASSES, "NumPy passes"),
@@ -73,10 +76,16 @@ def solve(rows: int, attributes: int, levels: int) -> dict[str, Any]:
     hidden = list(rng.normal(scale=0.3, size=(attributes, levels)))
     target = np.concatenate(tilted_means(codes, blocks.levels, np.log(weights), hidden))
     features = cell_features(blocks, [None] * attributes, target)
-    one_pass, _ = repeated(lambda: tilted_means(codes, blocks.levels, np.log(weights), hidden))
+    one_pass, _ = repeated(
+        lambda: tilted_means(codes, blocks.levels, np.log(weights), hidden)
+    )
     with reading() as cost:
-        optimum = maximise_entropy(Rows.weighted(blocks, codes, weights), features, target, describe=str)
-    reached = tilted_means(codes, blocks.levels, np.log(weights), blocks.split(optimum.potentials))
+        optimum = maximise_entropy(
+            Rows.weighted(blocks, codes, weights), features, target, describe=str
+        )
+    reached = tilted_means(
+        codes, blocks.levels, np.log(weights), blocks.split(optimum.potentials)
+    )
     return {
         "rows": len(codes),
         "features": features.count,
@@ -91,7 +100,9 @@ def solve(rows: int, attributes: int, levels: int) -> dict[str, Any]:
 
 
 def distinct_codes(rows: int, attributes: int, levels: int) -> Any:
-    """Return that many distinct rows in lexicographic order, or as many as there are among a few more."""
+    """Return that many distinct rows in lexicographic order, or as many as there are
+    among a few more.
+    """
     from fairmaxent.data.table import Table as Rows
 
     codes = correlated_codes(rows + rows // 100, attributes, levels)

@@ -27,7 +27,11 @@ class Bar:
         """Whether the promise holds."""
         if self.measured is None:
             return False
-        return self.measured >= self.limit if self.at_least else self.measured <= self.limit
+        return (
+            self.measured >= self.limit
+            if self.at_least
+            else self.measured <= self.limit
+        )
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Curve:
-    """CPU seconds against a size; ``panel`` is the size's name and says which curves are drawn together."""
+    """CPU seconds against a size; ``panel`` is the size's name and says which curves
+    are drawn together.
+    """
 
     panel: str
     name: str
@@ -51,7 +57,9 @@ class Curve:
 
     @property
     def exponent(self) -> float | None:
-        """b in seconds ∝ size^b, by least squares on logarithms; None with fewer than two points."""
+        """b in seconds ∝ size^b, by least squares on logarithms; None with fewer than
+        two points.
+        """
         used = [(x, y) for x, y in self.points if self.begin <= x <= self.end]
         if len(used) < 2:
             return None
@@ -70,7 +78,9 @@ class Outcome:
     curves: tuple[Curve, ...] = ()
 
     def record(self) -> dict[str, Any]:
-        """Return what JSON can say; bars tell whether they are met, curves their exponent."""
+        """Return what JSON can say; bars tell whether they are met, curves their
+        exponent.
+        """
         result = asdict(self)
         for record, bar in zip(result["bars"], self.bars, strict=True):
             record["met"] = bar.met
@@ -85,12 +95,19 @@ class Outcome:
             title=record["title"],
             words=record["words"],
             tables=tuple(
-                Table(table["title"], tuple(table["columns"]), tuple(tuple(row) for row in table["rows"]))
+                Table(
+                    table["title"],
+                    tuple(table["columns"]),
+                    tuple(tuple(row) for row in table["rows"]),
+                )
                 for table in record["tables"]
             ),
             bars=tuple(Bar(**_own(Bar, bar)) for bar in record["bars"]),
             curves=tuple(
-                Curve(**_own(Curve, curve) | {"points": tuple((x, y) for x, y in curve["points"])})
+                Curve(
+                    **_own(Curve, curve)
+                    | {"points": tuple((x, y) for x, y in curve["points"])}
+                )
                 for curve in record["curves"]
             ),
         )

@@ -1,4 +1,6 @@
-"""Out of core: a Parquet table that is never in memory, beside the group-by of two engines over the same columns."""
+"""Out of core: a Parquet table that is never in memory, beside the group-by of two
+engines over the same columns.
+"""
 
 import contextlib
 import os
@@ -16,10 +18,12 @@ from benchmarks.meter import Reading, reading
 from benchmarks.outcome import Bar, Outcome, Table
 from benchmarks.process import JobFailedError, fresh
 
-# Group-bys that a whole fit may take, megabytes, and rows drawn and written per CPU second.
+# Group-bys that a whole fit may take, megabytes, and rows drawn and written per CPU
+# second.
 GROUP_BYS, MEGABYTES, DRAWN = 2.5, 1000.0, 1e6
 
-# Megabytes of addresses, and threads, with which the whole command must do: threads reserve more than they touch.
+# Megabytes of addresses, and threads, with which the whole command must do: threads
+# reserve more than they touch.
 ADDRESS_SPACE, THREADS = 3000.0, 2
 
 CHANGED = 0.5  # share of the rows with one value of another row
@@ -50,20 +54,32 @@ def measure(sizes: Sizes) -> Outcome:
             "group-by of polars": fresh(by_polars, varied),
             "group-by of DuckDB": fresh(by_duckdb, varied),
             "whole fit": fresh(fit, varied),
-            "rows drawn and written": fresh(draw, varied, sizes.rows, f"{folder}/drawn.parquet"),
+            "rows drawn and written": fresh(
+                draw, varied, sizes.rows, f"{folder}/drawn.parquet"
+            ),
         }
         commands, failed = {}, []
-        for name, table in (("whole command", varied), ("whole command, few distinct rows", plain)):
+        for name, table in (
+            ("whole command", varied),
+            ("whole command, few distinct rows", plain),
+        ):
             try:
-                commands[name] = fresh(command, table, f"{table}.parquet", ADDRESS_SPACE)
+                commands[name] = fresh(
+                    command, table, f"{table}.parquet", ADDRESS_SPACE
+                )
             except JobFailedError as problem:
                 failed.append(f"{name}: {problem}")
-    rows = tuple((name, *(own.get(column) for column in MEASURED)) for name, own in (found | commands).items())
+    rows = tuple(
+        (name, *(own.get(column) for column in MEASURED))
+        for name, own in (found | commands).items()
+    )
     return Outcome(
         "Out of core",
-        f"{sizes.rows:,} rows × {columns} columns of Parquet: rows of Adult, half of them with another value in one "
-        "column; all as they are where there are few distinct rows. A group-by is by all columns. The whole command "
-        f"fits and draws as many rows, with {THREADS} threads and a limit of its address space.",
+        f"{sizes.rows:,} rows × {columns} columns of Parquet: rows of Adult, half of"
+        " them with another value in one column; all as they are where there are few"
+        " distinct rows. A group-by is by all columns. The whole command fits and"
+        f" draws as many rows, with {THREADS} threads and a limit of its address"
+        " space.",
         (Table("", ("what", *MEASURED), rows), *_memory(commands)),
         (*_bars(found, sizes.rows), *_command_bars(commands, "; ".join(failed))),
     )
@@ -73,20 +89,46 @@ def _bars(found: dict[str, Any], rows: int) -> list[Bar]:
     cpu = {name: own["CPU s"] for name, own in found.items()}
     return [
         *(
-            Bar(f"Whole fit, in group-bys of {engine}", cpu["whole fit"] / cpu[f"group-by of {engine}"], GROUP_BYS, "×")
+            Bar(
+                f"Whole fit, in group-bys of {engine}",
+                cpu["whole fit"] / cpu[f"group-by of {engine}"],
+                GROUP_BYS,
+                "×",
+            )
             for engine in ("polars", "DuckDB")
         ),
         Bar("Peak memory of the fit", found["whole fit"]["peak MB"], MEGABYTES, "MB"),
-        Bar("Rows drawn and written", rows / cpu["rows drawn and written"], DRAWN, "rows per CPU s", at_least=True),
+        Bar(
+            "Rows drawn and written",
+            rows / cpu["rows drawn and written"],
+            DRAWN,
+            "rows per CPU s",
+            at_least=True,
+        ),
     ]
 
 
 def _command_bars(commands: dict[str, Any], why: str) -> list[Bar]:
     """The most that either command took; one that did not end took too much."""
-    most = {name: None if why else max(own[name] for own in commands.values()) for name in MEASURED[-2:]}
+    most = {
+        name: None if why else max(own[name] for own in commands.values())
+        for name in MEASURED[-2:]
+    }
     return [
-        Bar("Peak memory of the whole command", most["peak MB"], MEGABYTES, "MB", why=why),
-        Bar("Address space of the whole command", most["address space MB"], ADDRESS_SPACE, "MB", why=why),
+        Bar(
+            "Peak memory of the whole command",
+            most["peak MB"],
+            MEGABYTES,
+            "MB",
+            why=why,
+        ),
+        Bar(
+            "Address space of the whole command",
+            most["address space MB"],
+            ADDRESS_SPACE,
+            "MB",
+            why=why,
+        ),
     ]
 
 
@@ -95,30 +137,49 @@ def _memory(commands: dict[str, Any]) -> list[Table]:
     if len(commands) < 2:
         return []
     many, few = commands.values()
-    cost = 1e6 * (many["peak MB"] - few["peak MB"]) / max(many["distinct rows"] - few["distinct rows"], 1)
-    return [Table("Memory by distinct rows", ("what", "bytes"), (("one more distinct row", cost),))]
+    cost = (
+        1e6
+        * (many["peak MB"] - few["peak MB"])
+        / max(many["distinct rows"] - few["distinct rows"], 1)
+    )
+    return [
+        Table(
+            "Memory by distinct rows",
+            ("what", "bytes"),
+            (("one more distinct row", cost),),
+        )
+    ]
 
 
 # ---------------------------------------------------------------- jobs
 
 
 def write_census(folder: str, rows: int, part: int, share: float) -> int:
-    """Write rows of Adult as Parquet files, a share of them with one value of another row."""
+    """Write rows of Adult as Parquet files, a share of them with one value of another
+    row.
+    """
     import polars
 
     import fairmaxent
 
-    adult = fairmaxent.datasets.load("adult", library="polars").frame.drop("final_weight")
+    adult = fairmaxent.datasets.load("adult", library="polars").frame.drop(
+        "final_weight"
+    )
     Path(folder).mkdir()
     for number, begin in enumerate(range(0, rows, part)):
         rng = np.random.default_rng(number)
         count = min(part, rows - begin)
         own, other = rng.integers(len(adult), size=(2, count))
-        changed = np.where(rng.random(count) < share, rng.integers(adult.width, size=count), -1)
+        changed = np.where(
+            rng.random(count) < share, rng.integers(adult.width, size=count), -1
+        )
         columns = [
-            column.gather(np.where(changed == place, other, own)) for place, column in enumerate(adult.iter_columns())
+            column.gather(np.where(changed == place, other, own))
+            for place, column in enumerate(adult.iter_columns())
         ]
-        polars.DataFrame(columns).write_parquet(Path(folder) / f"part-{number:04}.parquet")
+        polars.DataFrame(columns).write_parquet(
+            Path(folder) / f"part-{number:04}.parquet"
+        )
     return int(adult.width)
 
 
@@ -128,7 +189,9 @@ def by_polars(folder: str) -> dict[str, Any]:
 
     lazy = polars.scan_parquet(Path(folder) / FILES)
     names = lazy.collect_schema().names()
-    return _measured(lambda: len(lazy.group_by(names).len().collect(engine="streaming")))
+    return _measured(
+        lambda: len(lazy.group_by(names).len().collect(engine="streaming"))
+    )
 
 
 def by_duckdb(folder: str) -> dict[str, Any]:
@@ -156,7 +219,9 @@ def draw(folder: str, rows: int, target: str) -> dict[str, Any]:
 
 
 def command(folder: str, target: str, megabytes: float) -> dict[str, Any]:
-    """Run ``fairmaxent debias FOLDER -o TARGET`` with no more than that much address space."""
+    """Run ``fairmaxent debias FOLDER -o TARGET`` with no more than that much address
+    space.
+    """
     os.environ["POLARS_MAX_THREADS"] = str(THREADS)
     import fairmaxent
     from fairmaxent.cli.group import group
@@ -165,7 +230,18 @@ def command(folder: str, target: str, megabytes: float) -> dict[str, Any]:
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     outcome, protected = ROLES
     model = f"{target}.fme"
-    arguments = ["debias", folder, "--outcome", outcome, "--protected", protected, "-o", target, "--model", model]
+    arguments = [
+        "debias",
+        folder,
+        "--outcome",
+        outcome,
+        "--protected",
+        protected,
+        "-o",
+        target,
+        "--model",
+        model,
+    ]
     with reading() as cost:
         try:
             group.main(arguments)
@@ -180,7 +256,9 @@ def _fitted(folder: str) -> Any:
 
     import fairmaxent
 
-    return fairmaxent.debias(polars.scan_parquet(Path(folder) / FILES), *ROLES, random_state=0)
+    return fairmaxent.debias(
+        polars.scan_parquet(Path(folder) / FILES), *ROLES, random_state=0
+    )
 
 
 def _measured(job: Callable[[], int]) -> dict[str, Any]:
@@ -191,11 +269,19 @@ def _measured(job: Callable[[], int]) -> dict[str, Any]:
 
 
 def _costs(cost: Reading) -> dict[str, Any]:
-    return dict(zip(MEASURED[1:], (cost.cpu, cost.wall, cost.peak, _address_space()), strict=True))
+    return dict(
+        zip(
+            MEASURED[1:],
+            (cost.cpu, cost.wall, cost.peak, _address_space()),
+            strict=True,
+        )
+    )
 
 
 def _address_space() -> float:
-    """Megabytes of addresses that this process has had at most; none where the system does not say."""
+    """Megabytes of addresses that this process has had at most; none where the system
+    does not say.
+    """
     with contextlib.suppress(OSError):
         found = re.search(r"VmPeak:\s+(\d+) kB", Path("/proc/self/status").read_text())
         if found:

@@ -1,4 +1,6 @@
-"""People: the tables that models learn from, and their random splits into people to learn from and to judge on."""
+"""People: the tables that models learn from, and their random splits into people to
+learn from and to judge on.
+"""
 
 from dataclasses import dataclass
 from functools import cache, cached_property, reduce
@@ -16,9 +18,13 @@ MOST_JUDGED = 10_000
 ACS = "acs"  # its file is not part of the package
 # Of the frontier, but for ACS; the real ones are described in field.toml.
 TABLES = "adult", "german", "compas", "census", "lending"
-_SIMULATED = {"census": (census, "income", "sex", "high"), "lending": (lending, "repaid", "origin", "yes")}
+_SIMULATED = {
+    "census": (census, "income", "sex", "high"),
+    "lending": (lending, "repaid", "origin", "yes"),
+}
 
-Roles = tuple[str, str | list[str], object]  # outcome, protected column or columns, favourable outcome
+# outcome, protected column or columns, favourable outcome
+Roles = tuple[str, str | list[str], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +41,9 @@ class Fold:
 
     @cached_property
     def domain(self) -> Any:
-        """The levels that distances are measured in: bins of numbers, learned from the people to learn from."""
+        """The levels that distances are measured in: bins of numbers, learned from the
+        people to learn from.
+        """
         import fairmaxent
 
         return fairmaxent.Domain.infer(self.train)
@@ -47,40 +55,64 @@ class Fold:
     def groups(self, frame: Any) -> NDArray[np.intp]:
         """The group of each row, by number."""
         known = sorted(_joint(self.train, self.protected).unique())
-        return np.searchsorted(known, _joint(frame, self.protected).to_numpy(dtype=type(known[0])))
+        return np.searchsorted(
+            known, _joint(frame, self.protected).to_numpy(dtype=type(known[0]))
+        )
 
     def features(self, frame: Any) -> Any:
-        """All columns but the outcome; the protected ones are features like others, unless they are hidden."""
-        return frame.drop(columns=[self.outcome] if self.sees_group else [self.outcome, *_names(self.protected)])
+        """All columns but the outcome; the protected ones are features like others,
+        unless they are hidden.
+        """
+        return frame.drop(
+            columns=(
+                [self.outcome]
+                if self.sees_group
+                else [self.outcome, *_names(self.protected)]
+            )
+        )
 
 
 def split(name: str, number: int, rows: int | None = None) -> Fold:
-    """Split a table 70 to 30, each part with the same shares of outcome × group; ``rows``: of a part of it only."""
+    """Split a table 70 to 30, each part with the same shares of outcome × group;
+    ``rows``: of a part of it only.
+    """
     from sklearn.model_selection import train_test_split
 
     frame, cells, roles = people(name)
     if rows is not None and rows < len(frame):
-        frame, _, cells, _ = train_test_split(frame, cells, train_size=rows, random_state=0, stratify=cells)
-    train, test = train_test_split(frame, test_size=TEST_SHARE, random_state=number, stratify=cells)
-    return Fold(train.reset_index(drop=True), test.reset_index(drop=True), *roles, number)
+        frame, _, cells, _ = train_test_split(
+            frame, cells, train_size=rows, random_state=0, stratify=cells
+        )
+    train, test = train_test_split(
+        frame, test_size=TEST_SHARE, random_state=number, stratify=cells
+    )
+    return Fold(
+        train.reset_index(drop=True), test.reset_index(drop=True), *roles, number
+    )
 
 
 @cache
 def few_learn(name: str, number: int, learn: int, *, sees_group: bool) -> Fold:
-    """At most so many people to learn from, and of all the others up to `MOST_JUDGED` to judge on."""
+    """At most so many people to learn from, and of all the others up to `MOST_JUDGED`
+    to judge on.
+    """
     from sklearn.model_selection import train_test_split
 
     frame, cells, roles = people(name)
     learn = min(learn, round((1 - TEST_SHARE) * len(frame)))
     judged = min(MOST_JUDGED, len(frame) - learn)
-    parts = train_test_split(frame, train_size=learn, test_size=judged, random_state=number, stratify=cells)
+    parts = train_test_split(
+        frame, train_size=learn, test_size=judged, random_state=number, stratify=cells
+    )
     train, test = (part.reset_index(drop=True) for part in parts)
     return Fold(train, test, *roles, number, sees_group)
 
 
 @cache
 def people(name: str) -> tuple[Any, Any, Roles]:
-    """Return a table, the cell (y, z) of each row as text, and the roles of its columns."""
+    """Return a table, the cell (y, z) of each row as text, and the roles of its
+    columns.
+    """
     if name in _SIMULATED:
         simulate, *roles = _SIMULATED[name]
         frame, (outcome, protected, favourable) = simulate(), roles
@@ -100,4 +132,7 @@ def _joint(frame: Any, protected: str | list[str]) -> Any:
     """The protected column, or the levels of several as one text."""
     if isinstance(protected, str):
         return frame[protected]
-    return reduce(lambda left, right: left + "/" + right, (frame[name].astype(str) for name in protected))
+    return reduce(
+        lambda left, right: left + "/" + right,
+        (frame[name].astype(str) for name in protected),
+    )

@@ -1,10 +1,12 @@
-"""What privacy costs: models trained on private rows, judged on real people, for one budget after the other.
+"""What privacy costs: models trained on private rows, judged on real people, for one
+budget after the other.
 
-Adult is prepared as in private-pgm: 14 columns, numbers in their own levels or in 100 bins of equal width. 70 % of the
-people are fitted, and the models are judged on the other 30 %. ``python benchmarks/privacy.py`` writes privacy.json
-and the table of docs/questions/privacy-cost.md; ``--quick`` only prints a few runs of Adult with ε = 1. With ``--mst
-FOLDER``, rows of MST are judged as well: those in the folder, and others that an interpreter with mbi makes, if
-FAIRMAXENT_MBI_PYTHON names one.
+Adult is prepared as in private-pgm: 14 columns, numbers in their own levels or in 100
+bins of equal width. 70 % of the people are fitted, and the models are judged on the
+other 30 %. ``python benchmarks/privacy.py`` writes privacy.json and the table of
+docs/questions/privacy-cost.md; ``--quick`` only prints a few runs of Adult with ε = 1.
+With ``--mst FOLDER``, rows of MST are judged as well: those in the folder, and others
+that an interpreter with mbi makes, if FAIRMAXENT_MBI_PYTHON names one.
 """
 
 import argparse
@@ -53,11 +55,16 @@ TELLING = (
     "age_cat",
 )
 
-# Upper ends of bins of the numbers of ACS mobility: hours a week, minutes to work, income.
+# Upper ends of bins of the numbers of ACS mobility: hours a week, minutes to work,
+# income.
 ACS_EDGES = {
     "WKHP": [*range(1, 92, 10)],
     "JWMNP": [1, 6, 11, 16, 21, 26, 31, 41, 51, 61, 91],
-    "PINCP": [0, 1, *(1000 * k for k in (5, 10, 15, 20, 25, 30, 40, 50, 60, 75, 100, 150))],
+    "PINCP": [
+        0,
+        1,
+        *(1000 * k for k in (5, 10, 15, 20, 25, 30, 40, 50, 60, 75, 100, 150)),
+    ],
 }
 
 
@@ -75,7 +82,9 @@ class NoNoise:
 
 @dataclass(frozen=True)
 class Coded:
-    """A table of whole numbers, from 0 to one below the number of levels of its column."""
+    """A table of whole numbers, from 0 to one below the number of levels of its
+    column.
+    """
 
     name: str
     frame: pd.DataFrame
@@ -87,7 +96,10 @@ class Coded:
         """The people who are fitted, and those whom models are judged on."""
         order = np.random.default_rng(0).permutation(len(self.frame))
         cut = int(0.7 * len(order))
-        return tuple(self.frame.iloc[part].reset_index(drop=True) for part in (order[:cut], order[cut:]))  # type: ignore[return-value]
+        return tuple(
+            self.frame.iloc[part].reset_index(drop=True)
+            for part in (order[:cut], order[cut:])
+        )  # type: ignore[return-value]
 
     @property
     def runs(self) -> int:
@@ -97,7 +109,9 @@ class Coded:
     @property
     def domain(self) -> Any:
         """Every level, declared."""
-        return Domain.declare(levels={name: list(range(size)) for name, size in self.sizes.items()})
+        return Domain.declare(
+            levels={name: list(range(size)) for name, size in self.sizes.items()}
+        )
 
 
 # ---------------------------------------------------------------- tables
@@ -115,33 +129,52 @@ def adult() -> Coded:
             codes[name], sizes[name] = values - 1, 99
         elif values.dtype.kind in "iuf" and values.nunique() > 16:
             edges = np.linspace(values.min(), values.max(), 101)
-            codes[name], sizes[name] = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, 99), 100
+            codes[name], sizes[name] = (
+                np.clip(np.searchsorted(edges, values, side="right") - 1, 0, 99),
+                100,
+            )
         else:
             codes[name], sizes[name] = _categories(values)
     return Coded("Adult", pd.DataFrame(codes).astype(int), sizes, "income", "sex")
 
 
 def other(name: str, title: str) -> Coded:
-    """Another public table, numbers in 16 bins, without columns that tell the outcome."""
+    """Another public table, numbers in 16 bins, without columns that tell the
+    outcome.
+    """
     loaded = datasets.load(name)
-    frame = loaded.frame.drop(columns=[column for column in TELLING if column in loaded.frame])
+    frame = loaded.frame.drop(
+        columns=[column for column in TELLING if column in loaded.frame]
+    )
     codes, sizes = {}, {}
     for column in frame.columns:
         values = frame[column]
         if values.dtype.kind in "iuf" and values.nunique() > 16:
             edges = np.linspace(values.min(), values.max(), 17)
-            codes[column], sizes[column] = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, 15), 16
+            codes[column], sizes[column] = (
+                np.clip(np.searchsorted(edges, values, side="right") - 1, 0, 15),
+                16,
+            )
         else:
             codes[column], sizes[column] = _categories(values)
-    protected = loaded.protected if isinstance(loaded.protected, str) else loaded.protected[0]
-    return Coded(title, pd.DataFrame(codes).astype(int), sizes, loaded.outcome, protected)
+    protected = (
+        loaded.protected if isinstance(loaded.protected, str) else loaded.protected[0]
+    )
+    return Coded(
+        title, pd.DataFrame(codes).astype(int), sizes, loaded.outcome, protected
+    )
 
 
 def acs() -> Coded | None:
     """ACS mobility, 22 columns, codes as levels; None without the file."""
-    folder = Path(os.environ.get("FAIRMAXENT_DATA", HERE.parent.parent / "shared" / "data"))
+    folder = Path(
+        os.environ.get("FAIRMAXENT_DATA", HERE.parent.parent / "shared" / "data")
+    )
     if not (folder / "acs_mobility.parquet").exists():
-        print("ACS mobility is left out: acs_mobility.parquet is not in the folder that FAIRMAXENT_DATA names")
+        print(
+            "ACS mobility is left out: acs_mobility.parquet is not in the folder that"
+            " FAIRMAXENT_DATA names"
+        )
         return None
     frame, codes, sizes = pd.read_parquet(folder / "acs_mobility.parquet"), {}, {}
     for name in frame.columns:
@@ -163,8 +196,12 @@ def _categories(values: Any) -> tuple[Any, int]:
 # ---------------------------------------------------------------- measuring
 
 
-def measured(table: Coded, epsilon: float, seed: int, **wishes: Any) -> dict[str, float]:
-    """One private fit: what a model trained on its rows does to real people, and how far its tables are off."""
+def measured(
+    table: Coded, epsilon: float, seed: int, **wishes: Any
+) -> dict[str, float]:
+    """One private fit: what a model trained on its rows does to real people, and how
+    far its tables are off.
+    """
     people, judged = table.split()
     began = time.process_time()
     fit = debias(
@@ -192,12 +229,20 @@ def measured(table: Coded, epsilon: float, seed: int, **wishes: Any) -> dict[str
 def quality(table: Coded, rows: pd.DataFrame, judged: pd.DataFrame) -> dict[str, float]:
     """Gradient boosting trained on the rows, judged on real people."""
     inputs = [name for name in table.sizes if name != table.outcome]
-    model = HistGradientBoostingClassifier(random_state=0).fit(rows[inputs].to_numpy(), rows[table.outcome].to_numpy())
+    model = HistGradientBoostingClassifier(random_state=0).fit(
+        rows[inputs].to_numpy(), rows[table.outcome].to_numpy()
+    )
     chances = model.predict_proba(judged[inputs].to_numpy())
     auc = roc_auc_score(judged[table.outcome], chances[:, 1])
     decided = chances[:, 1] > 0.5
-    shares = [decided[judged[table.protected] == level].mean() for level in judged[table.protected].unique()]
-    return {"auc": float(auc), "rate_of_predictions": float(min(shares) / max(max(shares), 1e-9))}
+    shares = [
+        decided[judged[table.protected] == level].mean()
+        for level in judged[table.protected].unique()
+    ]
+    return {
+        "auc": float(auc),
+        "rate_of_predictions": float(min(shares) / max(max(shares), 1e-9)),
+    }
 
 
 def distance(table: Coded, real: pd.DataFrame, rows: pd.DataFrame, ways: int) -> float:
@@ -205,18 +250,25 @@ def distance(table: Coded, real: pd.DataFrame, rows: pd.DataFrame, ways: int) ->
     return float(np.mean(list(_distances(table, real, rows, ways))))
 
 
-def _distances(table: Coded, real: pd.DataFrame, rows: pd.DataFrame, ways: int) -> Iterator[float]:
+def _distances(
+    table: Coded, real: pd.DataFrame, rows: pd.DataFrame, ways: int
+) -> Iterator[float]:
     for columns in combinations(table.sizes, ways):
         shape = [table.sizes[name] for name in columns]
         both = [
-            np.bincount(np.ravel_multi_index([one[name] for name in columns], shape), minlength=math.prod(shape))
+            np.bincount(
+                np.ravel_multi_index([one[name] for name in columns], shape),
+                minlength=math.prod(shape),
+            )
             / len(one)
             for one in (real, rows)
         ]
         yield float(np.abs(both[0] - both[1]).sum() / 2)
 
 
-def _runs(table: Coded, epsilon: float, count: int, wishes: dict[str, Any]) -> Iterator[dict[str, float]]:
+def _runs(
+    table: Coded, epsilon: float, count: int, wishes: dict[str, Any]
+) -> Iterator[dict[str, float]]:
     """The runs in which the noise left something of the groups."""
     for seed in range(count):
         with contextlib.suppress(InfeasibleError):
@@ -224,29 +276,51 @@ def _runs(table: Coded, epsilon: float, count: int, wishes: dict[str, Any]) -> I
 
 
 def mean_of(runs: Sequence[dict[str, float]]) -> dict[str, float]:
-    """The mean of every number over the runs, how many there are, and the standard error of the AUC."""
-    means = {name: float(np.mean([run[name] for run in runs])) for name in (runs[0] if runs else ())}
+    """The mean of every number over the runs, how many there are, and the standard
+    error of the AUC.
+    """
+    means = {
+        name: float(np.mean([run[name] for run in runs]))
+        for name in (runs[0] if runs else ())
+    }
     if len(runs) > 1:
-        means["auc_error"] = float(np.std([run["auc"] for run in runs], ddof=1) / math.sqrt(len(runs)))
+        means["auc_error"] = float(
+            np.std([run["auc"] for run in runs], ddof=1) / math.sqrt(len(runs))
+        )
     return means | {"runs": len(runs)}
 
 
 def mst(table: Coded, epsilon: float, folder: Path) -> dict[str, float]:
-    """The same for rows of MST; those that are missing are made, where that is possible."""
+    """The same for rows of MST; those that are missing are made, where that is
+    possible.
+    """
     people, judged = table.split()
     python, runs = os.environ.get("FAIRMAXENT_MBI_PYTHON"), []
     for seed in range(table.runs):
         path = folder / f"{table.name.split()[0]}-{epsilon:g}-{seed}.npz"
         if not path.exists() and python:
             source = folder / f"{table.name.split()[0]}.npz"
-            np.savez(source, codes=people[list(table.sizes)].to_numpy(), sizes=np.array([*table.sizes.values()]))
+            np.savez(
+                source,
+                codes=people[list(table.sizes)].to_numpy(),
+                sizes=np.array([*table.sizes.values()]),
+            )
             rho = repr(Privacy(epsilon=epsilon, delta=DELTA).rho)
-            subprocess.run([python, str(HERE / "mst.py"), str(source), str(path), rho, str(seed)], check=True)
+            subprocess.run(
+                [python, str(HERE / "mst.py"), str(source), str(path), rho, str(seed)],
+                check=True,
+            )
         if not path.exists():
             continue
         with np.load(path) as stored:
-            rows, cpu = pd.DataFrame(stored["codes"].astype(int), columns=[*table.sizes]), float(stored["cpu"])
-        off = {"one_way": distance(table, people, rows, 1), "two_way": distance(table, people, rows, 2)}
+            rows, cpu = (
+                pd.DataFrame(stored["codes"].astype(int), columns=[*table.sizes]),
+                float(stored["cpu"]),
+            )
+        off = {
+            "one_way": distance(table, people, rows, 1),
+            "two_way": distance(table, people, rows, 2),
+        }
         runs.append({**quality(table, rows, judged), **off, "cpu": cpu})
     return mean_of(runs)
 
@@ -259,11 +333,24 @@ def curve(table: Coded, folder: Path | None) -> list[dict[str, Any]]:
         if exact:
             pipeline.OpenDP = NoNoise  # type: ignore[assignment, misc]
         try:
-            plain = mean_of(list(_runs(table, epsilon, 1 if exact else table.runs, {"statistical_rate": None})))
+            plain = mean_of(
+                list(
+                    _runs(
+                        table,
+                        epsilon,
+                        1 if exact else table.runs,
+                        {"statistical_rate": None},
+                    )
+                )
+            )
             fair = mean_of(list(_runs(table, epsilon, 1 if exact else FAIR_RUNS, {})))
         finally:
             pipeline.OpenDP = noise  # type: ignore[misc]
-        point: dict[str, Any] = {"epsilon": None if exact else epsilon, "private": plain, "fair": fair}
+        point: dict[str, Any] = {
+            "epsilon": None if exact else epsilon,
+            "private": plain,
+            "fair": fair,
+        }
         if folder is not None and not exact:
             point["mst"] = mst(table, epsilon, folder)
         print(table.name, epsilon, json.dumps(point), flush=True)
@@ -278,16 +365,36 @@ def markdown(results: dict[str, Any]) -> str:
     """The curve as a table for each data set."""
     lines = []
     for name, record in results.items():
-        lines += [f"**{name}** ({record['rows']:,} rows fitted, {record['columns']} columns)", ""]
-        lines += ["| ε | AUC | AUC, fair | AUC, MST | one column | MST | two columns | MST | CPU s | MST |"]
-        lines += ["| ---: " * 10 + "|", f"| real rows | {record['real']['auc']:.3f} |" + " – |" * 8]
+        lines += [
+            f"**{name}** ({record['rows']:,} rows fitted, {record['columns']} columns)",
+            "",
+        ]
+        lines += [
+            "| ε | AUC | AUC, fair | AUC, MST | one column | MST | two columns | MST |"
+            " CPU s | MST |"
+        ]
+        lines += [
+            "| ---: " * 10 + "|",
+            f"| real rows | {record['real']['auc']:.3f} |" + " – |" * 8,
+        ]
         for point in reversed(record["curve"]):
-            plain, fair, other = point["private"], point["fair"], point.get("mst", {"runs": 0})
-            epsilon = "no noise" if point["epsilon"] is None else f"{point['epsilon']:g}"
+            plain, fair, other = (
+                point["private"],
+                point["fair"],
+                point.get("mst", {"runs": 0}),
+            )
+            epsilon = (
+                "no noise" if point["epsilon"] is None else f"{point['epsilon']:g}"
+            )
             if not (plain["runs"] and fair["runs"]):
                 lines.append(f"| {epsilon} | the noise hides the groups |" + " – |" * 8)
                 continue
-            cells = [epsilon, f"{plain['auc']:.3f}", f"{fair['auc']:.3f}", _shown(other, "auc", ".3f")]
+            cells = [
+                epsilon,
+                f"{plain['auc']:.3f}",
+                f"{fair['auc']:.3f}",
+                _shown(other, "auc", ".3f"),
+            ]
             for key in ("one_way", "two_way"):
                 cells += [f"{plain[key]:.2%}", _shown(other, key, ".2%")]
             cells += [f"{plain['cpu']:.1f}", _shown(other, "cpu", ".0f")]
@@ -303,30 +410,65 @@ def _shown(values: dict[str, float], key: str, form: str) -> str:
 def write(measured: dict[str, Any]) -> None:
     """Keep the results beside those of the other tables, and fill the page."""
     results = json.loads((HERE / "privacy.json").read_text(encoding="utf-8")) | measured
-    (HERE / "privacy.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    (HERE / "privacy.json").write_text(
+        json.dumps(results, indent=1) + "\n", encoding="utf-8"
+    )
     page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(_PLACE.sub(lambda match: f"{match[1]}{markdown(results)}{match[2]}", page), encoding="utf-8")
+    PAGE.write_text(
+        _PLACE.sub(lambda match: f"{match[1]}{markdown(results)}{match[2]}", page),
+        encoding="utf-8",
+    )
 
 
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="five runs of Adult with ε = 1, and nothing written")
-    parser.add_argument("--relabel", action="store_true", help="the same for relabelled decisions")
-    parser.add_argument("--table", metavar="NAME", help="measure one table only, and keep what is known of the others")
-    parser.add_argument("--mst", type=Path, metavar="FOLDER", help="judge rows of MST in this folder, too")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="five runs of Adult with ε = 1, and nothing written",
+    )
+    parser.add_argument(
+        "--relabel", action="store_true", help="the same for relabelled decisions"
+    )
+    parser.add_argument(
+        "--table",
+        metavar="NAME",
+        help="measure one table only, and keep what is known of the others",
+    )
+    parser.add_argument(
+        "--mst",
+        type=Path,
+        metavar="FOLDER",
+        help="judge rows of MST in this folder, too",
+    )
     given = parser.parse_args()
     if given.quick or given.relabel:
-        wishes = {"relabel": "probabilities", "favourable": 1} if given.relabel else {"statistical_rate": None}
+        wishes = (
+            {"relabel": "probabilities", "favourable": 1}
+            if given.relabel
+            else {"statistical_rate": None}
+        )
         runs = [measured(adult(), 1.0, seed, **wishes) for seed in range(RUNS)]
         for run in (*runs, mean_of(runs)):
             print({name: round(value, 4) for name, value in run.items()}, flush=True)
         return
-    for table in (other("german", "German credit"), other("compas", "COMPAS"), adult(), acs()):
+    for table in (
+        other("german", "German credit"),
+        other("compas", "COMPAS"),
+        adult(),
+        acs(),
+    ):
         if table is None or given.table not in (None, table.name):
             continue
         people, judged = table.split()
-        real, size = quality(table, people, judged), {"rows": len(people), "columns": len(table.sizes)}
+        real, size = (
+            quality(table, people, judged),
+            {
+                "rows": len(people),
+                "columns": len(table.sizes),
+            },
+        )
         write({table.name: {**size, "real": real, "curve": curve(table, given.mst)}})
 
 

@@ -1,4 +1,6 @@
-"""Raking: known margins of Adult, beside the libraries that survey people use, and of a Parquet table out of core."""
+"""Raking: known margins of Adult, beside the libraries that survey people use, and of a
+Parquet table out of core.
+"""
 
 import os
 import sys
@@ -15,7 +17,8 @@ from benchmarks.outcome import Bar, Cell, Outcome, Table
 from benchmarks.outofcore import FILES, write_census
 from benchmarks.process import JobFailedError, fresh
 
-# CPU seconds, largest error of a share, and group-bys of polars that raking out of core may take.
+# CPU seconds, largest error of a share, and group-bys of polars that raking out of core
+# may take.
 SECONDS, ERROR, GROUP_BYS = 0.05, 1e-12, 2.5
 
 COLUMNS = ("sex", "race", "education", "marital_status", "relationship")
@@ -39,24 +42,37 @@ QUICK = Sizes(rows=200_000, part=100_000, seconds=60)
 def measure(sizes: Sizes) -> Outcome:
     """Measure each library and each job in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        table, margins = f"{folder}/adult.parquet", fresh(write_adult, f"{folder}/adult.parquet")
-        libraries = {name: _library(name, table, margins, sizes.seconds) for name in LIBRARIES}
+        table, margins = (
+            f"{folder}/adult.parquet",
+            fresh(write_adult, f"{folder}/adult.parquet"),
+        )
+        libraries = {
+            name: _library(name, table, margins, sizes.seconds) for name in LIBRARIES
+        }
         fresh(write_census, f"{folder}/census", sizes.rows, sizes.part, 0.5)
-        by_polars, by_us = fresh(group_by, f"{folder}/census"), fresh(rake_lazily, f"{folder}/census", margins)
+        by_polars, by_us = (
+            fresh(group_by, f"{folder}/census"),
+            fresh(rake_lazily, f"{folder}/census", margins),
+        )
     cpu, error, _ = libraries[OURS]
     times = by_us / by_polars
     return Outcome(
         "Raking",
-        f"Adult, 48,842 rows, weighed to five margins with {sum(map(len, margins.values()))} levels; the largest error "
-        f"is that of a share. Out of core: {sizes.rows:,} rows of Parquet raked to the same margins, beside a group-by "
-        "of the five columns.",
+        "Adult, 48,842 rows, weighed to five margins with"
+        f" {sum(map(len, margins.values()))} levels; the largest error is that of a"
+        f" share. Out of core: {sizes.rows:,} rows of Parquet raked to the same"
+        " margins, beside a group-by of the five columns.",
         (
             Table(
                 "Adult",
                 ("library", "CPU s", "largest error", ""),
                 tuple((name, *cells) for name, cells in libraries.items()),
             ),
-            Table("Out of core", ("what", "CPU s"), (("group-by of polars", by_polars), ("raking", by_us))),
+            Table(
+                "Out of core",
+                ("what", "CPU s"),
+                (("group-by of polars", by_polars), ("raking", by_us)),
+            ),
         ),
         (
             Bar("Adult: CPU", _number(cpu), SECONDS, "s"),
@@ -70,11 +86,17 @@ def _number(cell: Cell) -> float | None:
     return cell if isinstance(cell, float) else None
 
 
-def _library(name: str, table: str, margins: dict[str, Any], seconds: float) -> tuple[Cell, Cell, Cell]:
+def _library(
+    name: str, table: str, margins: dict[str, Any], seconds: float
+) -> tuple[Cell, Cell, Cell]:
     """CPU seconds and largest error of a library, or why there are none."""
-    python = sys.executable if name == OURS else os.environ.get(PEERS_PYTHON, sys.executable)
+    python = (
+        sys.executable if name == OURS else os.environ.get(PEERS_PYTHON, sys.executable)
+    )
     try:
-        cpu, error = fresh(library_cost, name, table, margins, seconds=seconds, python=python)
+        cpu, error = fresh(
+            library_cost, name, table, margins, seconds=seconds, python=python
+        )
     except JobFailedError as problem:
         return None, None, str(problem)[:120]
     return cpu, error, ""
@@ -84,7 +106,9 @@ def _library(name: str, table: str, margins: dict[str, Any], seconds: float) -> 
 
 
 def write_adult(path: str) -> dict[str, dict[str, float]]:
-    """Write Adult, and return margins of it: those of other weights, so that they do not contradict each other."""
+    """Write Adult, and return margins of it: those of other weights, so that they do
+    not contradict each other.
+    """
     import fairmaxent
 
     frame = fairmaxent.datasets.load("adult", library="polars").frame.select(COLUMNS)
@@ -99,16 +123,27 @@ def write_adult(path: str) -> dict[str, dict[str, float]]:
     return {name: _shares(frame[name].to_list(), weights) for name in COLUMNS}
 
 
-def library_cost(name: str, path: str, margins: dict[str, dict[str, float]]) -> tuple[float, float]:
-    """Rake Adult from a frame in memory; CPU seconds, and the largest error of a share."""
+def library_cost(
+    name: str, path: str, margins: dict[str, dict[str, float]]
+) -> tuple[float, float]:
+    """Rake Adult from a frame in memory; CPU seconds, and the largest error of a
+    share.
+    """
     import polars
 
     frame = polars.read_parquet(path)
-    job, levels = LIBRARIES[name](frame, margins), {column: frame[column].to_list() for column in margins}
+    job, levels = (
+        LIBRARIES[name](frame, margins),
+        {column: frame[column].to_list() for column in margins},
+    )
     cost, weights = repeated(job)
     weights = np.asarray(weights, dtype=float)
     reached = {column: _shares(levels[column], weights) for column in margins}
-    errors = [abs(reached[column][level] - margins[column][level]) for column in margins for level in margins[column]]
+    errors = [
+        abs(reached[column][level] - margins[column][level])
+        for column in margins
+        for level in margins[column]
+    ]
     return cost.cpu, max(errors)
 
 
@@ -156,18 +191,29 @@ def _svy(frame: Any, margins: dict[str, dict[str, float]]) -> Job:
     import polars
     import svy
 
-    sample = svy.Sample(frame.with_columns(base=polars.lit(1.0)), svy.Design(wgt="base"))
-    return lambda: sample.weighting.rake(shares=margins, tol=1e-10, max_iter=1000).data["rk_wgt"].to_numpy()
+    sample = svy.Sample(
+        frame.with_columns(base=polars.lit(1.0)), svy.Design(wgt="base")
+    )
+    return lambda: (
+        sample.weighting.rake(shares=margins, tol=1e-10, max_iter=1000)
+        .data["rk_wgt"]
+        .to_numpy()
+    )
 
 
 def _weightipy(frame: Any, margins: dict[str, dict[str, float]]) -> Job:
     import weightipy
 
-    percent = {name: {level: 100 * share for level, share in shares.items()} for name, shares in margins.items()}
+    percent = {
+        name: {level: 100 * share for level, share in shares.items()}
+        for name, shares in margins.items()
+    }
     pandas = frame.to_pandas()
 
     def job() -> Any:
-        scheme = weightipy.scheme_from_dict(percent, rim_params={"convcrit": 1e-12, "max_iterations": 1000})
+        scheme = weightipy.scheme_from_dict(
+            percent, rim_params={"convcrit": 1e-12, "max_iterations": 1000}
+        )
         return weightipy.weight_dataframe(pandas, scheme)["weights"].to_numpy()
 
     return job
@@ -186,7 +232,13 @@ def _ipfn(frame: Any, margins: dict[str, dict[str, float]]) -> Job:
     dimensions = [[name] for name in margins]
 
     def job() -> Any:
-        fitted = ipfn.ipfn(table.copy(), aggregates, dimensions, convergence_rate=1e-7, max_iteration=1000)
+        fitted = ipfn.ipfn(
+            table.copy(),
+            aggregates,
+            dimensions,
+            convergence_rate=1e-7,
+            max_iteration=1000,
+        )
         return fitted.iteration()["total"].to_numpy()
 
     return job

@@ -1,4 +1,6 @@
-"""Results: what all subjects measured, kept in one file; a run of some subjects replaces only theirs."""
+"""Results: what all subjects measured, kept in one file; a run of some subjects
+replaces only theirs.
+"""
 
 import datetime
 import json
@@ -20,7 +22,10 @@ LIBRARIES = (
 def setting(*, quick: bool) -> dict[str, str | bool]:
     """Say what a subject was measured with."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GB, shared"
+    machine = (
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores,"
+        f" {memory:.0f} GB, shared"
+    )
     return {
         "quick": quick,
         "day": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -42,8 +47,14 @@ def load(folder: Path) -> dict[str, Any]:
     return dict(json.loads(path.read_text())) if path.exists() else {}
 
 
-def keep(folder: Path, subject: str, outcome: Outcome, *, quick: bool) -> dict[str, Any]:
+def keep(
+    folder: Path, subject: str, outcome: Outcome, *, quick: bool
+) -> dict[str, Any]:
     """Put a subject's outcome in the place of its last one."""
-    records = load(folder) | {subject: {"setting": setting(quick=quick)} | outcome.record()}
-    (folder / FILE).write_text(json.dumps(records, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    records = load(folder) | {
+        subject: {"setting": setting(quick=quick)} | outcome.record()
+    }
+    (folder / FILE).write_text(
+        json.dumps(records, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    )
     return load(folder)

@@ -1,8 +1,8 @@
 """The one command: measure, keep the results, write the page.
 
-Run by ``make bench``; writes results.json, results.md and pictures of the growth curves beside this file, and what
-README and docs say of them; or only the former, into the folder given. Each subject can be measured alone: the results
-of the others stay.
+Run by ``make bench``; writes results.json, results.md and pictures of the growth curves
+beside this file, and what README and docs say of them; or only the former, into the
+folder given. Each subject can be measured alone: the results of the others stay.
 """
 
 import argparse
@@ -54,8 +54,15 @@ SUBJECTS: Mapping[str, ModuleType] = {
 def main() -> None:
     """Measure the subjects asked for, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=SUBJECTS, action="append", help="measure this subject; may be repeated")
-    parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer repeats")
+    parser.add_argument(
+        "--only",
+        choices=SUBJECTS,
+        action="append",
+        help="measure this subject; may be repeated",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="smaller sizes, fewer repeats"
+    )
     parser.add_argument("--out", type=Path, default=HERE, help="folder of the results")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)  # before hours of work, not after
@@ -69,7 +76,10 @@ def main() -> None:
             claims.fill(HERE.parent, records)
         for bar in outcome.bars:
             verdict = "met" if bar.met else "MISSED"
-            print(f"  {verdict}: {bar.name}, {show(bar.measured)} {bar.unit}, bar {show(bar.limit)} {bar.why}")
+            print(
+                f"  {verdict}: {bar.name}, {show(bar.measured)} {bar.unit}, bar"
+                f" {show(bar.limit)} {bar.why}"
+            )
 
 
 if __name__ == "__main__":

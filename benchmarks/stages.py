@@ -19,7 +19,8 @@ from unittest.mock import patch
 from benchmarks.outcome import Outcome, Table
 from benchmarks.process import fresh
 
-# Stage, the module or class that holds the step, and its name there. No step is part of another.
+# Stage, the module or class that holds the step, and its name there. No step is part of
+# another.
 STEPS = (
     ("read", "fairmaxent.files.formats", "read_table"),
     ("encode", "fairmaxent.data.domain:Domain", "learn_rows"),
@@ -52,11 +53,24 @@ def measure(sizes: Sizes) -> Outcome:
     seconds = fresh(stage_cpu, sizes.rows, sizes.repeats)
     whole = seconds.pop("whole")
     rows = [(stage, cpu, 100 * cpu / whole) for stage, cpu in seconds.items()]
-    rows += [("between the stages", whole - sum(seconds.values()), 100 * (1 - sum(seconds.values()) / whole))]
+    rows += [
+        (
+            "between the stages",
+            whole - sum(seconds.values()),
+            100 * (1 - sum(seconds.values()) / whole),
+        )
+    ]
     return Outcome(
         "Stages",
-        "Adult in full width from CSV to CSV, income by sex: as many rows drawn as read; medians, after a first run.",
-        (Table("", ("stage", "CPU s", "% of the whole"), (*rows, ("whole", whole, 100.0))),),
+        "Adult in full width from CSV to CSV, income by sex: as many rows drawn as"
+        " read; medians, after a first run.",
+        (
+            Table(
+                "",
+                ("stage", "CPU s", "% of the whole"),
+                (*rows, ("whole", whole, 100.0)),
+            ),
+        ),
     )
 
 
@@ -64,8 +78,13 @@ def stage_cpu(rows: int | None, repeats: int) -> dict[str, float]:
     """CPU seconds of each stage and of the whole."""
     with tempfile.TemporaryDirectory() as folder:
         source = _census(Path(folder) / "census.csv", rows)
-        runs = [_timed_run(source, Path(folder) / f"fair{number}.csv") for number in range(repeats + 1)]
-    return {stage: statistics.median(run[stage] for run in runs[1:]) for stage in runs[0]}
+        runs = [
+            _timed_run(source, Path(folder) / f"fair{number}.csv")
+            for number in range(repeats + 1)
+        ]
+    return {
+        stage: statistics.median(run[stage] for run in runs[1:]) for stage in runs[0]
+    }
 
 
 def _census(path: Path, rows: int | None) -> Path:
@@ -83,7 +102,9 @@ def _timed_run(source: Path, target: Path) -> dict[str, float]:
     with clocks() as seconds:
         start = time.process_time()
         frame = formats.read_table(source).frame
-        write.write_table(debias(frame, "income", "sex", random_state=0).sample(len(frame)), target)
+        write.write_table(
+            debias(frame, "income", "sex", random_state=0).sample(len(frame)), target
+        )
         seconds["whole"] = time.process_time() - start
     return dict(seconds)
 
@@ -98,11 +119,17 @@ def clocks() -> Iterator[dict[str, float]]:
             found = importlib.import_module(module)
             place = getattr(found, owner) if owner else found
             seconds[stage] = 0.0
-            stack.enter_context(patch.object(place, name, _clocked(getattr(place, name), seconds, stage)))
+            stack.enter_context(
+                patch.object(
+                    place, name, _clocked(getattr(place, name), seconds, stage)
+                )
+            )
         yield seconds
 
 
-def _clocked(step: Callable[..., Any], seconds: dict[str, float], stage: str) -> Callable[..., Any]:
+def _clocked(
+    step: Callable[..., Any], seconds: dict[str, float], stage: str
+) -> Callable[..., Any]:
     @wraps(step)
     def timed(*positional: Any, **named: Any) -> Any:
         start = time.process_time()

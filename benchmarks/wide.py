@@ -35,11 +35,30 @@ def measure(sizes: Sizes) -> Outcome:
             found = fresh(fit_and_sample, *shape, seconds=sizes.seconds)
         except JobFailedError as problem:
             why = str(problem)
-        names = ("features", "fit", "sample", "whole", "wall", "peak", "method", "iterations")
+        names = (
+            "features",
+            "fit",
+            "sample",
+            "whole",
+            "wall",
+            "peak",
+            "method",
+            "iterations",
+        )
         rows.append((*shape, *(found.get(name) for name in names), why))
         label = "{1:,} attributes × {0:,} rows, {2} levels".format(*shape)
-        bars.append(Bar(f"{label}: fit and as many rows", found.get("whole"), SECONDS, "CPU s", why=why))
-        bars.append(Bar(f"{label}: peak memory", found.get("peak"), MEGABYTES, "MB", why=why))
+        bars.append(
+            Bar(
+                f"{label}: fit and as many rows",
+                found.get("whole"),
+                SECONDS,
+                "CPU s",
+                why=why,
+            )
+        )
+        bars.append(
+            Bar(f"{label}: peak memory", found.get("peak"), MEGABYTES, "MB", why=why)
+        )
     columns = (
         "rows", "attributes", "levels", "features", "fit CPU s", "sample CPU s", "both CPU s", "on the clock s",
         "peak MB", "solver", "iterations", "",

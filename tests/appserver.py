@@ -1,8 +1,9 @@
-"""The app for its tests: a real server, requests to it, tables to open, and what to do with its page in a browser.
+"""The app for its tests: a real server, requests to it, tables to open, and what to do
+with its page in a browser.
 
-axe-core is taken from the file that the environment variable AXE_CORE names, or from the package axe-core-python.
-Screenshots are left in the folder that APP_SCREENSHOTS names, if it is set; documentation.png among them is the picture
-docs/assets/app.png.
+axe-core is taken from the file that the environment variable AXE_CORE names, or from
+the package axe-core-python. Screenshots are left in the folder that APP_SCREENSHOTS
+names, if it is set; documentation.png among them is the picture docs/assets/app.png.
 """
 
 import contextlib
@@ -60,12 +61,17 @@ class Client:
         return self.app.new_address()
 
     def send(self, method, path, body=None, *, drop=(), **headers):
-        """One request; returns its status, headers and body. Headers named in `drop` are not sent."""
+        """One request; returns its status, headers and body. Headers named in `drop`
+        are not sent.
+        """
         host = f"127.0.0.1:{self.port}"
         usual = {"Host": host, "Cookie": self.cookie or ""}
         if method not in ("GET", "HEAD"):
             usual["Origin"] = f"http://{host}"
-        sent = {**usual, **{name.replace("_", "-"): value for name, value in headers.items()}}
+        sent = {
+            **usual,
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        }
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.putrequest(method, path, skip_host=True)
@@ -104,12 +110,19 @@ class Client:
 
     def fit(self, state, **options):
         values = {**state["options"], **options}
-        return self.done("/api/fit", {"table": state["table"]["number"], "options": values})["answer"]
+        return self.done(
+            "/api/fit", {"table": state["table"]["number"], "options": values}
+        )["answer"]
 
     def present(self):
-        """The table and the scenario that a page which has just been loaded speaks of."""
+        """The table and the scenario that a page which has just been loaded speaks
+        of.
+        """
         state = self.get("/api/state")[1]
-        return {"table": state["table"]["number"], "scenario": (state["answer"] or {}).get("scenario")}
+        return {
+            "table": state["table"]["number"],
+            "scenario": (state["answer"] or {}).get("scenario"),
+        }
 
     def pin(self):
         return self.done("/api/pin", self.present())["pins"]
@@ -139,17 +152,23 @@ edges.age = [18, 30, 45, 60]
 
 def people(rows=600, **more):
     rng = np.random.default_rng(3)
-    sex, region = rng.choice(["f", "m"], rows, p=[0.4, 0.6]), rng.choice(["n", "s", "w"], rows)
+    sex, region = (
+        rng.choice(["f", "m"], rows, p=[0.4, 0.6]),
+        rng.choice(["n", "s", "w"], rows),
+    )
     hired = np.where(rng.random(rows) < np.where(sex == "f", 0.2, 0.5), "yes", "no")
     age = rng.integers(18, 60, rows)
-    return polars.DataFrame({"sex": sex, "region": region, "age": age, "hired": hired, **more})
+    return polars.DataFrame(
+        {"sex": sex, "region": region, "age": age, "hired": hired, **more}
+    )
 
 
 def staff(rows=600):
     """The same people with a second outcome and a small number."""
     rng = np.random.default_rng(4)
     return people(rows).with_columns(
-        level=polars.Series(rng.integers(1, 4, rows)), promoted=polars.Series(rng.choice(["yes", "no"], rows))
+        level=polars.Series(rng.integers(1, 4, rows)),
+        promoted=polars.Series(rng.choice(["yes", "no"], rows)),
     )
 
 
@@ -157,7 +176,11 @@ def opened(client, name="people.csv", frame=None):
     """Upload a table; returns the state of the page, and the bytes of the file."""
     frame = people() if frame is None else frame
     content = io.BytesIO()
-    frame.write_parquet(content) if name.endswith(".parquet") else frame.write_csv(content)
+    (
+        frame.write_parquet(content)
+        if name.endswith(".parquet")
+        else frame.write_csv(content)
+    )
     status, state = client.upload(name, content.getvalue())
     assert status == 200, state
     return state, content.getvalue()
@@ -165,7 +188,10 @@ def opened(client, name="people.csv", frame=None):
 
 def downloaded(client, files):
     """Status, headers and body of each file that was made."""
-    return {file["name"]: client.send("GET", f"/files/{file['folder']}/{file['name']}") for file in files}
+    return {
+        file["name"]: client.send("GET", f"/files/{file['folder']}/{file['name']}")
+        for file in files
+    }
 
 
 def axe_core():
@@ -176,16 +202,25 @@ def axe_core():
     for folder in (spec.submodule_search_locations or []) if spec else []:
         if (Path(folder) / "axe.min.js").is_file():
             return (Path(folder) / "axe.min.js").read_text(encoding="utf-8")
-    pytest.skip("axe-core is not here: pip install axe-core-python, or set AXE_CORE to its axe.min.js")
+    pytest.skip(
+        "axe-core is not here: pip install axe-core-python, or set AXE_CORE to its"
+        " axe.min.js"
+    )
 
 
-def people_file(path, rows=400, column="sex", levels=("f", "m"), outcome="hired", good="yes", **more):
+def people_file(
+    path, rows=400, column="sex", levels=("f", "m"), outcome="hired", good="yes", **more
+):
     """Write other people, some of whose regions are missing, to a file."""
     rng = np.random.default_rng(5)
     sex = rng.choice(levels, rows, p=[0.3, 0.7])
-    hired = np.where(rng.random(rows) < np.where(sex == levels[0], 0.2, 0.5), good, "no")
+    hired = np.where(
+        rng.random(rows) < np.where(sex == levels[0], 0.2, 0.5), good, "no"
+    )
     region, age = rng.choice(["n", "s", ""], rows), rng.integers(18, 60, rows)
-    polars.DataFrame({column: sex, "region": region, "age": age, outcome: hired, **more}).write_csv(path)
+    polars.DataFrame(
+        {column: sex, "region": region, "age": age, outcome: hired, **more}
+    ).write_csv(path)
     return path
 
 
@@ -199,18 +234,25 @@ def enter(page, client):
 def answered(page):
     """Wait for the newest result."""
     page.wait_for_selector("#detail .tiles")
-    page.wait_for_function("() => document.getElementById('see').getAttribute('aria-busy') !== 'true'")
+    page.wait_for_function(
+        "() => document.getElementById('see').getAttribute('aria-busy') !== 'true'"
+    )
 
 
 def drop(page, name, content):
     """Open a file on the page."""
-    page.locator("#open input[type=file]").set_input_files({"name": name, "mimeType": "x/y", "buffer": content})
+    page.locator("#open input[type=file]").set_input_files(
+        {"name": name, "mimeType": "x/y", "buffer": content}
+    )
 
 
 def lines_of(table):
     """The cells of each line of a table, by its head."""
     rows = table.locator("tbody tr").all()
-    return {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in rows}
+    return {
+        row.locator("th").inner_text(): row.locator("td").all_inner_texts()
+        for row in rows
+    }
 
 
 def shot(page, name, *, full_page=True):
@@ -222,7 +264,9 @@ def shot(page, name, *, full_page=True):
 def tab_to(page, selector, most=80, key="Tab"):
     """Press Tab until the element has the focus."""
     for _ in range(most):
-        if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+        if page.evaluate(
+            "(selector) => document.activeElement.matches(selector)", selector
+        ):
             return
         page.keyboard.press(key)
     raise AssertionError(f"Tab does not reach {selector}")
@@ -249,12 +293,16 @@ def typed(field, text):
 def roles(page):
     """The chips for outcome, good outcome and groups, open."""
     page.wait_for_selector("#look .chip")
-    page.evaluate("for (const one of document.querySelectorAll('.chip')) one.open = true")
+    page.evaluate(
+        "for (const one of document.querySelectorAll('.chip')) one.open = true"
+    )
     return page.locator("#look .chips").first
 
 
 def unfold(page):
-    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    page.evaluate(
+        "for (const one of document.querySelectorAll('details')) one.open = true"
+    )
 
 
 CUT = """() => {
@@ -274,4 +322,7 @@ def check(page, name):
     page.evaluate(axe_core())
     result = page.evaluate("axe.run(document)")
     assert len(result["passes"]) > 15
-    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in result["violations"]] == []
+    assert [
+        (one["id"], [node["html"] for node in one["nodes"]])
+        for one in result["violations"]
+    ] == []

@@ -16,14 +16,26 @@ def biased_table(seed=5):
     rng = np.random.default_rng(seed)
     sex = rng.choice(["Female", "Male"], ROWS, p=[0.3, 0.7])
     high = rng.random(ROWS) < np.where(sex == "Male", 0.5, 0.2)
-    job = np.where((sex == "Female") & (rng.random(ROWS) < 0.7), "nurse", rng.choice(["clerk", "cook"], ROWS))
-    columns = {"sex": sex, "race": rng.choice(["Black", "Other", "White"], ROWS), "job": job}
-    columns |= {"age": rng.integers(17, 90, ROWS), "weight": rng.uniform(0.5, 1.5, ROWS).round(3)}
+    job = np.where(
+        (sex == "Female") & (rng.random(ROWS) < 0.7),
+        "nurse",
+        rng.choice(["clerk", "cook"], ROWS),
+    )
+    columns = {
+        "sex": sex,
+        "race": rng.choice(["Black", "Other", "White"], ROWS),
+        "job": job,
+    }
+    columns |= {
+        "age": rng.integers(17, 90, ROWS),
+        "weight": rng.uniform(0.5, 1.5, ROWS).round(3),
+    }
     return pl.DataFrame(columns | {"income": np.where(high, ">50K", "<=50K")})
 
 
 ROLES = ["--outcome", "income", "--protected", "sex"]
-QUIET = ["--estimate", "none"]  # for processes, which estimate by default; that takes seconds
+# for processes, which estimate by default; that takes seconds
+QUIET = ["--estimate", "none"]
 
 
 def run(*args, code=0, **options):
@@ -36,4 +48,7 @@ def run(*args, code=0, **options):
 def listing(folder):
     """Every file below a folder with its content, to see that nothing changed."""
     found = Path(folder).rglob("*")
-    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in found}
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in found
+    }

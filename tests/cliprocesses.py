@@ -21,12 +21,18 @@ main()
 
 
 def start(*args, folder, **options):
-    """Start the command in a folder, its streams piped and no signal ignored unless options say otherwise."""
-    usual = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | {"preexec_fn": heed_signals}
+    """Start the command in a folder, its streams piped and no signal ignored unless
+    options say otherwise.
+    """
+    usual = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | {
+        "preexec_fn": heed_signals
+    }
     return subprocess.Popen([*COMMAND, *args], cwd=folder, **(usual | options))
 
 
 def heed_signals():
-    """Tests may run under nohup, or in the background of a script, where signals are ignored, also by children."""
+    """Tests may run under nohup, or in the background of a script, where signals are
+    ignored, also by children.
+    """
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)

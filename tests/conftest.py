@@ -5,7 +5,8 @@ import os
 import subprocess
 import sys
 
-# Two processes share two cores: the threads of one would only wait for those of the other. Set before numpy is loaded.
+# Two processes share two cores: the threads of one would only wait for those of the
+# other. Set before numpy is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
@@ -15,11 +16,13 @@ from fairmaxent.errors import DependencyError
 from fairmaxent.fit import certificate
 from mixed import TABLES
 
-# So that reports are the same whenever they are written; set here, so that subprocesses have it, too.
+# So that reports are the same whenever they are written; set here, so that subprocesses
+# have it, too.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1780000000")
 # Fixtures that start processes: a browser, workers, Java, the documentation's builder.
 STARTING = {"chromium", "cluster", "spark", "site"}
-# Folders whose tests try models out, and files that compare numbers with those shown or recorded.
+# Folders whose tests try models out, and files that compare numbers with those shown or
+# recorded.
 TRYING = {"app", "cli", "evaluation", "fit", "fuzz", "relabelling", "report", "tests"}
 EXACT = {"test_docs.py"}
 
@@ -44,7 +47,9 @@ def _in_this_process(request, monkeypatch):
         start = subprocess.Popen.__init__
 
         def checked(self, command, *args, **options):
-            assert sys.executable not in map(str, command), "a test that starts a process is marked `process`"
+            assert sys.executable not in map(str, command), (
+                "a test that starts a process is marked `process`"
+            )
             start(self, command, *args, **options)
 
         monkeypatch.setattr(subprocess.Popen, "__init__", checked)
@@ -68,13 +73,17 @@ def _quick_models(request):
         if importlib.util.find_spec("sklearn") is not None:
             from sklearn.ensemble import HistGradientBoostingClassifier
 
-            patch.setitem(HistGradientBoostingClassifier.__init__.__kwdefaults__, "max_iter", 20)
+            patch.setitem(
+                HistGradientBoostingClassifier.__init__.__kwdefaults__, "max_iter", 20
+            )
         yield
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _quick_reports(request):
-    """Simulating intervals and fitting curves takes most of the time of a report; other tests are about both."""
+    """Simulating intervals and fitting curves takes most of the time of a report; other
+    tests are about both.
+    """
     with pytest.MonkeyPatch.context() as patch:
         if request.path.parent.name in ("cli", "report"):
             patch.setattr(certificate, "_DRAWS", 40)
@@ -85,10 +94,17 @@ def _quick_reports(request):
 
 @pytest.fixture(autouse=True)
 def _app_in_this_process(request, monkeypatch):
-    """Tests of the app that start no process read uploads in their own, and draw no curves but where they matter."""
-    if request.path.parent.name != "app" or request.node.get_closest_marker("process") is not None:
+    """Tests of the app that start no process read uploads in their own, and draw no
+    curves but where they matter.
+    """
+    if (
+        request.path.parent.name != "app"
+        or request.node.get_closest_marker("process") is not None
+    ):
         return
-    upload = pytest.importorskip("fairmaxent.app.upload", reason="the app needs starlette")
+    upload = pytest.importorskip(
+        "fairmaxent.app.upload", reason="the app needs starlette"
+    )
     monkeypatch.setattr(upload, "_asked_of_child", upload.read_or_refused)
     monkeypatch.setattr(upload, "warm_up", lambda: None)
     if "trade_off" not in request.node.name:
@@ -100,7 +116,9 @@ def put(tmp_path):
     """Write content to a file and return its path."""
 
     def put(content, name="table.csv"):
-        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        (tmp_path / name).write_bytes(
+            content if isinstance(content, bytes) else content.encode()
+        )
         return tmp_path / name
 
     return put
@@ -130,11 +148,16 @@ def chromium():
     """A real browser."""
     from fairmaxent.report.writer import find_browser
 
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed"
+    )
     try:
         path = find_browser()
     except DependencyError:
-        pytest.skip("the page is tried in Chromium, Chrome or Edge, and none of them is on the PATH")
+        pytest.skip(
+            "the page is tried in Chromium, Chrome or Edge, and none of them is on the"
+            " PATH"
+        )
     with playwright.sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield chromium
@@ -143,14 +166,26 @@ def chromium():
 
 @pytest.fixture
 def page(chromium):
-    """An empty tab; what goes wrong on its page, and what it asks of other hosts, is collected."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    """An empty tab; what goes wrong on its page, and what it asks of other hosts, is
+    collected.
+    """
+    context = chromium.new_context(
+        viewport={"width": 1280, "height": 900}, accept_downloads=True
+    )
     page = context.new_page()
     page.problems = []
     page.foreign = []
     page.on("pageerror", lambda problem: page.problems.append(str(problem)))
-    page.on("console", lambda message: message.type == "error" and page.problems.append(message.text))
-    page.on("request", lambda asked: asked.url.startswith("http://127.0.0.1:") or page.foreign.append(asked.url))
+    page.on(
+        "console",
+        lambda message: message.type == "error" and page.problems.append(message.text),
+    )
+    page.on(
+        "request",
+        lambda asked: (
+            asked.url.startswith("http://127.0.0.1:") or page.foreign.append(asked.url)
+        ),
+    )
     page.set_default_timeout(60_000)
     yield page
     assert page.foreign == [] or all(url.startswith("data:") for url in page.foreign)

@@ -1,11 +1,23 @@
-"""Faults on purpose: the k-th call of the system that writes, names, flushes or removes a file fails."""
+"""Faults on purpose: the k-th call of the system that writes, names, flushes or removes
+a file fails.
+"""
 
 import errno
 import os
 
 from fairmaxent.errors import StorageError
 
-CALLS = ("open", "mkdir", "link", "replace", "rename", "fsync", "chmod", "unlink", "rmdir")
+CALLS = (
+    "open",
+    "mkdir",
+    "link",
+    "replace",
+    "rename",
+    "fsync",
+    "chmod",
+    "unlink",
+    "rmdir",
+)
 REASONS = (errno.ENOSPC, errno.EIO, errno.EACCES)
 
 
@@ -17,7 +29,11 @@ class Faults:
         for name in CALLS:
             monkeypatch.setattr(os, name, self.wrapped(name, getattr(os, name)))
         opened = os.fdopen
-        monkeypatch.setattr(os, "fdopen", lambda *args, **options: Writer(opened(*args, **options), self))
+        monkeypatch.setattr(
+            os,
+            "fdopen",
+            lambda *args, **options: Writer(opened(*args, **options), self),
+        )
 
     def count(self, name):
         self.calls.append(name)
@@ -26,7 +42,11 @@ class Faults:
 
     def wrapped(self, name, function):
         def call(*args, **options):
-            if name != "open" or args[1] & (os.O_CREAT | os.O_WRONLY) or os.path.isdir(args[0]):
+            if (
+                name != "open"
+                or args[1] & (os.O_CREAT | os.O_WRONLY)
+                or os.path.isdir(args[0])
+            ):
                 self.count(name)
             return function(*args, **options)
 
@@ -54,9 +74,11 @@ class Writer:
 
 
 def all_or_nothing(make, run, look, reasons=REASONS):
-    """Let each call of ``run(folder)`` fail in turn: what ``look`` sees is then as before, or as after a calm run.
+    """Let each call of ``run(folder)`` fail in turn: what ``look`` sees is then as
+    before, or as after a calm run.
 
-    ``make()`` makes a new folder with what is there before. Returns how often it failed.
+    ``make()`` makes a new folder with what is there before. Returns how often it
+    failed.
     """
     import pytest
 
@@ -66,7 +88,9 @@ def all_or_nothing(make, run, look, reasons=REASONS):
         run(calm)
     wanted, failed = look(calm), 0
     for failing in range(1, len(counted.calls) + 1):
-        for reason in reasons if len(reasons) == 1 else (reasons[failing % len(reasons)],):
+        for reason in (
+            reasons if len(reasons) == 1 else (reasons[failing % len(reasons)],)
+        ):
             folder = make()
             before = look(folder)
             with pytest.MonkeyPatch.context() as patch:

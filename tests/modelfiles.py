@@ -1,4 +1,6 @@
-"""Tables with every kind of column, model files of them, and files put together anew with digests that match."""
+"""Tables with every kind of column, model files of them, and files put together anew
+with digests that match.
+"""
 
 import datetime as dt
 import hashlib
@@ -28,7 +30,10 @@ def raw_columns():
     rng = np.random.default_rng(5)
 
     def gaps(values):
-        return [None if hole else value for hole, value in zip(rng.random(ROWS) < 0.1, values, strict=True)]
+        return [
+            None if hole else value
+            for hole, value in zip(rng.random(ROWS) < 0.1, values, strict=True)
+        ]
 
     return {
         "hired": rng.choice(["no", "yes", "wäre"], ROWS, p=[0.5, 0.4, 0.1]).tolist(),
@@ -38,8 +43,15 @@ def raw_columns():
         "score": gaps(rng.normal(0, 1, ROWS).tolist()),
         "rank": gaps(rng.choice(WORDS, ROWS).tolist()),
         "member": gaps(rng.choice([True, False], ROWS).tolist()),
-        "born": rng.choice([dt.date(2000, 1, day) for day in range(1, 9)], ROWS).tolist(),
-        "seen": gaps([NOON + dt.timedelta(hours=int(hours)) for hours in rng.integers(0, 5000, ROWS)]),
+        "born": (
+            rng.choice([dt.date(2000, 1, day) for day in range(1, 9)], ROWS).tolist()
+        ),
+        "seen": gaps(
+            [
+                NOON + dt.timedelta(hours=int(hours))
+                for hours in rng.integers(0, 5000, ROWS)
+            ]
+        ),
         "design": rng.integers(1, 4, ROWS).tolist(),
     }
 
@@ -47,12 +59,22 @@ def raw_columns():
 def pandas_frame():
     frame = pd.DataFrame(raw_columns())
     ranks = pd.CategoricalDtype(["none", *WORDS], ordered=True)
-    return frame.astype({"age": "Int64", "rank": ranks, "race": "category", "member": "boolean", "design": "float32"})
+    return frame.astype(
+        {
+            "age": "Int64",
+            "rank": ranks,
+            "race": "category",
+            "member": "boolean",
+            "design": "float32",
+        }
+    )
 
 
 def polars_frame():
     return pl.DataFrame(raw_columns()).with_columns(
-        pl.col("rank").cast(pl.Enum(["none", *WORDS])), pl.col("race").cast(pl.Categorical), pl.col("age").cast(pl.Int8)
+        pl.col("rank").cast(pl.Enum(["none", *WORDS])),
+        pl.col("race").cast(pl.Categorical),
+        pl.col("age").cast(pl.Int8),
     )
 
 
@@ -61,7 +83,11 @@ def pyarrow_frame():
     return table.set_column(2, "race", table.column("race").dictionary_encode())
 
 
-FRAMES = {"pandas": cache(pandas_frame), "polars": cache(polars_frame), "pyarrow": cache(pyarrow_frame)}
+FRAMES = {
+    "pandas": cache(pandas_frame),
+    "polars": cache(polars_frame),
+    "pyarrow": cache(pyarrow_frame),
+}
 
 
 def members_of(content):
@@ -83,8 +109,14 @@ def digest(content):
 
 def sealed(members):
     """A file of these members, with digests that match if it has any."""
-    lines = [f"{digest(content)}  {name}\n" for name, content in members.items() if name != SUMS]
-    return zipped(members | ({SUMS: "".join(lines).encode()} if SUMS in members else {}))
+    lines = [
+        f"{digest(content)}  {name}\n"
+        for name, content in members.items()
+        if name != SUMS
+    ]
+    return zipped(
+        members | ({SUMS: "".join(lines).encode()} if SUMS in members else {})
+    )
 
 
 def with_header(content, change):
@@ -116,13 +148,19 @@ def saved(fit):
 
 @cache
 def small_file(library="pandas"):
-    """A saved fit of every part (tree, rows, weights, bins, gaps), small enough to be damaged byte by byte."""
-    frame = nw.from_native(FRAMES[library](), eager_only=True).select("hired", "sex", "race", "age", "born", "design")
+    """A saved fit of every part (tree, rows, weights, bins, gaps), small enough to be
+    damaged byte by byte.
+    """
+    frame = nw.from_native(FRAMES[library](), eager_only=True).select(
+        "hired", "sex", "race", "age", "born", "design"
+    )
     return saved(debias(frame.head(60).to_native(), "hired", "sex", weight="design"))
 
 
 def refused(content, path, *, library="pandas"):
-    """Say whether a file is refused, in the one way that is allowed; otherwise it must hold the very same fit."""
+    """Say whether a file is refused, in the one way that is allowed; otherwise it must
+    hold the very same fit.
+    """
     path.write_bytes(content)
     try:
         fit = load(path)

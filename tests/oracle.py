@@ -1,6 +1,7 @@
 """The slow twin: every point of a small domain, written out.
 
-Nothing here uses the code under test beyond plain data (sizes, tables, weights), so that agreement proves it.
+Nothing here uses the code under test beyond plain data (sizes, tables, weights), so
+that agreement proves it.
 """
 
 import warnings
@@ -17,32 +18,62 @@ from fairmaxent.maxent.priors.tree import Tree
 
 def points(sizes) -> np.ndarray:
     """All points of the product of alphabets, in lexicographic order."""
-    return np.array(list(product(*(range(size) for size in sizes))), dtype=np.intp).reshape(-1, len(sizes))
+    return np.array(
+        list(product(*(range(size) for size in sizes))), dtype=np.intp
+    ).reshape(-1, len(sizes))
 
 
 def dense(prior) -> np.ndarray:
     """q(α) of every point, from the prior's own numbers and the definition."""
     grid = points(prior.blocks.levels)
     if isinstance(prior, Rows):
-        weight = {tuple(int(c) for c in row): np.exp(w) for row, w in zip(prior.codes, prior.log_weights, strict=True)}
-        return np.array([weight.get(tuple(int(c) for c in point), 0.0) for point in grid])
+        weight = {
+            tuple(int(c) for c in row): np.exp(w)
+            for row, w in zip(prior.codes, prior.log_weights, strict=True)
+        }
+        return np.array(
+            [weight.get(tuple(int(c) for c in point), 0.0) for point in grid]
+        )
     if isinstance(prior, Product):
         parts = prior.blocks.split(np.exp(prior.log_levels))
-        return np.array([np.prod([part[c] for part, c in zip(parts, point, strict=True)]) for point in grid])
+        return np.array(
+            [
+                np.prod([part[c] for part, c in zip(parts, point, strict=True)])
+                for point in grid
+            ]
+        )
     if isinstance(prior, Tree):
         return np.array([_tree_probability(prior, point) for point in grid])
     if isinstance(prior, Mixture):
-        return sum(np.exp(share) * dense(part) for share, part in zip(prior.log_shares, prior.parts, strict=True))
+        return sum(
+            np.exp(share) * dense(part)
+            for share, part in zip(prior.log_shares, prior.parts, strict=True)
+        )
     raise TypeError(prior)
 
 
 def _tree_probability(tree: Tree, point) -> float:
     value = np.exp(tree.log_root[point[0]])
-    hub = next((block for block, parent in enumerate(tree.parents, start=1) if parent == block), None)
+    hub = next(
+        (
+            block
+            for block, parent in enumerate(tree.parents, start=1)
+            if parent == block
+        ),
+        None,
+    )
     for block in range(1, len(point)):
         parent = tree.parents[block - 1]
-        trunk = point[0] if hub in (None, block) else point[0] * tree.blocks.levels[hub] + point[hub]
-        value *= np.exp(tree.log_tables[block - 1][trunk, point[parent] if parent not in (0, hub) else 0, point[block]])
+        trunk = (
+            point[0]
+            if hub in (None, block)
+            else point[0] * tree.blocks.levels[hub] + point[hub]
+        )
+        value *= np.exp(
+            tree.log_tables[block - 1][
+                trunk, point[parent] if parent not in (0, hub) else 0, point[block]
+            ]
+        )
     return value
 
 
@@ -57,16 +88,26 @@ def matrix_of(features) -> np.ndarray:
     """φ as a dense matrix, levels × features."""
     matrix = np.zeros((features.blocks.width, features.count))
     for feature, start in enumerate(features.starts):
-        stop = features.starts[feature + 1] if feature + 1 < features.count else len(features.levels)
+        stop = (
+            features.starts[feature + 1]
+            if feature + 1 < features.count
+            else len(features.levels)
+        )
         for entry in range(start, stop):
             matrix[features.levels[entry], feature] = features.values[entry]
     return matrix
 
 
-def tilted(q: np.ndarray, blocks: Blocks, potentials: np.ndarray) -> tuple[float, np.ndarray]:
+def tilted(
+    q: np.ndarray, blocks: Blocks, potentials: np.ndarray
+) -> tuple[float, np.ndarray]:
     """log Z and the normalised tilted distribution, in extended precision."""
     with np.errstate(invalid="ignore"):
-        scores = np.where(one_hot(blocks) > 0, potentials, 0.0).sum(axis=1).astype(np.longdouble)
+        scores = (
+            np.where(one_hot(blocks) > 0, potentials, 0.0)
+            .sum(axis=1)
+            .astype(np.longdouble)
+        )
     with np.errstate(divide="ignore"):
         scores = scores + np.log(q.astype(np.longdouble))
     top = scores.max()
@@ -76,7 +117,9 @@ def tilted(q: np.ndarray, blocks: Blocks, potentials: np.ndarray) -> tuple[float
     return float(top + np.log(weights.sum())), (weights / weights.sum()).astype(float)
 
 
-def random_blocks(rng: np.random.Generator, *, attributes: int | None = None, largest: int = 4) -> Blocks:
+def random_blocks(
+    rng: np.random.Generator, *, attributes: int | None = None, largest: int = 4
+) -> Blocks:
     """A root of two or three attributes and a few others."""
     count = attributes or int(rng.integers(2, 6))
     sizes = rng.integers(2, largest + 1, size=count)
@@ -86,12 +129,18 @@ def random_blocks(rng: np.random.Generator, *, attributes: int | None = None, la
 
 def random_rows(rng: np.random.Generator, blocks: Blocks, rows: int = 30) -> Rows:
     """Some rows with random weights."""
-    codes = np.unique(np.column_stack([rng.integers(0, k, rows) for k in blocks.levels]), axis=0)
+    codes = np.unique(
+        np.column_stack([rng.integers(0, k, rows) for k in blocks.levels]), axis=0
+    )
     return Rows.weighted(blocks, codes, rng.dirichlet(np.ones(len(codes))))
 
 
-def random_tree(rng: np.random.Generator, blocks: Blocks, *, zeros: float = 0.0, hub: bool = False) -> Tree:
-    """A random rooted forest with random tables, some cells struck out, all given the first block if there is a hub."""
+def random_tree(
+    rng: np.random.Generator, blocks: Blocks, *, zeros: float = 0.0, hub: bool = False
+) -> Tree:
+    """A random rooted forest with random tables, some cells struck out, all given the
+    first block if there is a hub.
+    """
     count = len(blocks.levels)
     order = [int(b) for b in rng.permutation(np.arange(1 + hub, count))]
     parents = [int(hub)] * (count > 1) + [0] * (count - 2)
@@ -132,17 +181,23 @@ def divergence(table: np.ndarray, prior: np.ndarray) -> float:
 
 
 def closest(variable, prior, conditions):
-    """The value of a cvxpy variable of least KL to the prior; None where nothing meets the conditions.
+    """The value of a cvxpy variable of least KL to the prior; None where nothing meets
+    the conditions.
 
-    The tolerances are tighter than the solver can always reach: it then says "inaccurate", here better than 1e-8.
+    The tolerances are tighter than the solver can always reach: it then says
+    "inaccurate", here better than 1e-8.
     """
     import cvxpy as cp
 
     problem = cp.Problem(cp.Minimize(cp.sum(cp.kl_div(variable, prior))), conditions)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Solution may be inaccurate")
-        problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13)
-    return variable.value if problem.status in ("optimal", "optimal_inaccurate") else None
+        problem.solve(
+            solver=cp.CLARABEL, tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13
+        )
+    return (
+        variable.value if problem.status in ("optimal", "optimal_inaccurate") else None
+    )
 
 
 _MIXED = [f"{base} mixture" for base in ("uniform", "product", "tree")]

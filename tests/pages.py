@@ -1,4 +1,6 @@
-"""The pages of the documentation as lists of code blocks, and how each kind of block is run."""
+"""The pages of the documentation as lists of code blocks, and how each kind of block is
+run.
+"""
 
 import ast
 import contextlib
@@ -17,13 +19,24 @@ from fairmaxent.cli.group import group
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
-RECIPES = re.findall(r"^## (.+)$", (DOCS / "recipes.md").read_text(encoding="utf-8"), flags=re.M)  # each runs alone
+# each runs alone
+RECIPES = re.findall(
+    r"^## (.+)$", (DOCS / "recipes.md").read_text(encoding="utf-8"), flags=re.M
+)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 _CHECKER = doctest.OutputChecker()
-_FENCE = re.compile(r"^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.M | re.S)
-# What a boosting learns from relabelled people turns on the last digits, and kinds of machines round them differently:
-# whether relabelling helps, what is said about a model, and the numbers of what was relabelled.
-_TRIAL = re.compile(r"\. A quick trial gave .*|^Note: fair data are not enough: if a model is trained on .*\n", re.M)
+_FENCE = re.compile(
+    r"^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$",
+    re.M | re.S,
+)
+# What a boosting learns from relabelled people turns on the last digits, and kinds of
+# machines round them differently: whether relabelling helps, what is said about a
+# model, and the numbers of what was relabelled.
+_TRIAL = re.compile(
+    r"\. A quick trial gave .*|^Note: fair data are not enough: if a model is trained"
+    r" on .*\n",
+    re.M,
+)
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _NEAR = 0.25, 0.1  # by which numbers of what was relabelled may differ, and relatively
 _FILLED = re.compile(r"<!-- measured: \w+ -->.*?<!-- measured: end -->", re.S)
@@ -42,7 +55,9 @@ class Block:
     def commands(self) -> list[tuple[str, str]]:
         """The commands of a console block, each with the output shown below it."""
         parts = re.split(r"^\$ ", self.text.replace("\\\n", " "), flags=re.M)
-        assert not parts[0].strip(), f"line {self.line}: a console block begins with a command"
+        assert not parts[0].strip(), (
+            f"line {self.line}: a console block begins with a command"
+        )
         return [tuple(part.partition("\n")[::2]) for part in parts[1:]]
 
 
@@ -50,46 +65,76 @@ def text_of(name: str) -> str:
     """A page, or the part of it that is named after a #."""
     page, _, heading = name.partition("#")
     text = (DOCS / page).read_text(encoding="utf-8")
-    return text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0] if heading else text
+    return (
+        text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+        if heading
+        else text
+    )
 
 
 def blocks_of(text: str) -> list[Block]:
     """The fenced blocks of a page, in order."""
     return [
-        Block(found["language"], found["title"], found["text"], text.count("\n", 0, found.start()) + 2)
+        Block(
+            found["language"],
+            found["title"],
+            found["text"],
+            text.count("\n", 0, found.start()) + 2,
+        )
         for found in _FENCE.finditer(text)
     ]
 
 
 def prose_of(text: str) -> str:
-    """What people wrote: a page without its blocks, code inside sentences, and what benchmarks fill in."""
+    """What people wrote: a page without its blocks, code inside sentences, and what
+    benchmarks fill in.
+    """
     return re.sub(r"`[^`\n]+`", "", _FILLED.sub("", _FENCE.sub("", text)))
 
 
 def run_python(block: Block, names: dict[str, object], page: str) -> str:
     """Run the examples of a block as doctests; return what went wrong."""
-    test = doctest.DocTestParser().get_doctest(block.text, names, page, page, block.line - 1)
-    assert test.examples, f"{page}, line {block.line}: a pycon block holds examples with >>>"
-    test.globs = names  # get_doctest copies them, and the next block of the page goes on from here
+    test = doctest.DocTestParser().get_doctest(
+        block.text, names, page, page, block.line - 1
+    )
+    assert test.examples, (
+        f"{page}, line {block.line}: a pycon block holds examples with >>>"
+    )
+    # get_doctest copies them, and the next block of the page goes on from here
+    test.globs = names
     complaints: list[str] = []
-    doctest.DocTestRunner(optionflags=FLAGS).run(test, out=complaints.append, clear_globs=False)
+    doctest.DocTestRunner(optionflags=FLAGS).run(
+        test, out=complaints.append, clear_globs=False
+    )
     return "".join(complaints)
 
 
 def run_console(block: Block, page: str) -> str:
-    """Run the commands of a block and compare what they print; return what went wrong."""
+    """Run the commands of a block and compare what they print; return what went
+    wrong.
+    """
     return "".join(_run_command(line, shown, page) for line, shown in block.commands)
 
 
 def _run_command(line: str, shown: str, page: str) -> str:
     program, *arguments = shlex.split(line)
-    assert program == "fairmaxent", f"{page}: only our own commands can be run here, not {program}"
+    assert program == "fairmaxent", (
+        f"{page}: only our own commands can be run here, not {program}"
+    )
     result = CliRunner().invoke(group, arguments, prog_name="fairmaxent")
-    if result.exit_code and not (arguments[0] == "check" and shown.startswith("check: ")):  # its answer is a code
+    # its answer is a code
+    if result.exit_code and not (
+        arguments[0] == "check" and shown.startswith("check: ")
+    ):
         return f"{page}: {line}\nended with {result.exit_code}\n{result.output}"
-    if _is_same(shown, result.output) or (_relabels(line) and _is_near(shown, result.output)):
+    if _is_same(shown, result.output) or (
+        _relabels(line) and _is_near(shown, result.output)
+    ):
         return ""
-    return f"{page}: {line}\n{_CHECKER.output_difference(doctest.Example(line, shown), result.output, FLAGS)}"
+    return (
+        f"{page}:"
+        f" {line}\n{_CHECKER.output_difference(doctest.Example(line, shown), result.output, FLAGS)}"
+    )
 
 
 def _is_same(shown: str, printed: str) -> bool:
@@ -99,25 +144,38 @@ def _is_same(shown: str, printed: str) -> bool:
 
 
 def _relabels(line: str) -> bool:
-    return "--relabel" in line or "--train" in line or line.startswith("fairmaxent compare ")
+    return (
+        "--relabel" in line
+        or "--train" in line
+        or line.startswith("fairmaxent compare ")
+    )
 
 
 def _is_near(shown: str, printed: str) -> bool:
-    """Say whether the same words are printed, and about the same numbers, unless some of them are not shown."""
+    """Say whether the same words are printed, and about the same numbers, unless some
+    of them are not shown.
+    """
     if not _is_same(_NUMBER.sub("0", shown), _NUMBER.sub("0", printed)):
         return False
     if doctest.ELLIPSIS_MARKER in shown:
         return True
     pairs = zip(_numbers(shown), _numbers(printed), strict=True)
-    return all(abs(now - before) <= _NEAR[0] + _NEAR[1] * abs(before) for before, now in pairs)
+    return all(
+        abs(now - before) <= _NEAR[0] + _NEAR[1] * abs(before) for before, now in pairs
+    )
 
 
 def _numbers(output: str) -> list[float]:
-    return [float(number.replace(",", "")) for number in _NUMBER.findall(_TRIAL.sub("", output))]
+    return [
+        float(number.replace(",", ""))
+        for number in _NUMBER.findall(_TRIAL.sub("", output))
+    ]
 
 
 def run_page(text: str, page: str) -> str:
-    """Run every block of a page in order, in one namespace and in the current folder; return what went wrong."""
+    """Run every block of a page in order, in one namespace and in the current folder;
+    return what went wrong.
+    """
     names: dict[str, object] = {"__name__": "__main__"}
     complaints = ""
     with contextlib.redirect_stderr(io.StringIO()):
@@ -153,9 +211,13 @@ def needs_of(text: str) -> Iterator[str]:
 
 
 def needs_of_code(source: str) -> Iterator[str]:
-    """Distributions behind the imports of some code, and behind what it uses of ours."""
+    """Distributions behind the imports of some code, and behind what it uses of
+    ours.
+    """
     for node in ast.walk(ast.parse(source)):
-        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        modules = (
+            [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        )
         modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         for module in modules:
             top = module.partition(".")[0]
@@ -163,4 +225,8 @@ def needs_of_code(source: str) -> Iterator[str]:
                 yield "aif360"
             if top != "fairmaxent" and top not in sys.stdlib_module_names:
                 yield DISTRIBUTIONS.get(top, top)
-    yield from (distribution for pattern, distribution in PARTS.items() if re.search(pattern, source))
+    yield from (
+        distribution
+        for pattern, distribution in PARTS.items()
+        if re.search(pattern, source)
+    )

@@ -17,7 +17,9 @@ class Silence:
 
 
 class Seeded:
-    """Gaussian noise with a seed, for tests that must give the same result each time."""
+    """Gaussian noise with a seed, for tests that must give the same result each
+    time.
+    """
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
@@ -26,11 +28,15 @@ class Seeded:
         return table + np.round(self.rng.normal(0, scale, table.shape))
 
     def choice(self, scores, scale):
-        return int(np.argmax(np.asarray(scores) / scale + self.rng.gumbel(size=len(scores))))
+        return int(
+            np.argmax(np.asarray(scores) / scale + self.rng.gumbel(size=len(scores)))
+        )
 
 
 class Deaf:
-    """Answers that do not depend on the rows: whatever then still does has not come through the noise."""
+    """Answers that do not depend on the rows: whatever then still does has not come
+    through the noise.
+    """
 
     def __init__(self):
         self.rng = np.random.default_rng(5)
@@ -50,13 +56,20 @@ class Recording(Deaf):
         return super().counts(table, scale)
 
 
-LEVELS = {"hired": ["no", "yes"], "sex": ["f", "m"], "job": ["a", "b", "c"], "town": ["x", "y"]}
+LEVELS = {
+    "hired": ["no", "yes"],
+    "sex": ["f", "m"],
+    "job": ["a", "b", "c"],
+    "town": ["x", "y"],
+}
 EDGES = {"age": [0, 18, 40, 65, 120]}
 DOMAIN = Domain.declare(levels=LEVELS, edges=EDGES, missing=["town"])
 
 
 def people(rows=800, seed=0):
-    """A table in which women are hired less often; the job depends on the outcome, the age on the job."""
+    """A table in which women are hired less often; the job depends on the outcome, the
+    age on the job.
+    """
     rng = np.random.default_rng(seed)
     sex = rng.random(rows) < 0.4
     hired = rng.random(rows) < np.where(sex, 0.2, 0.5)
@@ -64,4 +77,11 @@ def people(rows=800, seed=0):
     age = 20 + 15 * job + rng.normal(0, 5, rows)
     town = [None if u < 0.1 else "x" if u < 0.6 else "y" for u in rng.random(rows)]
     columns = {"hired": np.where(hired, "yes", "no"), "sex": np.where(sex, "f", "m")}
-    return polars.DataFrame(columns | {"job": np.array(["a", "b", "c"])[job], "town": town, "age": np.round(age, 6)})
+    return polars.DataFrame(
+        columns
+        | {
+            "job": np.array(["a", "b", "c"])[job],
+            "town": town,
+            "age": np.round(age, 6),
+        }
+    )

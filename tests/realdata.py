@@ -1,4 +1,6 @@
-"""The paper's data, prepared from the files in the folder ``shared/data`` beside the checkout."""
+"""The paper's data, prepared from the files in the folder ``shared/data`` beside the
+checkout.
+"""
 
 import csv
 from pathlib import Path
@@ -16,20 +18,28 @@ def _path(name: str) -> Path:
 
 
 def compas_small():
-    """5278 rows: sex, race, age_cat, priors, charge degree and the label two_year_recid."""
+    """5278 rows: sex, race, age_cat, priors, charge degree and the label
+    two_year_recid.
+    """
     import pandas as pd
 
     with _path("compas-scores-two-years.csv").open(newline="") as file:
         reader = csv.reader(file)
         header = next(reader)
-        place = {name: header.index(name) for name in header}  # the first of the repeated columns
+        # the first of the repeated columns
+        place = {name: header.index(name) for name in header}
         rows = [{name: row[i] for name, i in place.items()} for row in reader]
     kept = [row for row in rows if _kept(row)]
-    columns = {"sex": [row["sex"] for row in kept], "race": [row["race"] for row in kept]}
+    columns = {
+        "sex": [row["sex"] for row in kept],
+        "race": [row["race"] for row in kept],
+    }
     columns["age_cat"] = [row["age_cat"] for row in kept]
     columns["priors"] = [_priors(int(row["priors_count"])) for row in kept]
     columns["charge"] = [row["c_charge_degree"] for row in kept]
-    return pd.DataFrame(columns | {"recid": [int(row["two_year_recid"]) for row in kept]})
+    return pd.DataFrame(
+        columns | {"recid": [int(row["two_year_recid"]) for row in kept]}
+    )
 
 
 def _kept(row: dict[str, str]) -> bool:
@@ -59,7 +69,13 @@ def adult():
     import pandas as pd
 
     parts = [
-        pd.read_csv(_path(name), names=ADULT_COLUMNS, skipinitialspace=True, na_values="?", comment="|")
+        pd.read_csv(
+            _path(name),
+            names=ADULT_COLUMNS,
+            skipinitialspace=True,
+            na_values="?",
+            comment="|",
+        )
         for name in ("adult.data", "adult.test")
     ]
     frame = pd.concat(parts, ignore_index=True)
@@ -80,7 +96,9 @@ def adult_small():
 
 
 def german():
-    """1000 rows of the German credit data; columns by number, the last is the outcome."""
+    """1000 rows of the German credit data; columns by number, the last is the
+    outcome.
+    """
     import pandas as pd
 
     frame = pd.read_csv(_path("german.data"), sep=" ", header=None)

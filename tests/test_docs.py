@@ -1,4 +1,6 @@
-"""The documentation: every block runs and prints what is shown, the site builds, and nothing in it is broken."""
+"""The documentation: every block runs and prints what is shown, the site builds, and
+nothing in it is broken.
+"""
 
 import contextlib
 import importlib.util
@@ -26,22 +28,41 @@ from fairmaxent.cli.group import group
 from fairmaxent.files.formats import read_table
 
 ROOT = pages.DOCS.parent
-TABLE, WORKBOOK, SURVEY = "census.csv", *(pages.DOCS / "stories" / name for name in ("applications.xlsx", "survey.csv"))
+TABLE, WORKBOOK, SURVEY = (
+    "census.csv",
+    *(pages.DOCS / "stories" / name for name in ("applications.xlsx", "survey.csv")),
+)
 STORIES = [page for page in pages.PAGES if page.startswith("stories/")]
-NOT_RUN = "(not run here)"  # at the end of the title of code that needs what is not installed
+# at the end of the title of code that needs what is not installed
+NOT_RUN = "(not run here)"
 # These pages train many models; the start page does, too, and stays.
 LONG = (
-    *("choosing.md", "coming-from/fairlearn.md", "questions/certificate.md", "stories/lender.md"),
-    *("questions/belief.md", "questions/large-tables.md", "questions/private.md", "questions/unfair-classifier.md"),
+    *(
+        "choosing.md",
+        "coming-from/fairlearn.md",
+        "questions/certificate.md",
+        "stories/lender.md",
+    ),
+    *(
+        "questions/belief.md",
+        "questions/large-tables.md",
+        "questions/private.md",
+        "questions/unfair-classifier.md",
+    ),
 )
 
 
 def quick_or_slow(names):
     """Each name, marked if its page takes long."""
-    return [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in names]
+    return [
+        pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
+        for name in names
+    ]
 
 
-RUN = [page for page in pages.PAGES if page != "recipes.md"] + [f"recipes.md#{name}" for name in pages.RECIPES]
+RUN = [page for page in pages.PAGES if page != "recipes.md"] + [
+    f"recipes.md#{name}" for name in pages.RECIPES
+]
 
 
 @pytest.mark.parametrize("page", quick_or_slow(RUN))
@@ -54,7 +75,11 @@ def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.setenv("GX_ANALYTICS_ENABLED", "false")
-    with others_warn() if page.startswith(("coming-from/", "recipes")) else contextlib.nullcontext():
+    with (
+        others_warn()
+        if page.startswith(("coming-from/", "recipes"))
+        else contextlib.nullcontext()
+    ):
         complaints = pages.run_page(text, page)
     if plots := sys.modules.get("matplotlib.pyplot"):
         plots.close("all")  # what the page drew
@@ -62,12 +87,15 @@ def test_every_block_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
 
 
 MODULES = {name: module for module, name in pages.DISTRIBUTIONS.items()}
-MODULES["datasets"] = "datasets.arrow_dataset"  # to tell Hugging Face's from our folder of tests
+# to tell Hugging Face's from our folder of tests
+MODULES["datasets"] = "datasets.arrow_dataset"
 
 
 @contextlib.contextmanager
 def others_warn():
-    """fairlearn and AIF360 use what pandas deprecates, and AIF360 logs what it can do without."""
+    """fairlearn and AIF360 use what pandas deprecates, and AIF360 logs what it can do
+    without.
+    """
     logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():
@@ -79,20 +107,41 @@ def others_warn():
 
 @pytest.mark.parametrize("page", pages.PAGES)
 def test_every_block_is_of_a_kind_that_is_run(page):
-    """What cannot be run here, such as an installation, is plain text of one line; a file has a name."""
+    """What cannot be run here, such as an installation, is plain text of one line; a
+    file has a name.
+    """
     for block in pages.blocks_of((pages.DOCS / page).read_text(encoding="utf-8")):
-        assert block.language in ("pycon", "console", "toml", "text", "python"), f"{page}, line {block.line}"
-        assert (block.language in ("toml", "python")) == (block.title is not None), f"{page}, line {block.line}"
-        assert block.language != "text" or block.text.count("\n") == 1, f"{page}, line {block.line}"
-        assert block.language != "python" or block.title.endswith(NOT_RUN), f"{page}, line {block.line}"
+        assert block.language in (
+            "pycon",
+            "console",
+            "toml",
+            "text",
+            "python",
+        ), f"{page}, line {block.line}"
+        assert (block.language in ("toml", "python")) == (block.title is not None), (
+            f"{page}, line {block.line}"
+        )
+        assert block.language != "text" or block.text.count("\n") == 1, (
+            f"{page}, line {block.line}"
+        )
+        assert block.language != "python" or block.title.endswith(NOT_RUN), (
+            f"{page}, line {block.line}"
+        )
 
 
-@pytest.mark.parametrize("page", [page for page in pages.PAGES if not page.startswith("decisions/")])
+@pytest.mark.parametrize(
+    "page", [page for page in pages.PAGES if not page.startswith("decisions/")]
+)
 def test_numbers_in_sentences_come_out_of_a_block(page):
     text = (pages.DOCS / page).read_text(encoding="utf-8")
     shown = "\n".join(block.text for block in pages.blocks_of(text))
-    others = "Python|CC BY|CFR|fairlearn|AIF360|imbalanced-learn|SDV|svy|weightipy"  # versions, and numbers of laws
-    prose = re.sub(rf"(Definition|Theorem|Lemma|Remark|{others})s?\s+\d+\.\d+", "", pages.prose_of(text))
+    # versions, and numbers of laws
+    others = "Python|CC BY|CFR|fairlearn|AIF360|imbalanced-learn|SDV|svy|weightipy"
+    prose = re.sub(
+        rf"(Definition|Theorem|Lemma|Remark|{others})s?\s+\d+\.\d+",
+        "",
+        pages.prose_of(text),
+    )
     for number in re.findall(r"\d+\.\d+", prose):
         assert number in shown, f"{page} says {number}, and no block of it shows that"
 
@@ -102,7 +151,9 @@ def test_the_table_of_the_examples_is_what_the_start_page_says():
     lines = (pages.DOCS / TABLE).read_text(encoding="utf-8").splitlines()
     names = lines[0].split(",")
     assert len(names) == 8
-    expected = people.iloc[::8][names].to_csv(index=False, lineterminator="\n").splitlines()
+    expected = (
+        people.iloc[::8][names].to_csv(index=False, lineterminator="\n").splitlines()
+    )
     assert lines == expected
 
 
@@ -112,8 +163,17 @@ def test_the_table_of_the_examples_is_what_the_start_page_says():
         ("```pycon\n>>> 1 + 1\n3\n```\n", "Got:\n    2"),
         ("```pycon\n>>> a = 1\n```\n\n```pycon\n>>> a\n2\n```\n", "Got:\n    1"),
         ("```pycon\n>>> 1 / 0\n```\n", "ZeroDivisionError"),
-        ("```console\n$ fairmaxent --version\nfairmaxent 0\n```\n", fairmaxent.__version__),
-        ("```console\n$ fairmaxent inspect missing.csv --outcome a --protected b\n```\n", "missing.csv"),
+        (
+            "```console\n$ fairmaxent --version\nfairmaxent 0\n```\n",
+            fairmaxent.__version__,
+        ),
+        (
+            (
+                "```console\n$ fairmaxent inspect missing.csv --outcome a --protected"
+                " b\n```\n"
+            ),
+            "missing.csv",
+        ),
     ],
 )
 def test_a_page_that_is_wrong_is_noticed(text, complaint, tmp_path, monkeypatch):
@@ -142,18 +202,34 @@ class Parts(HTMLParser):
     def handle_starttag(self, tag, attrs):
         known = {name: value for name, value in attrs if value}
         self.ids += [known["id"]] if "id" in known else []
-        found, names = (self.links, ("href",)) if tag == "a" else (self.assets, ("href", "src", "data"))
+        found, names = (
+            (self.links, ("href",))
+            if tag == "a"
+            else (self.assets, ("href", "src", "data"))
+        )
         found += [known[name] for name in names if name in known]
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The site, built as `make docs` does."""
-    pytest.importorskip("mkdocs", reason="the documentation's builder is not installed: make engines")
+    pytest.importorskip(
+        "mkdocs", reason="the documentation's builder is not installed: make engines"
+    )
     folder = tmp_path_factory.mktemp("docs") / "site"
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--site-dir",
+        str(folder),
+    ]
     quiet = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    built = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False)
+    built = subprocess.run(
+        command, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False
+    )
     assert built.returncode == 0, built.stdout + built.stderr
     return folder
 
@@ -161,18 +237,29 @@ def site(tmp_path_factory):
 @pytest.fixture(scope="module")
 def built(site):
     """The parts of every page of the site, by path."""
-    return {path: Parts(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
+    return {
+        path: Parts(path.read_text(encoding="utf-8"))
+        for path in sorted(site.rglob("*.html"))
+    }
 
 
 def test_every_page_is_built_and_what_it_loads_is_there(site, built):
-    assert {site / Path(page).with_suffix(".html") for page in pages.PAGES} <= set(built)
+    assert {site / Path(page).with_suffix(".html") for page in pages.PAGES} <= set(
+        built
+    )
     for path, parts in built.items():
         for asset in parts.assets:
-            assert not urlsplit(asset).netloc, f"{path.name} loads {asset} from the network"
+            assert not urlsplit(asset).netloc, (
+                f"{path.name} loads {asset} from the network"
+            )
             if path.name != "404.html" and not asset.startswith(("data:", "#")):
-                assert (path.parent / unquote(urlsplit(asset).path)).exists(), f"{path.name}: {asset}"
+                assert (path.parent / unquote(urlsplit(asset).path)).exists(), (
+                    f"{path.name}: {asset}"
+                )
     for path in site.rglob("*.css"):
-        assert not re.search(r"(url\(|@import)\s*['\"]?(https?:)?//", path.read_text(encoding="utf-8")), path.name
+        assert not re.search(
+            r"(url\(|@import)\s*['\"]?(https?:)?//", path.read_text(encoding="utf-8")
+        ), path.name
 
 
 def test_no_link_leads_nowhere(built):
@@ -182,18 +269,28 @@ def test_no_link_leads_nowhere(built):
             address = urlsplit(link)
             if address.scheme or address.netloc:
                 continue
-            target = (path.parent / unquote(address.path)).resolve() if address.path else path.resolve()
+            target = (
+                (path.parent / unquote(address.path)).resolve()
+                if address.path
+                else path.resolve()
+            )
             target = target / "index.html" if target.is_dir() else target
             assert target.exists(), f"{path.name}: {link}"
             if address.fragment and target in built:
-                assert unquote(address.fragment) in built[target].ids, f"{path.name}: {link}"
+                assert unquote(address.fragment) in built[target].ids, (
+                    f"{path.name}: {link}"
+                )
 
 
 @pytest.mark.parametrize(
     ("language", "text", "copied"),
     [
         ("console", "$ a \\\n    -b\nout\n$ c\nmore\n", "a \\\n    -b\nc"),
-        ("pycon", ">>> for a in b:\n...     a\n1\n>>> c\n...\n2\n", "for a in b:\n    a\nc\n"),
+        (
+            "pycon",
+            ">>> for a in b:\n...     a\n1\n>>> c\n...\n2\n",
+            "for a in b:\n    a\nc\n",
+        ),
         ("text", "$ left\n", "$ left\n"),
     ],
 )
@@ -203,33 +300,60 @@ def test_what_is_copied_from_a_block(language, text, copied):
 
 @pytest.mark.parametrize("page", ["gallery.md", *STORIES])
 def test_a_page_has_the_pictures_that_its_code_draws(page, site, built):
-    path, text = site / Path(page).with_suffix(".html"), (pages.DOCS / page).read_text(encoding="utf-8")
-    made = [(path.parent / asset).resolve() for asset in built[path].assets if "pictures/" in asset]
+    path, text = (
+        site / Path(page).with_suffix(".html"),
+        (pages.DOCS / page).read_text(encoding="utf-8"),
+    )
+    made = [
+        (path.parent / asset).resolve()
+        for asset in built[path].assets
+        if "pictures/" in asset
+    ]
     drawn = [picture for picture in made if picture.suffix == ".svg"]
-    assert len(drawn) == sum("axes = " in block.text for block in pages.blocks_of(text)) > 0
+    assert (
+        len(drawn)
+        == sum("axes = " in block.text for block in pages.blocks_of(text))
+        > 0
+    )
     for picture in drawn:
         assert picture.read_text(encoding="utf-8").count("<path") > 20
     reports = [link for link in built[path].links if link.endswith("-report.html")]
     assert len(reports) == text.count("<!-- report: ")
     photographed = [picture for picture in made if picture.suffix == ".webp"]
-    assert len(photographed) == len(reports) or not any(map(shutil.which, script("docs_gallery").BROWSERS))
+    assert len(photographed) == len(reports) or not any(
+        map(shutil.which, script("docs_gallery").BROWSERS)
+    )
     assert all(picture.read_bytes()[8:12] == b"WEBP" for picture in photographed)
 
 
 @pytest.mark.parametrize("page", STORIES)
 def test_the_notebook_of_a_story_is_its_page(page):
-    """It is made by scripts/docs_notebooks.py, so what the page runs is what it runs."""
-    text, stored = ((pages.DOCS / page).with_suffix(suffix).read_text(encoding="utf-8") for suffix in (".md", ".ipynb"))
+    """It is made by scripts/docs_notebooks.py, so what the page runs is what it
+    runs.
+    """
+    text, stored = (
+        (pages.DOCS / page).with_suffix(suffix).read_text(encoding="utf-8")
+        for suffix in (".md", ".ipynb")
+    )
     assert stored == script("docs_notebooks").notebook_of(text)
     cells = json.loads(stored)["cells"]
     code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    commands = [line for block in pages.blocks_of(text) if block.language == "console" for line, _ in block.commands]
-    assert [cell[1:].replace("\\\n", " ") for cell in code if cell.startswith("!")] == commands
+    commands = [
+        line
+        for block in pages.blocks_of(text)
+        if block.language == "console"
+        for line, _ in block.commands
+    ]
+    assert [
+        cell[1:].replace("\\\n", " ") for cell in code if cell.startswith("!")
+    ] == commands
     for cell in code:
         compile(re.sub(r"^[!%](.*\\\n)*.*", "pass", cell), page, "exec")
 
 
-@pytest.mark.parametrize(("path", "name"), [(WORKBOOK, "applications"), (SURVEY, "survey")])
+@pytest.mark.parametrize(
+    ("path", "name"), [(WORKBOOK, "applications"), (SURVEY, "survey")]
+)
 def test_the_table_of_a_story_is_what_its_script_simulates(path, name):
     made = getattr(script("story_tables"), name)()
     assert [tuple(row.values()) for row in made] == read_table(path).frame.rows()
@@ -241,23 +365,42 @@ def _public() -> list[str]:
     for name in fairmaxent.__all__:
         thing = getattr(fairmaxent, name)
         own = getattr(thing, "__all__", None) if inspect.ismodule(thing) else [None]
-        names += [f"fairmaxent.{name}" if part is None else f"fairmaxent.{name}.{part}" for part in own or ()]
+        names += [
+            f"fairmaxent.{name}" if part is None else f"fairmaxent.{name}.{part}"
+            for part in own or ()
+        ]
     return [*names, *(f"fairmaxent.baselines.{name}" for name in baselines.__all__)]
 
 
 def test_every_public_name_is_in_the_reference(site):
-    """Each stands there under the name by which people import it; errors are imported from the package."""
-    reference = "".join(path.read_text(encoding="utf-8") for path in (site / "reference").glob("*.html"))
-    headings = re.findall(r"<h\d id=\"([^\"]+)\"[^>]*>(.*?)</h\d>", reference, flags=re.S)
-    shown = {place for place, _ in headings} | {re.sub(r"<[^>]+>", "", title).split()[0] for _, title in headings}
-    assert [name for name in _public() if not {name, name.removeprefix("fairmaxent.")} & shown] == []
+    """Each stands there under the name by which people import it; errors are imported
+    from the package.
+    """
+    reference = "".join(
+        path.read_text(encoding="utf-8") for path in (site / "reference").glob("*.html")
+    )
+    headings = re.findall(
+        r"<h\d id=\"([^\"]+)\"[^>]*>(.*?)</h\d>", reference, flags=re.S
+    )
+    shown = {place for place, _ in headings} | {
+        re.sub(r"<[^>]+>", "", title).split()[0] for _, title in headings
+    }
+    assert [
+        name
+        for name in _public()
+        if not {name, name.removeprefix("fairmaxent.")} & shown
+    ] == []
 
 
 def test_the_help_of_every_command_is_in_the_reference(site):
     shown = (site / "reference" / "command-line.html").read_text(encoding="utf-8")
     for command in group.list_commands(click.Context(group)):
         assert f'id="fairmaxent-{command}"' in shown
-    text = CliRunner().invoke(group, ["debias", "--help"], prog_name="fairmaxent", terminal_width=100).output
+    text = (
+        CliRunner()
+        .invoke(group, ["debias", "--help"], prog_name="fairmaxent", terminal_width=100)
+        .output
+    )
     options = re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, flags=re.M)
     assert len(options) > 20
     assert [option for option in options if option not in shown] == []

@@ -1,4 +1,6 @@
-"""FairMaxEnt: the conventions of scikit-learn and imbalanced-learn, and nothing but debias underneath."""
+"""FairMaxEnt: the conventions of scikit-learn and imbalanced-learn, and nothing but
+debias underneath.
+"""
 
 import os
 import pickle
@@ -34,18 +36,28 @@ from tables import as_table, random_frame, rates_of
 EXAMPLES = Path(__file__).parent.parent / "examples"
 # Of all checks, scikit-learn's and imbalanced-learn's, these two are not met.
 NOT_MET = {
-    "check_samplers_multiclass_ova": "an outcome spread over several 0/1 columns is refused: the outcome is one column",
-    "check_samplers_pandas_sparse": "pandas' sparse columns are read as single values, never binned",
+    "check_samplers_multiclass_ova": (
+        "an outcome spread over several 0/1 columns is refused: the outcome is one"
+        " column"
+    ),
+    "check_samplers_pandas_sparse": (
+        "pandas' sparse columns are read as single values, never binned"
+    ),
 }
 
 
 def check_name(value: object) -> str:
-    """A check is a partial; its id must be the same in every process of a parallel run."""
+    """A check is a partial; its id must be the same in every process of a parallel
+    run.
+    """
     return getattr(getattr(value, "func", value), "__name__", "")
 
 
 CHECKED = FairMaxEnt(0, base="product", random_state=0)
-BOTH = [*estimator_checks_generator(CHECKED), *sampler_checks(CHECKED, expected_failed_checks=NOT_MET, mark="xfail")]
+BOTH = [
+    *estimator_checks_generator(CHECKED),
+    *sampler_checks(CHECKED, expected_failed_checks=NOT_MET, mark="xfail"),
+]
 
 
 @pytest.mark.parametrize(("estimator", "check"), BOTH, ids=check_name)
@@ -65,7 +77,8 @@ def parts(frame) -> tuple[pd.DataFrame, pd.Series]:
 
 def encoder():
     return make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore"), ["z0", "z1", "x0"]), (StandardScaler(), ["x1", "x2"])
+        (OneHotEncoder(handle_unknown="ignore"), ["z0", "z1", "x0"]),
+        (StandardScaler(), ["x1", "x2"]),
     )
 
 
@@ -75,7 +88,12 @@ def expected_rows(frame: pd.DataFrame, n: int, **options) -> pd.DataFrame:
 
 
 def test_pandas_rows_are_those_of_debias(frame, parts):
-    options = {"statistical_rate": 0.9, "favourable": "o1", "base_share": 0.2, "target": {"x2": None}}
+    options = {
+        "statistical_rate": 0.9,
+        "favourable": "o1",
+        "base_share": 0.2,
+        "target": {"x2": None},
+    }
     X, y = FairMaxEnt("z0", random_state=5, **options).fit_resample(*parts)
     expected = expected_rows(frame, len(frame), **options)
     assert_frame_equal(X, expected.drop(columns="y"))
@@ -92,9 +110,14 @@ def test_pyarrow_rows_are_those_of_debias(frame, parts):
 
 @pytest.mark.parametrize("dtype", ["float32", "int16"])
 def test_array_rows_are_those_of_debias(frame, dtype):
-    codes = frame[sorted(frame)].apply(lambda column: column.rank(method="dense") % 50).astype(dtype)
+    codes = (
+        frame[sorted(frame)]
+        .apply(lambda column: column.rank(method="dense") % 50)
+        .astype(dtype)
+    )
     X, y = codes.drop(columns="y").to_numpy(), codes["y"].to_numpy()
-    drawn_X, drawn_y = FairMaxEnt(3, random_state=5, rows=90).fit_resample(X, y)  # 3: z0
+    # 3: z0
+    drawn_X, drawn_y = FairMaxEnt(3, random_state=5, rows=90).fit_resample(X, y)
     expected = expected_rows(codes, 90)
     assert_array_equal(drawn_X, expected.drop(columns="y").to_numpy(), strict=True)
     assert_array_equal(drawn_y, expected["y"].to_numpy(), strict=True)
@@ -103,7 +126,9 @@ def test_array_rows_are_those_of_debias(frame, dtype):
 def test_an_index_of_their_own_does_not_mix_rows_up(parts):
     X, y = parts
     shuffled = np.random.default_rng(0).permutation(len(X))
-    drawn = FairMaxEnt("z0", random_state=1).fit_resample(X.set_index(shuffled), y.set_axis(shuffled[::-1]))
+    drawn = FairMaxEnt("z0", random_state=1).fit_resample(
+        X.set_index(shuffled), y.set_axis(shuffled[::-1])
+    )
     expected = FairMaxEnt("z0", random_state=1).fit_resample(X, y)
     assert_frame_equal(drawn[0], expected[0])
     assert_series_equal(drawn[1], expected[1])
@@ -114,7 +139,12 @@ def test_the_outcome_keeps_its_name(parts, name):
     X, y = parts
     assert FairMaxEnt("z0").fit_resample(X, y.rename(name))[1].name == name
     labels = ["y" if name is None else name]
-    assert FairMaxEnt("z0").fit_resample(X, y.rename(labels[0]).to_frame())[1].columns.tolist() == labels
+    assert (
+        FairMaxEnt("z0")
+        .fit_resample(X, y.rename(labels[0]).to_frame())[1]
+        .columns.tolist()
+        == labels
+    )
 
 
 def test_weights_are_fair(parts):
@@ -124,16 +154,20 @@ def test_weights_are_fair(parts):
     assert weight.mean() == pytest.approx(1)
     table = X.assign(y=y, probability=weight / weight.sum())
     sizes, _ = rates_of(as_table(table), ["z0"], "y")
-    assert rates_of(table, ["z0"], "y") == pytest.approx((sizes, 1))  # groups keep their sizes
+    # groups keep their sizes
+    assert rates_of(table, ["z0"], "y") == pytest.approx((sizes, 1))
 
 
 def test_weights_that_cannot_be_fair_say_so():
     X = pd.DataFrame({"sex": ["f"] * 10 + ["m"] * 10})
     estimator = FairMaxEnt("sex").fit(X, [0] * 10 + [0, 1] * 5)
-    with pytest.raises(fairmaxent.InfeasibleError, match=r"no rows to weigh\. Use sample"):
+    with pytest.raises(
+        fairmaxent.InfeasibleError, match=r"no rows to weigh\. Use sample"
+    ):
         _ = estimator.sample_weight_
     assert not hasattr(estimator, "sample_weight_")
-    assert "FairMaxEnt" in estimator._repr_html_()  # what a notebook shows looks at every attribute
+    # what a notebook shows looks at every attribute
+    assert "FairMaxEnt" in estimator._repr_html_()
 
 
 def test_attributes(parts):
@@ -142,7 +176,9 @@ def test_attributes(parts):
     assert estimator.sampling_strategy_ == y.value_counts().to_dict()
     assert estimator.n_features_in_ == 5
     assert estimator.get_feature_names_out().tolist() == ["z0", "z1", "x0", "x1", "x2"]
-    assert estimator.fit_.certificate.achieved["statistical_rate"] == {"z0": pytest.approx(1)}
+    assert estimator.fit_.certificate.achieved["statistical_rate"] == {
+        "z0": pytest.approx(1)
+    }
 
 
 @pytest.mark.slow
@@ -150,7 +186,9 @@ def test_a_fitted_estimator_pickles_and_travels_to_other_processes(parts):
     estimator = FairMaxEnt("z0", random_state=1).fit(*parts)
     here = estimator.sample(30)
     there = pickle.loads(pickle.dumps(estimator)).sample(30)
-    drawn = joblib.Parallel(n_jobs=2)(joblib.delayed(estimator.sample)(30, random_state=seed) for seed in (1, 2))
+    drawn = joblib.Parallel(n_jobs=2)(
+        joblib.delayed(estimator.sample)(30, random_state=seed) for seed in (1, 2)
+    )
     for X, y in (there, drawn[0]):
         assert_frame_equal(X, here[0])
         assert_series_equal(y, here[1])
@@ -159,23 +197,32 @@ def test_a_fitted_estimator_pickles_and_travels_to_other_processes(parts):
 
 def test_in_a_pipeline_under_grid_search(parts):
     fair = FairMaxEnt("z0", random_state=0)
-    pipeline = Pipeline([("fair", fair), ("encode", encoder()), ("fit", LogisticRegression())])
-    search = GridSearchCV(pipeline, {"fair__statistical_rate": [None, 1.0]}, cv=2, scoring="accuracy").fit(*parts)
+    pipeline = Pipeline(
+        [("fair", fair), ("encode", encoder()), ("fit", LogisticRegression())]
+    )
+    search = GridSearchCV(
+        pipeline, {"fair__statistical_rate": [None, 1.0]}, cv=2, scoring="accuracy"
+    ).fit(*parts)
     assert len(search.cv_results_["mean_test_score"]) == 2
     assert search.best_score_ > 0.5
     best = search.best_estimator_["fair"]
     X, y = clone(best).fit_resample(*parts)
     by_hand = LogisticRegression().fit(encoder().fit_transform(X), y)
     assert_array_equal(search.best_estimator_["fit"].coef_, by_hand.coef_)
-    assert len(search.predict(parts[0])) == len(parts[0])  # nothing is drawn when predicting
+    # nothing is drawn when predicting
+    assert len(search.predict(parts[0])) == len(parts[0])
 
 
 def test_sensitive_features_join_the_fit_and_stay_out_of_the_rows(frame, parts):
     X, y = parts
     estimator = FairMaxEnt(random_state=5)
-    drawn_X, drawn_y = estimator.fit_resample(X.drop(columns="z0"), y, sensitive_features=X["z0"])
+    drawn_X, drawn_y = estimator.fit_resample(
+        X.drop(columns="z0"), y, sensitive_features=X["z0"]
+    )
     assert drawn_X.columns.tolist() == ["z1", "x0", "x1", "x2"]
-    whole = fairmaxent.debias(frame[["z1", "x0", "x1", "x2", "z0", "y"]], "y", "z0").sample(len(X), random_state=5)
+    whole = fairmaxent.debias(
+        frame[["z1", "x0", "x1", "x2", "z0", "y"]], "y", "z0"
+    ).sample(len(X), random_state=5)
     assert_frame_equal(drawn_X.assign(z0=whole["z0"], y=drawn_y), whole)
     assert_frame_equal(estimator.fit_.sample(len(X)), whole)  # how to get them back
 
@@ -184,24 +231,41 @@ def test_sensitive_features_join_the_fit_and_stay_out_of_the_rows(frame, parts):
 def test_sensitive_features_of_any_kind(parts, kind):
     X, y = parts
     groups = X[["z0", "z1"]]
-    kinds = {"list": X["z0"].tolist(), "array": X["z0"].to_numpy(), "two columns": groups.to_numpy(), "table": groups}
-    fit = FairMaxEnt().fit(X.drop(columns=["z0", "z1"]), y, sensitive_features=kinds[kind]).fit_
-    names = {"two columns": ["sensitive_feature0", "sensitive_feature1"], "table": ["z0", "z1"]}
+    kinds = {
+        "list": X["z0"].tolist(),
+        "array": X["z0"].to_numpy(),
+        "two columns": groups.to_numpy(),
+        "table": groups,
+    }
+    fit = (
+        FairMaxEnt()
+        .fit(X.drop(columns=["z0", "z1"]), y, sensitive_features=kinds[kind])
+        .fit_
+    )
+    names = {
+        "two columns": ["sensitive_feature0", "sensitive_feature1"],
+        "table": ["z0", "z1"],
+    }
     protected = names.get(kind, ["sensitive_feature"])
     assert fit.roles.names == ("y", *protected)
     achieved = fit.distribution.marginal([protected[0], "y"])
     sizes, _ = rates_of(as_table(X.assign(y=y)), ["z0"], "y")
-    assert rates_of(achieved, [protected[0]], "y") == pytest.approx((sizes, 1))  # groups keep their sizes
+    # groups keep their sizes
+    assert rates_of(achieved, [protected[0]], "y") == pytest.approx((sizes, 1))
 
 
 def test_sensitive_features_are_routed_through_a_pipeline(parts):
     X, y = parts
     rest = X[["x1", "x2"]]
     with sklearn.config_context(enable_metadata_routing=True):
-        sampler = FairMaxEnt(random_state=0).set_fit_resample_request(sensitive_features=True)
+        sampler = FairMaxEnt(random_state=0).set_fit_resample_request(
+            sensitive_features=True
+        )
         pipeline = Pipeline([("fair", sampler), ("fit", LogisticRegression())])
         pipeline.fit(rest, y, sensitive_features=X["z0"])
-    expected = FairMaxEnt(random_state=0).fit_resample(rest, y, sensitive_features=X["z0"])
+    expected = FairMaxEnt(random_state=0).fit_resample(
+        rest, y, sensitive_features=X["z0"]
+    )
     assert_array_equal(pipeline["fit"].coef_, LogisticRegression().fit(*expected).coef_)
     assert pipeline["fair"].fit_.roles.names == ("y", "z0")
 
@@ -213,17 +277,48 @@ def test_sensitive_features_are_routed_through_a_pipeline(parts):
         (FairMaxEnt("z7"), {}, r"no column 'z7'; known: 'z0'"),
         (FairMaxEnt(9), {}, r"protected holds 9; pass names .* of the 5 columns of X"),
         (FairMaxEnt(0.5), {}, r"protected holds a float; pass names"),
-        (FairMaxEnt(pd.Series(["a"] * 400)), {}, r"protected holds a Series; .* go to fit as sensitive_features"),
-        (FairMaxEnt(), {}, r"enable_metadata_routing=True\) and FairMaxEnt\(\)\.set_fit_resample_request"),
+        (
+            FairMaxEnt(pd.Series(["a"] * 400)),
+            {},
+            r"protected holds a Series; .* go to fit as sensitive_features",
+        ),
+        (
+            FairMaxEnt(),
+            {},
+            (
+                r"enable_metadata_routing=True\) and"
+                r" FairMaxEnt\(\)\.set_fit_resample_request"
+            ),
+        ),
         (FairMaxEnt("z0", weight=True), {}, r"weight is a bool; pass the name"),
         (FairMaxEnt("z0", rows=0), {}, r"ask for a positive whole number of rows"),
-        (FairMaxEnt("z0", random_state=np.random.RandomState(0)), {}, r"random_state is RandomState"),
+        (
+            FairMaxEnt("z0", random_state=np.random.RandomState(0)),
+            {},
+            r"random_state is RandomState",
+        ),
         (FairMaxEnt("z0", base_share=2), {}, r"base_share is 2; it must lie between"),
-        (FairMaxEnt(), {"sensitive_features": pd.Series(["a"] * 400, name="z0")}, r"more than one column 'z0' in X"),
-        (FairMaxEnt("z0"), {"y": pd.Series([0, 1] * 200, name="x1")}, r"more than one column 'x1' in X"),
+        (
+            FairMaxEnt(),
+            {"sensitive_features": pd.Series(["a"] * 400, name="z0")},
+            r"more than one column 'z0' in X",
+        ),
+        (
+            FairMaxEnt("z0"),
+            {"y": pd.Series([0, 1] * 200, name="x1")},
+            r"more than one column 'x1' in X",
+        ),
         (FairMaxEnt("z0"), {"y": ["a"] * 400}, r"y has one class \('a'\)"),
-        (FairMaxEnt("z0"), {"y": np.linspace(0, 1, 400)}, r"Unknown label type: continuous"),
-        (FairMaxEnt("z0"), {"y": pd.Series([0, None] * 200)}, r"y has missing values; drop"),
+        (
+            FairMaxEnt("z0"),
+            {"y": np.linspace(0, 1, 400)},
+            r"Unknown label type: continuous",
+        ),
+        (
+            FairMaxEnt("z0"),
+            {"y": pd.Series([0, None] * 200)},
+            r"y has missing values; drop",
+        ),
         (FairMaxEnt("z0"), {"y": np.zeros((400, 2))}, r"y has 2 columns"),
         (FairMaxEnt("z0"), {"y": [0, 1]}, r"inconsistent numbers of samples"),
         (
@@ -231,7 +326,11 @@ def test_sensitive_features_are_routed_through_a_pipeline(parts):
             {"y": pl.Series([0, 1] * 200)},
             r"y comes from polars and X from pandas; pass both from one library",
         ),
-        (FairMaxEnt("z0"), {"X": pl.LazyFrame({"z0": ["a"]})}, r"call \.collect\(\) first"),
+        (
+            FairMaxEnt("z0"),
+            {"X": pl.LazyFrame({"z0": ["a"]})},
+            r"call \.collect\(\) first",
+        ),
     ],
 )
 def test_bad_input(parts, estimator, change, message):
@@ -258,8 +357,13 @@ try:
 except ImportError as error:
     print(type(error).__name__, error)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    expected = {"sklearn": r"DependencyError .*pip install 'scikit-learn>=1\.6'", "imblearn": r"\d+"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    expected = {
+        "sklearn": r"DependencyError .*pip install 'scikit-learn>=1\.6'",
+        "imblearn": r"\d+",
+    }
     assert re.match(expected[blocked], done.stdout)
 
 
@@ -267,8 +371,11 @@ except ImportError as error:
 @pytest.mark.process
 def test_the_worked_example_runs_and_the_fair_models_are_fairer():
     example = [sys.executable, EXAMPLES / "fairlearn_metric_frame.py"]
-    alone = os.environ | {"OMP_NUM_THREADS": "1"}  # threads of tests that run side by side wait for each other
-    done = subprocess.run(example, capture_output=True, text=True, check=True, env=alone)
+    # threads of tests that run side by side wait for each other
+    alone = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        example, capture_output=True, text=True, check=True, env=alone
+    )
     lines = [re.split(r"\s{2,}", line) for line in done.stdout.splitlines()[1:]]
     ratio = {(training, model): float(rest[-1]) for training, model, *rest in lines}
     for model in ("logistic", "boosted"):
@@ -286,21 +393,38 @@ def test_relabelled_rows_come_with_weights(frame, parts):
     assert_frame_equal(rows, expected[X.columns])
     assert_series_equal(labels, expected["y"])
     assert_array_equal(weights, expected["fair_weight"])
-    model = LogisticRegression(max_iter=1000).fit(encoder().fit_transform(rows), labels, sample_weight=weights)
+    model = LogisticRegression(max_iter=1000).fit(
+        encoder().fit_transform(rows), labels, sample_weight=weights
+    )
     assert set(model.classes_) == set(y)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, list])
 def test_weighed_arrays_and_lists_come_back_as_such(kind):
-    X = [[0, 5], [0, 6], [0, 7], [1, 6], [1, 5], [1, 8], [0, 8], [0, 9], [1, 9], [1, 7]] * 4
+    X = [
+        [0, 5],
+        [0, 6],
+        [0, 7],
+        [1, 6],
+        [1, 5],
+        [1, 8],
+        [0, 8],
+        [0, 9],
+        [1, 9],
+        [1, 7],
+    ] * 4
     y = [0, 1, 0, 1, 0, 1, 0, 1, 1, 1] * 4
-    rows, labels, weights = FairMaxEnt(0, relabel="probabilities").fit_weigh(kind(X), kind(y))
+    rows, labels, weights = FairMaxEnt(0, relabel="probabilities").fit_weigh(
+        kind(X), kind(y)
+    )
     assert type(rows) is type(kind(X))
     assert len(rows) == len(labels) == len(weights) == 2 * len(X)
 
 
 def test_one_weight_per_row_is_refused_where_a_row_has_several(parts):
-    sampler = FairMaxEnt("z0", relabel=Relabel(labeller=LogisticRegression(max_iter=1000))).fit(*parts)
+    sampler = FairMaxEnt(
+        "z0", relabel=Relabel(labeller=LogisticRegression(max_iter=1000))
+    ).fit(*parts)
     assert sampler.fit_.weights().ndim == 2
     with pytest.raises(fairmaxent.InfeasibleError, match="fit_weigh"):
         _ = sampler.sample_weight_

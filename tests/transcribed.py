@@ -1,4 +1,6 @@
-"""The paper's setting and its algorithms, transcribed line by line: the slow twins of tests/paper/test_paper.py."""
+"""The paper's setting and its algorithms, transcribed line by line: the slow twins of
+tests/paper/test_paper.py.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +25,9 @@ SHARES = [0.05, 0.1, 0.5, 0.9, 1.0]
 
 @dataclass(frozen=True)
 class Data:
-    """The set S with its frequencies n_α, on the product of alphabets of the given sizes."""
+    """The set S with its frequencies n_α, on the product of alphabets of the given
+    sizes.
+    """
 
     sizes: tuple[int, ...]
     rows: np.ndarray
@@ -42,15 +46,24 @@ class Data:
     def reweighted(self, tau: float) -> np.ndarray:
         """w as the library computes it."""
         codes = self.blocks.pool(self.rows)
-        empirical = tally(codes[:, 0], self.counts, self.blocks.levels[0]).reshape(self.sizes[:2])
+        empirical = tally(codes[:, 0], self.counts, self.blocks.levels[0]).reshape(
+            self.sizes[:2]
+        )
         counts = self.counts.astype(float)
-        return reweigh(Table(codes, counts, counts, counts), algorithm_1(empirical, tau).ravel()).counts
+        return reweigh(
+            Table(codes, counts, counts, counts), algorithm_1(empirical, tau).ravel()
+        ).counts
 
 
 def random_data(rng, sizes) -> Data:
-    """Dependent attributes with biased frequencies; every level and every cell (y, z) occurs."""
+    """Dependent attributes with biased frequencies; every level and every cell (y, z)
+    occurs.
+    """
     latent = rng.random((40, 1))
-    drawn = np.floor((0.5 * latent + 0.5 * rng.random((40, len(sizes)))) ** rng.uniform(0.5, 2) * sizes).astype(int)
+    drawn = np.floor(
+        (0.5 * latent + 0.5 * rng.random((40, len(sizes)))) ** rng.uniform(0.5, 2)
+        * sizes
+    ).astype(int)
     drawn[: max(sizes)] = np.arange(max(sizes))[:, None] % sizes
     drawn[-2 * sizes[0] :, :2] = points(sizes[:2])
     rows = np.unique(drawn, axis=0)
@@ -60,14 +73,28 @@ def random_data(rng, sizes) -> Data:
 def random_datasets(count, *, outcomes=(2,)):
     for seed in range(times(count)):
         rng = np.random.default_rng([seed, 1])
-        yield rng, random_data(rng, [int(rng.choice(outcomes)), 2, *rng.integers(2, 4, int(rng.integers(1, 4)))])
+        yield (
+            rng,
+            random_data(
+                rng,
+                [
+                    int(rng.choice(outcomes)),
+                    2,
+                    *rng.integers(2, 4, int(rng.integers(1, 4))),
+                ],
+            ),
+        )
 
 
 def dense_prior(data: Data, w, C: float) -> np.ndarray:
     """q_C^w(α) = C·u(α) + (1 − C)·w(α) of every point."""
-    weight = {tuple(row): share for row, share in zip(data.rows.tolist(), w, strict=True)}
+    weight = {
+        tuple(row): share for row, share in zip(data.rows.tolist(), w, strict=True)
+    }
     grid = points(data.sizes).tolist()
-    return np.array([C / len(grid) + (1 - C) * weight.get(tuple(point), 0.0) for point in grid])
+    return np.array(
+        [C / len(grid) + (1 - C) * weight.get(tuple(point), 0.0) for point in grid]
+    )
 
 
 def tilt(q, alphas, multipliers) -> np.ndarray:
@@ -79,7 +106,11 @@ def tilt(q, alphas, multipliers) -> np.ndarray:
 def prior_table(prior) -> np.ndarray:
     """The library's q(Y = y, Z = z)."""
     blocks = prior.blocks
-    return prior.tilt(np.zeros(blocks.width)).levels[blocks.slices[0]].reshape(blocks.shape(0))
+    return (
+        prior.tilt(np.zeros(blocks.width))
+        .levels[blocks.slices[0]]
+        .reshape(blocks.shape(0))
+    )
 
 
 def yz_table(p, sizes) -> np.ndarray:
@@ -88,12 +119,16 @@ def yz_table(p, sizes) -> np.ndarray:
 
 
 def fitted_point_probabilities(fit) -> np.ndarray:
-    return np.exp(fit.distribution.density.log_probability(points(fit.distribution.blocks.levels)))
+    return np.exp(
+        fit.distribution.density.log_probability(points(fit.distribution.blocks.levels))
+    )
 
 
 @dataclass(frozen=True)
 class Binary:
-    """A problem on {0,1}^d: the prior q_C^w and the target θ, with the library's dual in the paper's coordinates."""
+    """A problem on {0,1}^d: the prior q_C^w and the target θ, with the library's dual
+    in the paper's coordinates.
+    """
 
     data: Data
     w: np.ndarray
@@ -121,17 +156,27 @@ class Binary:
         pairs = np.column_stack([1 - self.theta, self.theta])
         levels = np.concatenate([np.outer(pairs[0], pairs[1]).ravel(), *pairs[2:]])
         features = attribute_features(blocks, [None] * len(self.theta), levels)
-        return Dual(Mixture.of((self.C, 1 - self.C), (base, rows)), features, features.mean(levels))
+        return Dual(
+            Mixture.of((self.C, 1 - self.C), (base, rows)),
+            features,
+            features.mean(levels),
+        )
 
     @cached_property
     def signs(self):
-        """The library's feature is the indicator of the rarer level, the paper's that of level 1."""
+        """The library's feature is the indicator of the rarer level, the paper's that
+        of level 1.
+        """
         return np.where(self.theta > 0.5, -1.0, 1.0)
 
     def at(self, multipliers):
         """Value, gradient and Hessian of the library's dual."""
         point = self.dual.at(self.signs * multipliers)
-        return point.value, self.signs * point.gradient, np.outer(self.signs, self.signs) * point.hessian()
+        return (
+            point.value,
+            self.signs * point.gradient,
+            np.outer(self.signs, self.signs) * point.hessian(),
+        )
 
     def solve(self, solver):
         solution = solver.solve(self.dual)
@@ -139,7 +184,9 @@ class Binary:
 
 
 def random_problem(seed, *, d=None, margin=0.03) -> Binary:
-    """Few attributes and any C, or ``d`` attributes and C = 0.3; θ keeps the margin from the boundary."""
+    """Few attributes and any C, or ``d`` attributes and C = 0.3; θ keeps the margin
+    from the boundary.
+    """
     rng = np.random.default_rng([seed, 2])
     data = random_data(rng, [2] * (d or int(rng.integers(2, 7))))
     w = transcribed_algorithm_1(data, float(rng.choice(TAUS)))
@@ -148,7 +195,9 @@ def random_problem(seed, *, d=None, margin=0.03) -> Binary:
 
 
 def iterative_scaling(q, d, theta):
-    """The primal program, solved without its dual: scale to one wanted marginal after the other."""
+    """The primal program, solved without its dual: scale to one wanted marginal after
+    the other.
+    """
     p = q.reshape([2] * d).copy()
     for _ in range(20_000):
         worst = 0.0
@@ -168,9 +217,25 @@ def transcribed_algorithm_1(data: Data, tau: float) -> np.ndarray:
     c, c_joint = {}, {}
     for y in range(data.sizes[0]):
         c[y] = sum(n for a, n in zip(data.rows, data.counts, strict=True) if a[0] == y)
-        c_joint[y, 0] = sum(n for a, n in zip(data.rows, data.counts, strict=True) if (a[0], a[1]) == (y, 0)) / tau
-        c_joint[y, 1] = sum(n for a, n in zip(data.rows, data.counts, strict=True) if (a[0], a[1]) == (y, 1))
-    w = np.array([n * c[a[0]] / c_joint[a[0], a[1]] for a, n in zip(data.rows, data.counts, strict=True)])
+        c_joint[y, 0] = (
+            sum(
+                n
+                for a, n in zip(data.rows, data.counts, strict=True)
+                if (a[0], a[1]) == (y, 0)
+            )
+            / tau
+        )
+        c_joint[y, 1] = sum(
+            n
+            for a, n in zip(data.rows, data.counts, strict=True)
+            if (a[0], a[1]) == (y, 1)
+        )
+    w = np.array(
+        [
+            n * c[a[0]] / c_joint[a[0], a[1]]
+            for a, n in zip(data.rows, data.counts, strict=True)
+        ]
+    )
     return w / w.sum()
 
 
@@ -205,7 +270,9 @@ def gradient_oracle(rows, w, C, theta, multipliers):
 
 
 def hessian_oracle(rows, w, C, theta, multipliers):
-    """Algorithm 4, with s_j² (printed s_i²), α_i, exp(v₁) and (v₂ + θ)(v₂ + θ)ᵀ; all sums shifted by θ."""
+    """Algorithm 4, with s_j² (printed s_i²), α_i, exp(v₁) and (v₂ + θ)(v₂ + θ)ᵀ; all
+    sums shifted by θ.
+    """
     n = len(theta)
     basis = np.eye(n)
     up, down = np.exp((1 - theta) * multipliers) / 2, np.exp(-theta * multipliers) / 2
@@ -237,34 +304,56 @@ def radius_and_limit(n, C, epsilon):
 
 
 def transcribed_algorithm_5(problem: Binary, epsilon: float, iterations: int):
-    """The first iterates of the full algorithm, its quadratic program solved by trying every active set."""
+    """The first iterates of the full algorithm, its quadratic program solved by trying
+    every active set.
+    """
     n = len(problem.theta)
     R, _ = radius_and_limit(n, problem.C, epsilon)
     multipliers = np.zeros(n)
     yield multipliers
     for _ in range(iterations):
-        g, H = gradient_oracle(*problem.input, multipliers), hessian_oracle(*problem.input, multipliers)
-        low, high = np.maximum(-1 / (8 * n), -R - multipliers), np.minimum(1 / (8 * n), R - multipliers)
+        g, H = (
+            gradient_oracle(*problem.input, multipliers),
+            hessian_oracle(*problem.input, multipliers),
+        )
+        low, high = (
+            np.maximum(-1 / (8 * n), -R - multipliers),
+            np.minimum(1 / (8 * n), R - multipliers),
+        )
         multipliers = multipliers + smallest_in_box(g, H / e, low, high) / e**2
         yield multipliers
 
 
 def smallest_in_box(g, H, low, high):
-    """argmin ⟨g, y⟩ + yᵀHy/2 in a box: the best feasible point over all 3ⁿ active sets."""
+    """argmin ⟨g, y⟩ + yᵀHy/2 in a box: the best feasible point over all 3ⁿ active
+    sets.
+    """
     best, best_value = None, np.inf
     for active in product((-1, 0, 1), repeat=len(g)):
         free = np.array(active) == 0
         y = np.where(np.array(active) < 0, low, high)
-        y[free] = np.linalg.solve(H[np.ix_(free, free)], -(g + H[:, ~free] @ y[~free])[free])
-        if np.all(y >= low - 1e-15) and np.all(y <= high + 1e-15) and g @ y + y @ H @ y / 2 < best_value:
+        y[free] = np.linalg.solve(
+            H[np.ix_(free, free)], -(g + H[:, ~free] @ y[~free])[free]
+        )
+        if (
+            np.all(y >= low - 1e-15)
+            and np.all(y <= high + 1e-15)
+            and g @ y + y @ H @ y / 2 < best_value
+        ):
             best, best_value = y, g @ y + y @ H @ y / 2
     return best
 
 
 def count_given(problem: Binary, multipliers, prefix):
-    """Σ q(α)·e^⟨λ,α⟩ over the α that begin with ``prefix``: the counting oracle of Theorem A.1."""
+    """Σ q(α)·e^⟨λ,α⟩ over the α that begin with ``prefix``: the counting oracle of
+    Theorem A.1.
+    """
     d, k = len(multipliers), len(prefix)
-    uniform = np.exp(np.dot(prefix, multipliers[:k])) * np.prod(1 + np.exp(multipliers[k:])) / 2**d
+    uniform = (
+        np.exp(np.dot(prefix, multipliers[:k]))
+        * np.prod(1 + np.exp(multipliers[k:]))
+        / 2**d
+    )
     begins = (problem.data.rows[:, :k] == prefix).all(axis=1)
     rows = problem.w[begins] @ np.exp(problem.data.rows[begins] @ multipliers)
     return problem.C * uniform + (1 - problem.C) * rows
@@ -272,11 +361,18 @@ def count_given(problem: Binary, multipliers, prefix):
 
 def zero_probability(problem: Binary, multipliers, prefix):
     """P[A_k = 0 | A_1, …, A_{k−1}], the coin that the sampler of Theorem A.1 tosses."""
-    return count_given(problem, multipliers, [*prefix, 0]) / count_given(problem, multipliers, list(prefix))
+    return count_given(problem, multipliers, [*prefix, 0]) / count_given(
+        problem, multipliers, list(prefix)
+    )
 
 
 def distance_to_faces(share):
-    """η for an attribute of many levels: how far θ is from the faces Ax ≤ b of the simplex of its indicators."""
+    """η for an attribute of many levels: how far θ is from the faces Ax ≤ b of the
+    simplex of its indicators.
+    """
     theta = np.sort(share)[:-1]
-    A, b = np.vstack([-np.eye(len(theta)), np.ones(len(theta))]), np.append(np.zeros(len(theta)), 1.0)
+    A, b = (
+        np.vstack([-np.eye(len(theta)), np.ones(len(theta))]),
+        np.append(np.zeros(len(theta)), 1.0),
+    )
     return ((b - A @ theta) / np.linalg.norm(A, axis=1)).min()

@@ -2,7 +2,9 @@
 
 import importlib
 
-TYPE_CHECKING = False  # `typing` is slow to import, and until the command line has started Ctrl-C shows a traceback
+# `typing` is slow to import, and until the command line has started Ctrl-C shows a
+# traceback
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -23,11 +25,31 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["Domain", "Estimate", "FairMaxEnt", "FairMaxEntError", "InfeasibleError", "InputError", "Model", "Privacy"]
-__all__ += ["Relabel", "aif360", "baselines", "check", "compare", "datasets", "debias", "errors", "evaluate"]
+__all__ = [
+    "Domain",
+    "Estimate",
+    "FairMaxEnt",
+    "FairMaxEntError",
+    "InfeasibleError",
+    "InputError",
+    "Model",
+    "Privacy",
+]
+__all__ += [
+    "Relabel",
+    "aif360",
+    "baselines",
+    "check",
+    "compare",
+    "datasets",
+    "debias",
+    "errors",
+    "evaluate",
+]
 __all__ += ["inspect", "load", "metrics", "paper", "rake", "report", "verify"]
 
-# Loaded when first asked for, so that importing the package, or asking the command line for help, costs nothing.
+# Loaded when first asked for, so that importing the package, or asking the command line
+# for help, costs nothing.
 _MODULES = ("aif360", "baselines", "datasets", "errors", "metrics", "paper", "report")
 _NAMES = {
     "baselines.comparison": ("compare",),
@@ -44,7 +66,9 @@ _NAMES = {
     "privacy.budget": ("Privacy",),
     "raking.raking": ("rake",),
 }
-_HOMES = {name: f"fairmaxent.{module}" for module, names in _NAMES.items() for name in names}
+_HOMES = {
+    name: f"fairmaxent.{module}" for module, names in _NAMES.items() for name in names
+}
 
 
 def __getattr__(name: str) -> "Any":

@@ -1,4 +1,5 @@
-"""fairmaxent for users of AIF360: takes one of its data sets and returns one, in place of its Reweighing.
+"""fairmaxent for users of AIF360: takes one of its data sets and returns one, in place
+of its Reweighing.
 
 AIF360 itself is not imported: a data set brings everything that is needed.
 """
@@ -24,79 +25,128 @@ Output = Literal["weights", "rows"]
 GROUP = "group"
 WEIGHT = "instance_weights"
 
-# Options that the data set answers; and privacy, and a model: AIF360 has weights and arrays, no domain and no columns.
-_ANSWERED = ("also", "favourable", "groups", "weight", "forbid", "keep_columns", "domain", "progress")
+# Options that the data set answers; and privacy, and a model: AIF360 has weights and
+# arrays, no domain and no columns.
+_ANSWERED = (
+    "also",
+    "favourable",
+    "groups",
+    "weight",
+    "forbid",
+    "keep_columns",
+    "domain",
+    "progress",
+)
 _NOT_TAKEN = (*_ANSWERED, "privacy", "model")
 
 
 class FairMaxEntPreprocessing:
     """Make a BinaryLabelDataset fair: new instance weights (the default), or new rows.
 
-    The first two arguments are those of AIF360's Reweighing: lists of ``{attribute: value}``, each naming a part of
-    the group. The fit compares the two groups as the column ``"group"`` with the levels ``"privileged"`` and
-    ``"unprivileged"``; rows in neither stay as they are. One-hot columns of an attribute (``education=HS``) are
-    one column (``education``) in the fit.
+    The first two arguments are those of AIF360's Reweighing: lists of ``{attribute:
+    value}``, each naming a part of the group. The fit compares the two groups as the
+    column ``"group"`` with the levels ``"privileged"`` and ``"unprivileged"``; rows in
+    neither stay as they are. One-hot columns of an attribute (``education=HS``) are one
+    column (``education``) in the fit.
 
     Parameters
     ----------
     **options
-        Options of :func:`fairmaxent.debias` that do not follow from the data set, by the same names. By default, which
-        keeps the shares of groups and labels, the weights are those of Reweighing.
+        Options of :func:`fairmaxent.debias` that do not follow from the data set, by
+        the same names. By default, which keeps the shares of groups and labels, the
+        weights are those of Reweighing.
     output
-        ``"weights"``: the rows as they are, with new instance weights; ``"rows"``: the same number of new rows in their
-        place. Either way, the total weight stays the same. `relabel` needs ``"rows"``.
+        ``"weights"``: the rows as they are, with new instance weights; ``"rows"``: the
+        same number of new rows in their place. Either way, the total weight stays the
+        same. `relabel` needs ``"rows"``.
     """
 
     relabel: RelabelOption | None
     fit_: Fit
-    _one_hot: Mapping[str, Sequence[str]]  # of each attribute that is one-hot coded, its columns
+    # of each attribute that is one-hot coded, its columns
+    _one_hot: Mapping[str, Sequence[str]]
     _members: Mask  # rows in one of the groups
     _seen: tuple[Reals, ...]  # the data set of the fit
 
     @storing_options_of(Request, without=_NOT_TAKEN)
-    def __init__(self, unprivileged_groups: Groups, privileged_groups: Groups, *, output: Output = "weights") -> None:
+    def __init__(
+        self,
+        unprivileged_groups: Groups,
+        privileged_groups: Groups,
+        *,
+        output: Output = "weights",
+    ) -> None:
         check_choice("output", output, Output)
         if self.relabel is not None and output == "weights":
             raise InputError(
-                "relabelling gives each row a weight for every label, but an AIF360 data set has one label per row; "
-                "pass output='rows', or use fairmaxent.debias(...).weigh(frame) outside AIF360"
+                "relabelling gives each row a weight for every label, but an AIF360"
+                " data set has one label per row; pass output='rows', or use"
+                " fairmaxent.debias(...).weigh(frame) outside AIF360"
             )
         self.unprivileged_groups = unprivileged_groups
         self.privileged_groups = privileged_groups
         self.output = output
 
     def fit(self, dataset: Any) -> "FairMaxEntPreprocessing":
-        """Learn the fair distribution of a data set; `fit_` is the :class:`fairmaxent.fit.fit.Fit`."""
+        """Learn the fair distribution of a data set; `fit_` is the
+        :class:`fairmaxent.fit.fit.Fit`.
+        """
         if not hasattr(dataset, "favorable_label"):
-            raise InputError(f"{type(dataset).__name__} has no favorable_label; pass a BinaryLabelDataset of AIF360")
-        conditions = {"privileged": self.privileged_groups, "unprivileged": self.unprivileged_groups}
-        inside = {level: _members(dataset, groups) for level, groups in conditions.items()}
+            raise InputError(
+                f"{type(dataset).__name__} has no favorable_label; pass a"
+                " BinaryLabelDataset of AIF360"
+            )
+        conditions = {
+            "privileged": self.privileged_groups,
+            "unprivileged": self.unprivileged_groups,
+        }
+        inside = {
+            level: _members(dataset, groups) for level, groups in conditions.items()
+        }
         if both := int((inside["privileged"] & inside["unprivileged"]).sum()):
-            raise InputError(f"{both} rows are both privileged and unprivileged; define groups that do not overlap")
+            raise InputError(
+                f"{both} rows are both privileged and unprivileged; define groups that"
+                " do not overlap"
+            )
         for level, rows in inside.items():
             if not rows.any():
-                raise InputError(f"no row belongs to {level}_groups; name values that the data set has")
+                raise InputError(
+                    f"no row belongs to {level}_groups; name values that the data"
+                    " set has"
+                )
         members = inside["privileged"] | inside["unprivileged"]
         frame, _ = dataset.convert_to_dataframe()
         self._one_hot = _one_hot_columns(dataset, frame)
-        for attribute, names in self._one_hot.items():  # one column of levels for each attribute
+        # one column of levels for each attribute
+        for attribute, names in self._one_hot.items():
             levels = np.array([name.partition("=")[2] for name in names], dtype=object)
             column = levels[frame[names].to_numpy().argmax(axis=1)]
             frame = frame.drop(columns=names).assign(**{attribute: column})
         for name in (GROUP, WEIGHT):
             if name in frame:
-                raise ColumnError(f"the data set has a column {name!r}, which the fit has itself; rename the column")
+                raise ColumnError(
+                    f"the data set has a column {name!r}, which the fit has itself;"
+                    " rename the column"
+                )
         group = np.where(inside["privileged"], "privileged", "unprivileged")
         frame = frame.assign(**{GROUP: group, WEIGHT: dataset.instance_weights})
-        options = {name: getattr(self, name) for name in FairMaxEntPreprocessing.__init__.options}  # type: ignore[attr-defined]
+        options = {
+            name: getattr(self, name)
+            for name in FairMaxEntPreprocessing.__init__.options
+        }  # type: ignore[attr-defined]
         self.fit_ = debias(
             frame.loc[members],
             dataset.label_names[0],
             GROUP,
             favourable=dataset.favorable_label,
             weight=WEIGHT,
-            keep_columns=[name for name in frame.columns if name != WEIGHT],  # the same features afterwards
-            forbid=_contradictions(frame.loc[members], conditions) if self.output == "rows" else None,
+            # the same features afterwards
+            keep_columns=[name for name in frame.columns if name != WEIGHT],
+            forbid=(
+                _contradictions(frame.loc[members], conditions)
+                if self.output == "rows"
+                else None
+            ),
             **options,
         )
         self._members = members
@@ -106,21 +156,37 @@ class FairMaxEntPreprocessing:
     def transform(self, dataset: Any) -> Any:
         """Return a fair version of the fitted data set, as a new data set."""
         if not hasattr(self, "fit_"):
-            raise InputError("nothing has been fitted yet; call fit or fit_transform with the data set")
+            raise InputError(
+                "nothing has been fitted yet; call fit or fit_transform with the"
+                " data set"
+            )
         if not all(map(np.array_equal, self._seen, _contents(dataset))):
-            raise InputError("this is not the data set that was fitted; call fit_transform with it")
+            raise InputError(
+                "this is not the data set that was fitted; call fit_transform with it"
+            )
         result, members = dataset.copy(deepcopy=True), self._members
         average = self.fit_.weight_scale
         if self.output == "weights":
             result.instance_weights[members] = average * self.fit_.weights()
             return result
         drawn = self.fit_.sample(int(members.sum()))
-        codes = {name: attribute for attribute, names in self._one_hot.items() for name in names}
-        levels = {name: drawn[attribute] == name.partition("=")[2] for name, attribute in codes.items()}
-        drawn = drawn.assign(**{name: column.astype(float) for name, column in levels.items()})
+        codes = {
+            name: attribute
+            for attribute, names in self._one_hot.items()
+            for name in names
+        }
+        levels = {
+            name: drawn[attribute] == name.partition("=")[2]
+            for name, attribute in codes.items()
+        }
+        drawn = drawn.assign(
+            **{name: column.astype(float) for name, column in levels.items()}
+        )
         result.features[members] = drawn[dataset.feature_names].to_numpy()
         result.labels[members] = drawn[dataset.label_names].to_numpy()
-        result.protected_attributes[members] = drawn[dataset.protected_attribute_names].to_numpy()
+        result.protected_attributes[members] = drawn[
+            dataset.protected_attribute_names
+        ].to_numpy()
         result.scores[members] = result.labels[members] == dataset.favorable_label
         result.instance_weights[members] = average
         for number, row in enumerate(np.flatnonzero(members)):
@@ -133,14 +199,24 @@ class FairMaxEntPreprocessing:
 
 
 def _one_hot_columns(dataset: Any, frame: Any) -> dict[str, list[str]]:
-    """The columns ``attribute=level`` of which every row has exactly one, by attribute."""
+    """The columns ``attribute=level`` of which every row has exactly one, by
+    attribute.
+    """
     columns: dict[str, list[str]] = {}
     for name in dataset.feature_names:
         attribute, mark, _ = name.partition("=")
-        if mark and attribute not in frame and name not in dataset.protected_attribute_names:
+        if (
+            mark
+            and attribute not in frame
+            and name not in dataset.protected_attribute_names
+        ):
             columns.setdefault(attribute, []).append(name)
     cells = {attribute: frame[names].to_numpy() for attribute, names in columns.items()}
-    whole = [name for name, part in cells.items() if np.isin(part, (0, 1)).all() and (part.sum(axis=1) == 1).all()]
+    whole = [
+        name
+        for name, part in cells.items()
+        if np.isin(part, (0, 1)).all() and (part.sum(axis=1) == 1).all()
+    ]
     return {attribute: columns[attribute] for attribute in whole}
 
 
@@ -151,20 +227,37 @@ def _members(dataset: Any, groups: Groups) -> Mask:
     for part in groups:
         for name in part:
             if name not in names:
-                raise ColumnError(f"{name!r} is not a protected attribute of the data set; {did_you_mean(name, names)}")
-        wanted = [dataset.protected_attributes[:, names.index(name)] == value for name, value in part.items()]
+                raise ColumnError(
+                    f"{name!r} is not a protected attribute of the data set;"
+                    f" {did_you_mean(name, names)}"
+                )
+        wanted = [
+            dataset.protected_attributes[:, names.index(name)] == value
+            for name, value in part.items()
+        ]
         inside |= np.logical_and.reduce(wanted)
     return inside
 
 
-def _contradictions(frame: Any, conditions: Mapping[str, Groups]) -> list[dict[str, object]]:
-    """Name every combination of the groups' attributes with a group it does not belong to."""
-    used = sorted({name for groups in conditions.values() for part in groups for name in part})
+def _contradictions(
+    frame: Any, conditions: Mapping[str, Groups]
+) -> list[dict[str, object]]:
+    """Name every combination of the groups' attributes with a group it does not belong
+    to.
+    """
+    used = sorted(
+        {name for groups in conditions.values() for part in groups for name in part}
+    )
     values = [sorted(set(frame[name].tolist())) for name in used]
     wrong: list[dict[str, object]] = []
-    for cell in (dict(zip(used, combination, strict=True)) for combination in product(*values)):
+    for cell in (
+        dict(zip(used, combination, strict=True)) for combination in product(*values)
+    ):
         for level, groups in conditions.items():
-            if not any(all(cell[name] == value for name, value in part.items()) for part in groups):
+            if not any(
+                all(cell[name] == value for name, value in part.items())
+                for part in groups
+            ):
                 wrong.append({**cell, GROUP: level})
     return wrong
 

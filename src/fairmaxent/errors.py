@@ -1,7 +1,8 @@
 """Every exception the library raises, in one tree.
 
-Each message says what is wrong, where, and what to do next. An option that a message mentions is kept as data
-(`Option`), so that each front end can spell it the way its users type it.
+Each message says what is wrong, where, and what to do next. An option that a message
+mentions is kept as data (`Option`), so that each front end can spell it the way its
+users type it.
 """
 
 import contextlib
@@ -16,7 +17,8 @@ from fairmaxent.plain_text import visible
 
 @dataclass(frozen=True)
 class Option:
-    """An option that a message mentions, by its name in `fairmaxent.debias`, with the value meant, if one is.
+    """An option that a message mentions, by its name in `fairmaxent.debias`, with the
+    value meant, if one is.
 
     >>> f"set {Option('base_share')} > 0, or {Option('groups', 'each')}; use {Option('mode', 'top-up')}"
     "set base_share > 0, or groups='each'; use top_up()"
@@ -24,7 +26,8 @@ class Option:
 
     name: str
     value: object = ...  # ...: no value is meant
-    column: str | None = None  # the column that its value is for, if it has one for each
+    # the column that its value is for, if it has one for each
+    column: str | None = None
 
     def __str__(self) -> str:
         if self.column is not None:
@@ -36,10 +39,12 @@ class Option:
         return self.name if self.value is ... else f"{self.name}={self.value!r}"
 
 
-BASE_SHARE = Option("base_share")  # the base fills what no row has, which is the way out of many refusals
+# the base fills what no row has, which is the way out of many refusals
+BASE_SHARE = Option("base_share")
 KEEP_COLUMNS = Option("keep_columns")
 
-# Options that Python has somewhere else than in `debias`, and the outputs, which are methods there.
+# Options that Python has somewhere else than in `debias`, and the outputs, which are
+# methods there.
 _ELSEWHERE = {
     "bins": "Domain.infer(bins=…)",
     "kinds": "Domain.infer(kinds=…)",
@@ -55,20 +60,28 @@ _OUTPUTS = {"rows": "sample()", "weights": "weights()", "top-up": "top_up()"}
 
 
 class FairMaxEntError(Exception):
-    """Root of every error raised by fairmaxent; its message is made of texts and of options."""
+    """Root of every error raised by fairmaxent; its message is made of texts and of
+    options.
+    """
 
     def __init__(self, *parts: object) -> None:
         self.parts = parts
         super().__init__(self.spelled(str))
 
     def spelled(self, spell: Callable[[Option], str]) -> str:
-        """The message with its options spelled by ``spell``, without the middle of one that nobody would read."""
+        """The message with its options spelled by ``spell``, without the middle of one
+        that nobody would read.
+        """
         text, half = spelled(self.parts, spell), MOST_SAID // 2
-        return visible(text if len(text) <= MOST_SAID else f"{text[:half]} … {text[-half + 3 :]}")
+        return visible(
+            text if len(text) <= MOST_SAID else f"{text[:half]} … {text[-half + 3 :]}"
+        )
 
 
 def spelled(parts: Iterable[object], spell: Callable[[Option], str]) -> str:
-    """Join texts and options to one text, the options spelled by ``spell``; errors and tuples are joined likewise."""
+    """Join texts and options to one text, the options spelled by ``spell``; errors and
+    tuples are joined likewise.
+    """
 
     def text_of(part: object) -> str:
         if isinstance(part, Option):
@@ -81,7 +94,9 @@ def spelled(parts: Iterable[object], spell: Callable[[Option], str]) -> str:
 
 
 class InputError(FairMaxEntError, ValueError):
-    """What was passed in cannot be used as it is; ``column`` is the column whose values are the problem, if any."""
+    """What was passed in cannot be used as it is; ``column`` is the column whose values
+    are the problem, if any.
+    """
 
     def __init__(self, *parts: object, column: str | None = None) -> None:
         super().__init__(*parts)
@@ -113,7 +128,9 @@ class ForbiddenError(InputError):
 
 
 class LimitError(InputError):
-    """A table, or what is asked of it, is beyond a limit, e.g. of columns or of memory."""
+    """A table, or what is asked of it, is beyond a limit, e.g. of columns or of
+    memory.
+    """
 
 
 class InfeasibleError(FairMaxEntError, ValueError):
@@ -121,9 +138,16 @@ class InfeasibleError(FairMaxEntError, ValueError):
 
 
 class ConflictError(InfeasibleError):
-    """No weights meet ``margins``, the smallest such set of them, together; ``levels`` name what contradicts there."""
+    """No weights meet ``margins``, the smallest such set of them, together; ``levels``
+    name what contradicts there.
+    """
 
-    def __init__(self, *parts: object, margins: tuple[tuple[str, ...], ...] = (), levels: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        *parts: object,
+        margins: tuple[tuple[str, ...], ...] = (),
+        levels: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(*parts)
         self.margins = margins
         self.levels = levels
@@ -138,19 +162,26 @@ class SolverError(FairMaxEntError, RuntimeError):
 
 
 class StorageError(FairMaxEntError, OSError):
-    """A model or data file is missing, damaged or of another kind, or cannot be written."""
+    """A model or data file is missing, damaged or of another kind, or cannot be
+    written.
+    """
 
 
 class UnfairError(FairMaxEntError, AssertionError):
-    """A table or a model's decisions failed a check, or nobody can tell; a test that raises it fails."""
+    """A table or a model's decisions failed a check, or nobody can tell; a test that
+    raises it fails.
+    """
 
 
 class DependencyError(FairMaxEntError, ImportError):
     """An optional library is needed; the message names what to install."""
 
 
-MOST_SHOWN = 60  # characters of a value in a message: values may be people's notes, and messages end up in logs
-MOST_SAID = 2000  # characters of a message; its end, which says what to do next, is kept
+# characters of a value in a message: values may be people's notes, and messages end up
+# in logs
+MOST_SHOWN = 60
+# characters of a message; its end, which says what to do next, is kept
+MOST_SAID = 2000
 _MOST_LISTED = 12  # names in a hint
 
 
@@ -173,22 +204,30 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     "known: 'age', 'income'"
     """
     names = [str(item) for item in known]
-    near = difflib.get_close_matches(cut(str(name), 200), names, n=1)  # comparing long texts takes long
+    # comparing long texts takes long
+    near = difflib.get_close_matches(cut(str(name), 200), names, n=1)
     if near:
         return f"did you mean {shown(near[0])}?"
     listed = ", ".join(shown(item) for item in names[:_MOST_LISTED])
-    return f"known: {listed}" + (f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else "")
+    return f"known: {listed}" + (
+        f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    )
 
 
 def did_you_mean_level(value: object, levels: Iterable[object]) -> str:
-    """Return a hint that names the nearest level, or lists them if they are few: those of many may be people.
+    """Return a hint that names the nearest level, or lists them if they are few: those
+    of many may be people.
 
     >>> did_you_mean_level("f", ["F", "M"]), did_you_mean_level("Bo", range(1000))
     ("known: 'F', 'M'", 'there are 1,000 levels')
     """
     names = [str(level) for level in levels]
     hint = did_you_mean(value, names)
-    return f"there are {len(names):,} levels" if len(names) > _MOST_LISTED and hint.startswith("known") else hint
+    return (
+        f"there are {len(names):,} levels"
+        if len(names) > _MOST_LISTED and hint.startswith("known")
+        else hint
+    )
 
 
 def check_choice(name: str, value: object, choices: object) -> None:
@@ -198,10 +237,17 @@ def check_choice(name: str, value: object, choices: object) -> None:
         raise InputError(Option(name), f" is {value!r}; {did_you_mean(value, known)}")
 
 
-def checked_number(name: str, value: object, wanted: str, fits: Callable[[float], bool]) -> float:
+def checked_number(
+    name: str, value: object, wanted: str, fits: Callable[[float], bool]
+) -> float:
     """Refuse what is no number, or not one that fits; True and False are none."""
-    with contextlib.suppress(OverflowError):  # of a whole number that is beyond every float
-        if isinstance(value, Real) and not isinstance(value, bool) and fits(float(value)):
+    # of a whole number that is beyond every float
+    with contextlib.suppress(OverflowError):
+        if (
+            isinstance(value, Real)
+            and not isinstance(value, bool)
+            and fits(float(value))
+        ):
             return float(value)
     raise InputError(Option(name), f" is {shown(value)}; it must {wanted}")
 
@@ -213,13 +259,24 @@ def check_flag(name: str, value: object) -> None:
 
 
 # How libraries say that there is no memory, beside MemoryError.
-_NO_MEMORY = ("failed to map segment", "memory allocation", "Cannot allocate", "start new thread", "out of memory")
+_NO_MEMORY = (
+    "failed to map segment",
+    "memory allocation",
+    "Cannot allocate",
+    "start new thread",
+    "out of memory",
+)
 
 
 def is_out_of_memory(problem: BaseException | None) -> bool:
     """Whether a failure, or one behind it, is for want of memory."""
-    said = isinstance(problem, MemoryError) or any(words in str(problem) for words in _NO_MEMORY)
-    return said or (problem is not None and is_out_of_memory(problem.__cause__ or problem.__context__))
+    said = isinstance(problem, MemoryError) or any(
+        words in str(problem) for words in _NO_MEMORY
+    )
+    return said or (
+        problem is not None
+        and is_out_of_memory(problem.__cause__ or problem.__context__)
+    )
 
 
 def first_line(problem: BaseException) -> str:

@@ -1,4 +1,6 @@
-"""FairMaxEnt: the front door as a scikit-learn estimator and an imbalanced-learn sampler."""
+"""FairMaxEnt: the front door as a scikit-learn estimator and an imbalanced-learn
+sampler.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,7 +16,13 @@ from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.draws import RandomState
 from fairmaxent.data.table import Reals
-from fairmaxent.errors import ColumnError, DependencyError, InfeasibleError, InputError, LevelError
+from fairmaxent.errors import (
+    ColumnError,
+    DependencyError,
+    InfeasibleError,
+    InputError,
+    LevelError,
+)
 from fairmaxent.fit.distribution import Evidence
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.pipeline import debias
@@ -25,15 +33,22 @@ try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin
     from sklearn.utils import InputTags, Tags
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
+    from sklearn.utils.validation import (
+        check_array,
+        check_consistent_length,
+        check_is_fitted,
+        validate_data,
+    )
 except ImportError as error:
     raise DependencyError(
-        "FairMaxEnt needs scikit-learn 1.6 or later, which is not installed; pip install 'scikit-learn>=1.6'"
+        "FairMaxEnt needs scikit-learn 1.6 or later, which is not installed; pip"
+        " install 'scikit-learn>=1.6'"
     ) from error
 
 with suppress(ImportError):
-    # Where imbalanced-learn is installed, importing it teaches scikit-learn's metadata routing the method
-    # fit_resample; that has to happen before the class below is made, or it would have no set_fit_resample_request.
+    # Where imbalanced-learn is installed, importing it teaches scikit-learn's metadata
+    # routing the method fit_resample; that has to happen before the class below is
+    # made, or it would have no set_fit_resample_request.
     import imblearn.base  # noqa: F401
 
 _WEIGHT = "\0weight"  # no user has a column of this name
@@ -41,33 +56,40 @@ _Kind = Literal["table", "series", "array", "list"]
 
 
 class _NoWeightsError(InfeasibleError, AttributeError):
-    """No weight per row is fair; also an AttributeError, so that code that looks at every attribute skips this one."""
+    """No weight per row is fair; also an AttributeError, so that code that looks at
+    every attribute skips this one.
+    """
 
 
 class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
-    """Draw a fair table in place of the one given, or weigh its rows: `fairmaxent.debias` for pipelines.
+    """Draw a fair table in place of the one given, or weigh its rows:
+    `fairmaxent.debias` for pipelines.
 
-    `fit_resample` gives new rows, `sample_weight_` weights for the rows as they are, and `fit_weigh` rows with weights
-    to train on, which works for relabelled outcomes too. Tables and series of pandas, polars and pyarrow, arrays and
-    lists come back in the form they came in, with the same columns and dtypes; those of a private fit have the types
-    that were declared. A step that changes the training rows needs the Pipeline of imbalanced-learn.
+    `fit_resample` gives new rows, `sample_weight_` weights for the rows as they are,
+    and `fit_weigh` rows with weights to train on, which works for relabelled outcomes
+    too. Tables and series of pandas, polars and pyarrow, arrays and lists come back in
+    the form they came in, with the same columns and dtypes; those of a private fit have
+    the types that were declared. A step that changes the training rows needs the
+    Pipeline of imbalanced-learn.
 
     Parameters
     ----------
     protected
-        The column or columns of X whose groups are compared, by name or position. None: the columns that
-        `sensitive_features` brings to `fit`.
+        The column or columns of X whose groups are compared, by name or position. None:
+        the columns that `sensitive_features` brings to `fit`.
     rows
         How many rows `fit_resample` draws; None: the same number as X has.
     **options
-        All other options of :func:`fairmaxent.debias`, by the same names. Columns of an array are named x0, x1, …, and
-        the outcome has the name of the series y, or ``"y"``. Every column of X is kept, even one that looks like an
-        identifier, because X comes back with the columns it came with.
+        All other options of :func:`fairmaxent.debias`, by the same names. Columns of an
+        array are named x0, x1, …, and the outcome has the name of the series y, or
+        ``"y"``. Every column of X is kept, even one that looks like an identifier,
+        because X comes back with the columns it came with.
 
     Attributes
     ----------
     fit_ : Fit
-        What was learned, with its certificate; its table is X, then the sensitive features, then y.
+        What was learned, with its certificate; its table is X, then the sensitive
+        features, then y.
     sampling_strategy_ : dict
         How many rows of each class `fit_resample` drew.
 
@@ -81,23 +103,31 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     [0.625, 0.625]
     """
 
-    # imbalanced-learn's pipeline asks for fit's wishes too, though it calls only fit_resample; one request should do.
+    # imbalanced-learn's pipeline asks for fit's wishes too, though it calls only
+    # fit_resample; one request should do.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
 
     _x_form: "_InputForm"
     _y_form: "_InputForm"
 
     @storing_options_of(Request, without=("progress", "keep_columns"))
-    def __init__(self, protected: str | int | Sequence[str | int] | None = None, *, rows: int | None = None) -> None:
+    def __init__(
+        self,
+        protected: str | int | Sequence[str | int] | None = None,
+        *,
+        rows: int | None = None,
+    ) -> None:
         self.protected = protected
         self.rows = rows
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> "FairMaxEnt":
         """Learn the fair distribution.
 
-        `sensitive_features` are columns, not in X, that join X for the fit: a series, a table or an array. They are
-        drawn with the rest but left out of what `fit_resample` and `sample` return; ``fit_.sample`` has them. In a
-        pipeline they arrive by metadata routing: ``FairMaxEnt().set_fit_resample_request(sensitive_features=True)``.
+        `sensitive_features` are columns, not in X, that join X for the fit: a series, a
+        table or an array. They are drawn with the rest but left out of what
+        `fit_resample` and `sample` return; ``fit_.sample`` has them. In a pipeline they
+        arrive by metadata routing:
+        ``FairMaxEnt().set_fit_resample_request(sensitive_features=True)``.
         """
         self._learn(X, y, sensitive_features)
         return self
@@ -109,42 +139,83 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         backend = features.implementation
         outcome, self._y_form = _read_columns(y, "y", backend)
         _check_outcome(outcome, private=self.privacy is not None)
-        if self.privacy is not None:  # the types of X and y come from the rows, e.g. the length of the longest text
-            self._x_form, self._y_form = (replace(form, dtype=None) for form in (self._x_form, self._y_form))
-        extra = {} if sensitive_features is None else _read_columns(sensitive_features, "sensitive_feature", backend)[0]
-        names = [*features.columns, *extra, *outcome]  # X comes back as it came, so all of it is kept
+        # the types of X and y come from the rows, e.g. the length of the longest text
+        if self.privacy is not None:
+            self._x_form, self._y_form = (
+                replace(form, dtype=None) for form in (self._x_form, self._y_form)
+            )
+        extra = (
+            {}
+            if sensitive_features is None
+            else _read_columns(sensitive_features, "sensitive_feature", backend)[0]
+        )
+        # X comes back as it came, so all of it is kept
+        names = [*features.columns, *extra, *outcome]
         for name, times in Counter(names).items():
             if times > 1:
-                raise ColumnError(f"more than one column {name!r} in X, sensitive_features and y; keep or rename one")
-        table = frames.build({name: features.get_column(name) for name in features.columns} | extra | outcome)
+                raise ColumnError(
+                    f"more than one column {name!r} in X, sensitive_features and y;"
+                    " keep or rename one"
+                )
+        table = frames.build(
+            {name: features.get_column(name) for name in features.columns}
+            | extra
+            | outcome
+        )
         options = {name: getattr(self, name) for name in FairMaxEnt.__init__.options}  # type: ignore[attr-defined]
         protected = self._protected_names(features.columns, list(extra))
-        self.fit_ = debias(table, self._y_form.names[0], protected, keep_columns=names, **options)
+        self.fit_ = debias(
+            table, self._y_form.names[0], protected, keep_columns=names, **options
+        )
         return table
 
-    def fit_weigh(self, X: Any, y: Any, *, sensitive_features: Any = None) -> tuple[Any, Any, Reals]:
-        """Learn the fair distribution and return X, y and weights to train on: ``fit(X, y, sample_weight=weights)``.
+    def fit_weigh(
+        self, X: Any, y: Any, *, sensitive_features: Any = None
+    ) -> tuple[Any, Any, Reals]:
+        """Learn the fair distribution and return X, y and weights to train on: ``fit(X,
+        y, sample_weight=weights)``.
 
-        Rows stay as they are; if they are relabelled, each appears once for each outcome that it has a weight for.
+        Rows stay as they are; if they are relabelled, each appears once for each
+        outcome that it has a weight for.
         """
         table = self._learn(X, y, sensitive_features)
         weighed = self.fit_.weigh(table, name=_WEIGHT)
-        return *self._restored(weighed), nw.from_native(weighed, eager_only=True).get_column(_WEIGHT).to_numpy()
+        return (
+            *self._restored(weighed),
+            nw.from_native(weighed, eager_only=True).get_column(_WEIGHT).to_numpy(),
+        )
 
-    def fit_resample(self, X: Any, y: Any, *, sensitive_features: Any = None) -> tuple[Any, Any]:
-        """Learn the fair distribution and draw rows from it: X and y of the same kinds, `rows` long."""
+    def fit_resample(
+        self, X: Any, y: Any, *, sensitive_features: Any = None
+    ) -> tuple[Any, Any]:
+        """Learn the fair distribution and draw rows from it: X and y of the same kinds,
+        `rows` long.
+        """
         self.fit(X, y, sensitive_features=sensitive_features)
-        drawn = self.fit_.sample(self.fit_.table.size if self.rows is None else self.rows)
-        outcomes = nw.from_native(drawn, eager_only=True).get_column(self._y_form.names[0])
+        drawn = self.fit_.sample(
+            self.fit_.table.size if self.rows is None else self.rows
+        )
+        outcomes = nw.from_native(drawn, eager_only=True).get_column(
+            self._y_form.names[0]
+        )
         self.sampling_strategy_ = dict(Counter(outcomes.to_list()))
         return self._restored(drawn)
 
     def sample(
-        self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
+        self,
+        n: int,
+        *,
+        given: Evidence | None = None,
+        random_state: RandomState = None,
+        iid: bool = False,
     ) -> tuple[Any, Any]:
-        """Draw `n` new rows as X and y; the options are those of :meth:`fairmaxent.fit.fit.Fit.sample`."""
+        """Draw `n` new rows as X and y; the options are those of
+        :meth:`fairmaxent.fit.fit.Fit.sample`.
+        """
         check_is_fitted(self)
-        return self._restored(self.fit_.sample(n, given=given, random_state=random_state, iid=iid))
+        return self._restored(
+            self.fit_.sample(n, given=given, random_state=random_state, iid=iid)
+        )
 
     def _restored(self, table: Any) -> tuple[Any, Any]:
         rows = nw.from_native(table, eager_only=True)
@@ -152,13 +223,15 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def sample_weight_(self) -> Reals:
-        """One weight per row of X, 1 on average; raises `InfeasibleError` if weights alone cannot be fair."""
+        """One weight per row of X, 1 on average; raises `InfeasibleError` if weights
+        alone cannot be fair.
+        """
         check_is_fitted(self)
         fitted: Fit = self.fit_
         if fitted.soft is not None:
             raise _NoWeightsError(
-                "a relabelled row has a weight for each outcome; fit_weigh(X, y) gives rows with weights to train on, "
-                "and fit_.weights() the weights alone"
+                "a relabelled row has a weight for each outcome; fit_weigh(X, y) gives"
+                " rows with weights to train on, and fit_.weights() the weights alone"
             )
         try:
             return fitted.weights()
@@ -169,44 +242,76 @@ class FairMaxEnt(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         """What scikit-learn and imbalanced-learn may pass to it."""
         tags = super().__sklearn_tags__()
         parts = {part.name: getattr(tags, part.name) for part in fields(Tags)}
-        parts |= {"estimator_type": "sampler", "input_tags": _FrameTags(string=True, categorical=True, allow_nan=True)}
+        parts |= {
+            "estimator_type": "sampler",
+            "input_tags": _FrameTags(string=True, categorical=True, allow_nan=True),
+        }
         tags.target_tags.required = True
         return _SamplerTags(**parts)
 
     def _open_features(self, X: Any, y: Any) -> nw.DataFrame[Any]:
         """X as a table, checked and recorded the way scikit-learn does it."""
-        kind: _Kind = "table" if frames.is_table(X) else "list" if isinstance(X, list) else "array"
+        kind: _Kind = (
+            "table"
+            if frames.is_table(X)
+            else "list"
+            if isinstance(X, list)
+            else "array"
+        )
         table, dtype = X, None
         if kind != "table":
             private = self.privacy is not None
-            X = np.array(X, dtype=object) if private and kind == "list" else X  # or one text would make all cells text
+            # or one text would make all cells text
+            X = np.array(X, dtype=object) if private and kind == "list" else X
             finite = False if private else "allow-nan"
             X = check_array(X, dtype=None, ensure_all_finite=finite, estimator=self)
             names, dtype = [f"x{index}" for index in range(X.shape[1])], X.dtype
-            table = frames.load_library("pandas").DataFrame(X, columns=names).infer_objects()
+            table = (
+                frames.load_library("pandas")
+                .DataFrame(X, columns=names)
+                .infer_objects()
+            )
         features = frames.open_frame(table)
         validate_data(self, X=X, y=y, skip_check_array=True)
-        self._x_form = _InputForm(kind, tuple(features.columns), tuple(features.columns), dtype, flat=False)
+        self._x_form = _InputForm(
+            kind, tuple(features.columns), tuple(features.columns), dtype, flat=False
+        )
         return features
 
-    def _protected_names(self, features: Sequence[str], extra: Sequence[str]) -> list[str]:
+    def _protected_names(
+        self, features: Sequence[str], extra: Sequence[str]
+    ) -> list[str]:
         """The protected columns by name; positions in X are looked up."""
         if self.protected is None and not extra:
             raise InputError(
-                "no protected column; name columns of X, e.g. FairMaxEnt('sex') or FairMaxEnt(0), or pass "
-                "sensitive_features. In a pipeline they arrive only with sklearn.set_config("
-                "enable_metadata_routing=True) and FairMaxEnt().set_fit_resample_request(sensitive_features=True)"
+                "no protected column; name columns of X, e.g. FairMaxEnt('sex') or"
+                " FairMaxEnt(0), or pass sensitive_features. In a pipeline they arrive"
+                " only with sklearn.set_config(enable_metadata_routing=True) and"
+                " FairMaxEnt().set_fit_resample_request(sensitive_features=True)"
             )
         given: Any = extra if self.protected is None else self.protected
-        columns = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+        columns = (
+            given
+            if isinstance(given, Sequence) and not isinstance(given, str)
+            else [given]
+        )
         for column in columns:
-            is_whole = isinstance(column, int | np.integer) and not isinstance(column, bool)
-            if not isinstance(column, str) and not (is_whole and -len(features) <= column < len(features)):
+            is_whole = isinstance(column, int | np.integer) and not isinstance(
+                column, bool
+            )
+            if not isinstance(column, str) and not (
+                is_whole and -len(features) <= column < len(features)
+            ):
                 raise ColumnError(
-                    f"protected holds {column if is_whole else f'a {type(column).__name__}'}; pass names or positions "
-                    f"(from 0) of the {len(features)} columns of X; values themselves go to fit as sensitive_features"
+                    "protected holds"
+                    f" {column if is_whole else f'a {type(column).__name__}'}; pass"
+                    f" names or positions (from 0) of the {len(features)} columns of X;"
+                    " values themselves go to fit as sensitive_features"
                 )
-        return [column if isinstance(column, str) else features[column] for column in columns]
+        return [
+            column if isinstance(column, str) else features[column]
+            for column in columns
+        ]
 
 
 class _FrameTags(InputTags):  # type: ignore[misc]
@@ -216,12 +321,15 @@ class _FrameTags(InputTags):  # type: ignore[misc]
 
 
 class _SamplerTags(Tags):  # type: ignore[misc]
-    """Tags with the one that imbalanced-learn adds: whether rows are picked from those given. These are new ones."""
+    """Tags with the one that imbalanced-learn adds: whether rows are picked from those
+    given. These are new ones.
+    """
 
     sampler_tags = SimpleNamespace(sample_indices=False)
 
 
-# ---------------------------------------------------------------- the form of X and y, and giving it back
+# ---------------------------------------------------------------- the form of X and y,
+# and giving it back
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,53 +338,89 @@ class _InputForm:
 
     kind: _Kind
     names: tuple[str, ...]  # in the table of the fit
-    labels: tuple[Any, ...]  # as the caller has them: pandas also has columns called 0, or not at all
-    dtype: Any  # of an array; None: not an array, or drawn values keep the type that was declared
+    # as the caller has them: pandas also has columns called 0, or not at all
+    labels: tuple[Any, ...]
+    # of an array; None: not an array, or drawn values keep the type that was declared
+    dtype: Any
     flat: bool  # one-dimensional
 
     def restore(self, drawn: nw.DataFrame[Any]) -> Any:
         """Return these columns of a drawn table as what they came from."""
         if self.kind == "table":
             table = drawn.select(self.names).to_native()
-            return table if self.names == self.labels else table.set_axis(self.labels, axis=1)
+            return (
+                table
+                if self.names == self.labels
+                else table.set_axis(self.labels, axis=1)
+            )
         column = drawn.get_column(self.names[0])
         if self.kind == "series":
             label = self.labels[0]
-            return column.alias(label).to_native() if isinstance(label, str) else column.to_native().rename(label)
+            return (
+                column.alias(label).to_native()
+                if isinstance(label, str)
+                else column.to_native().rename(label)
+            )
         values = (column if self.flat else drawn.select(self.names)).to_numpy()
         values = values if self.dtype is None else values.astype(self.dtype)
         return values.tolist() if self.kind == "list" else values
 
 
-def _read_columns(data: Any, default: str, backend: Any) -> tuple[dict[str, frames.Column], _InputForm]:
-    """Read y or sensitive features: their columns under names that are text, and how they came in."""
-    kind: _Kind = "table" if frames.is_table(data) else "list" if isinstance(data, list) else "array"
+def _read_columns(
+    data: Any, default: str, backend: Any
+) -> tuple[dict[str, frames.Column], _InputForm]:
+    """Read y or sensitive features: their columns under names that are text, and how
+    they came in.
+    """
+    kind: _Kind = (
+        "table"
+        if frames.is_table(data)
+        else "list"
+        if isinstance(data, list)
+        else "array"
+    )
     if nw.dependencies.is_into_series(data):
         kind = "series"
     dtype = np.asarray(data).dtype if kind in ("array", "list") else None
     columns = frames.columns_of(data, backend)
     labels = tuple(column.name for column in columns)
     plain = default if len(columns) == 1 else default + "{}"
-    names = tuple(label if label and isinstance(label, str) else plain.format(i) for i, label in enumerate(labels))
+    names = tuple(
+        label if label and isinstance(label, str) else plain.format(i)
+        for i, label in enumerate(labels)
+    )
     for column in columns:
         if column.implementation != backend:
             raise InputError(
-                f"{default} comes from {column.implementation.value} and X from {backend.value}; pass both from one "
-                f"library, or {default} as an array"
+                f"{default} comes from {column.implementation.value} and X from"
+                f" {backend.value}; pass both from one library, or {default} as an"
+                " array"
             )
-    return dict(zip(names, columns, strict=True)), _InputForm(kind, names, labels, dtype, flat=True)
+    return dict(zip(names, columns, strict=True)), _InputForm(
+        kind, names, labels, dtype, flat=True
+    )
 
 
 def _check_outcome(outcome: Mapping[str, frames.Column], *, private: bool) -> None:
-    """Refuse what scikit-learn does not see as one column of classes; a private fit has its classes declared."""
+    """Refuse what scikit-learn does not see as one column of classes; a private fit has
+    its classes declared.
+    """
     if len(outcome) != 1:
-        raise InputError(f"y has {len(outcome)} columns; multioutput targets are not supported: pass one column")
+        raise InputError(
+            f"y has {len(outcome)} columns; multioutput targets are not supported: pass"
+            " one column"
+        )
     if private:
         return
     column = next(iter(outcome.values()))
     codes, classes = factorize(column)
     if codes.min() < 0:
-        raise LevelError("y has missing values; drop those rows, or give them their own class")
+        raise LevelError(
+            "y has missing values; drop those rows, or give them their own class"
+        )
     check_classification_targets(column.to_numpy())
     if len(classes) < 2:
-        raise LevelError(f"y has one class ({classes.to_list()[0]!r}); at least two classes are needed to compare")
+        raise LevelError(
+            f"y has one class ({classes.to_list()[0]!r}); at least two classes are"
+            " needed to compare"
+        )

@@ -1,8 +1,10 @@
-"""Options as data: all that a front door needs to know about one stands on the field of the record that holds it.
+"""Options as data: all that a front door needs to know about one stands on the field of
+the record that holds it.
 
-A record is a dataclass whose fields are made by `option`; a new option is one field, and the code that acts on it. The
-metadata do nothing by themselves. Their readers are plain functions: those below, and in `cli.options` and
-`app.page_options`, for which the command line and the page need other libraries.
+A record is a dataclass whose fields are made by `option`; a new option is one field,
+and the code that acts on it. The metadata do nothing by themselves. Their readers are
+plain functions: those below, and in `cli.options` and `app.page_options`, for which the
+command line and the page need other libraries.
 """
 
 import dataclasses
@@ -27,15 +29,19 @@ class OptionInfo:
     """What is known about an option besides its name, default and check."""
 
     doc: str = ""  # for Python; by default the help
-    words: Callable[[Any], str | Iterable[str]] | None = None  # its sentences in "what was asked", from the record
+    # its sentences in "what was asked", from the record
+    words: Callable[[Any], str | Iterable[str]] | None = None
     record: type | None = None  # whose options are typed beside it, or in its place
     # On the command line, and in config files.
     help: str = ""  # one line; an option without it is for Python alone
-    main: bool = False  # one of those that most people need, so that the help begins with it
+    # one of those that most people need, so that the help begins with it
+    main: bool = False
     heading: str = ""  # in the help, if it is not the HEADING of the record
-    text: str = "text"  # how its value is written (see `cli.values`); one of the choices, if there are any
+    # how its value is written (see `cli.values`); one of the choices, if there are any
+    text: str = "text"
     flags: tuple[str, ...] = ()  # its spellings, if not the name
-    param: str | None = None  # its name in a config file and on the page, if it is another one
+    # its name in a config file and on the page, if it is another one
+    param: str | None = None
     on: object = True  # what a flag stands for
     choices: tuple[str, ...] = ()
     least: int | None = None
@@ -49,16 +55,23 @@ class OptionInfo:
     label: str | None = None
     choice_labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     page_help: str = ""  # where the page differs from the command line
-    choice_help: Mapping[str, str] = dataclasses.field(default_factory=dict)  # what a choice does
-    slider: tuple[float, ...] | None = None  # its ends, its step, and where it begins if it has no default
+    # what a choice does
+    choice_help: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    # its ends, its step, and where it begins if it has no default
+    slider: tuple[float, ...] | None = None
     only_if: Mapping[str, tuple[object, ...]] = dataclasses.field(default_factory=dict)
-    """Values that others must have so that it means anything: None is not given, and "given" anything that is."""
-    reasons: Mapping[str, str] = dataclasses.field(default_factory=dict)  # why, by the other, and what to do instead
+    """Values that others must have so that it means anything: None is not given, and
+    "given" anything that is.
+    """
+    # why, by the other, and what to do instead
+    reasons: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
 class TypedOption:
-    """An option as it is typed: the field that it sets, and whether that is in a record of its own."""
+    """An option as it is typed: the field that it sets, and whether that is in a record
+    of its own.
+    """
 
     field: dataclasses.Field[Any]
     info: OptionInfo
@@ -77,7 +90,9 @@ class TypedOption:
 
     @property
     def default(self) -> Any:
-        """Its default; of a record in a record, whether it was given counts, so it has none."""
+        """Its default; of a record in a record, whether it was given counts, so it has
+        none.
+        """
         is_flag = self.info.text == "flag"
         has_none = self.info.on is not True if is_flag else self.owner is not None
         if has_none or self.field.default is dataclasses.MISSING:
@@ -85,9 +100,19 @@ class TypedOption:
         return self.field.default
 
 
-def option(default: Any = dataclasses.MISSING, *, repr: bool = True, compare: bool = True, **info: Any) -> Any:
-    """A field of a record, with what there is to know about the option (see `OptionInfo`)."""
-    return dataclasses.field(default=default, repr=repr, compare=compare, metadata={_KEY: OptionInfo(**info)})
+def option(
+    default: Any = dataclasses.MISSING,
+    *,
+    repr: bool = True,
+    compare: bool = True,
+    **info: Any,
+) -> Any:
+    """A field of a record, with what there is to know about the option (see
+    `OptionInfo`).
+    """
+    return dataclasses.field(
+        default=default, repr=repr, compare=compare, metadata={_KEY: OptionInfo(**info)}
+    )
 
 
 def info_of(field: dataclasses.Field[Any]) -> OptionInfo | None:
@@ -95,8 +120,12 @@ def info_of(field: dataclasses.Field[Any]) -> OptionInfo | None:
     return field.metadata.get(_KEY)
 
 
-def typed_options(record: type, owner: str | None = None, heading: str = "") -> Iterator[TypedOption]:
-    """The options of a record that can be typed, each followed by those of the record that it takes."""
+def typed_options(
+    record: type, owner: str | None = None, heading: str = ""
+) -> Iterator[TypedOption]:
+    """The options of a record that can be typed, each followed by those of the record
+    that it takes.
+    """
     heading = heading or getattr(record, "HEADING", "")
     for field in dataclasses.fields(record):
         info = info_of(field)
@@ -115,28 +144,38 @@ def words(record: Any) -> Iterator[str]:
     """What was asked for beyond the defaults, one sentence each."""
     for field in dataclasses.fields(record):
         info = info_of(field)
-        if info is not None and info.words is not None and not _is_default(getattr(record, field.name), field.default):
+        if (
+            info is not None
+            and info.words is not None
+            and not _is_default(getattr(record, field.name), field.default)
+        ):
             sentences = info.words(record)
             yield from [sentences] if isinstance(sentences, str) else sentences
 
 
 def python_lines(record: Any) -> list[str]:
-    """The options of a record as lines of the call that takes them; those at their defaults are left out."""
+    """The options of a record as lines of the call that takes them; those at their
+    defaults are left out.
+    """
     return [
         f"    {field.name}={as_python(value)},"
         for field in dataclasses.fields(record)
-        if field.repr and not _is_default(value := getattr(record, field.name), field.default)
+        if field.repr
+        and not _is_default(value := getattr(record, field.name), field.default)
     ]
 
 
 def as_python(value: object) -> str:
-    """Write a value as Python; a record as its class, with models, which have no text, by the name of their option."""
+    """Write a value as Python; a record as its class, with models, which have no text,
+    by the name of their option.
+    """
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return repr(value)
     given = [
         f"{field.name}={repr(part) if isinstance(part, str | float | int) else field.name}"
         for field in dataclasses.fields(value)
-        if field.repr and not _is_default(part := getattr(value, field.name), field.default)
+        if field.repr
+        and not _is_default(part := getattr(value, field.name), field.default)
     ]
     return f"fairmaxent.{type(value).__name__}({', '.join(given)})"
 
@@ -146,24 +185,35 @@ def _is_default(value: object, default: object) -> bool:
 
 
 def parameters(record: type) -> str:
-    """The list of a record's options for a docstring; options with the same text share it."""
+    """The list of a record's options for a docstring; options with the same text share
+    it.
+    """
     listed: dict[str, list[str]] = {}
     for field in dataclasses.fields(record):
         info = info_of(field)
         if info is not None and (info.doc or info.help):
             known = info.choices or ([] if info.on is True else [info.on])
             choices = " or ".join(f'``"{choice}"``' for choice in known)
-            listed.setdefault(info.doc or (f"{choices}. " if choices else "") + info.help, []).append(field.name)
+            listed.setdefault(
+                info.doc or (f"{choices}. " if choices else "") + info.help, []
+            ).append(field.name)
     lines: list[str] = []
     for doc, names in listed.items():
-        lines += [", ".join(names), *textwrap.wrap(doc, _WIDTH, initial_indent="    ", subsequent_indent="    ")]
+        lines += [
+            ", ".join(names),
+            *textwrap.wrap(
+                doc, _WIDTH, initial_indent="    ", subsequent_indent="    "
+            ),
+        ]
     return "\n".join(lines)
 
 
 def documented(record: type[Result]) -> type[Result]:
     """Add the list of its options to the docstring of a record."""
     listed = f"Parameters\n----------\n{parameters(record)}"
-    record.__doc__ = f"{(record.__doc__ or '').rstrip()}\n\n{textwrap.indent(listed, '    ')}\n    "
+    record.__doc__ = (
+        f"{(record.__doc__ or '').rstrip()}\n\n{textwrap.indent(listed, '    ')}\n    "
+    )
     return record
 
 
@@ -172,19 +222,30 @@ def documented(record: type[Result]) -> type[Result]:
 
 def with_options_of(
     record: Callable[Keywords, Record],
-) -> Callable[[Callable[[Any, Record], Result]], Callable[Concatenate[Any, Keywords], Result]]:
-    """Let a function of a frame and a record be called with the frame and the options of the record."""
+) -> Callable[
+    [Callable[[Any, Record], Result]], Callable[Concatenate[Any, Keywords], Result]
+]:
+    """Let a function of a frame and a record be called with the frame and the options
+    of the record.
+    """
 
-    def decorate(function: Callable[[Any, Record], Result]) -> Callable[Concatenate[Any, Keywords], Result]:
+    def decorate(
+        function: Callable[[Any, Record], Result],
+    ) -> Callable[Concatenate[Any, Keywords], Result]:
         frame, *_ = inspect.signature(function).parameters.values()
-        signature = inspect.Signature([frame, *inspect.signature(record).parameters.values()])
+        signature = inspect.Signature(
+            [frame, *inspect.signature(record).parameters.values()]
+        )
 
         @functools.wraps(function)
-        def called(frame: Any, *args: Keywords.args, **kwargs: Keywords.kwargs) -> Result:
+        def called(
+            frame: Any, *args: Keywords.args, **kwargs: Keywords.kwargs
+        ) -> Result:
             refuse_unknown(function.__name__, kwargs, signature.parameters)
             try:
                 signature.bind(frame, *args, **kwargs)
-            except TypeError as problem:  # name a missing argument as one of this function, not of the record
+            # name a missing argument as one of this function, not of the record
+            except TypeError as problem:
                 raise TypeError(f"{function.__name__}(): {problem}") from None
             return function(frame, record(*args, **kwargs))
 
@@ -199,7 +260,9 @@ def with_options_of(
 def storing_options_of(
     record: Callable[..., Any], *, without: Iterable[str]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Let an ``__init__`` take the keyword options of a record too, and store each as an attribute, as it was given."""
+    """Let an ``__init__`` take the keyword options of a record too, and store each as
+    an attribute, as it was given.
+    """
 
     def decorate(init: Callable[..., None]) -> Callable[..., None]:
         first = inspect.signature(init).parameters
@@ -214,7 +277,11 @@ def storing_options_of(
             refuse_unknown(type(self).__name__, kwargs, [*list(first)[1:], *options])
             for name, option in options.items():
                 setattr(self, name, kwargs.get(name, option.default))
-            init(self, *args, **{name: value for name, value in kwargs.items() if name in first})
+            init(
+                self,
+                *args,
+                **{name: value for name, value in kwargs.items() if name in first},
+            )
 
         called.__signature__ = inspect.Signature([*first.values(), *options.values()])  # type: ignore[attr-defined]
         called.options = tuple(options)  # type: ignore[attr-defined]
@@ -228,4 +295,6 @@ def refuse_unknown(function: str, given: Iterable[str], known: Iterable[str]) ->
     names = list(known)
     for name in given:
         if name not in names:
-            raise TypeError(f"{function}() has no option {name!r}; {did_you_mean(name, names)}")
+            raise TypeError(
+                f"{function}() has no option {name!r}; {did_you_mean(name, names)}"
+            )

@@ -1,6 +1,7 @@
 """The paper's own configurations, by the paper's own names.
 
-Celis, Keswani, Vishnoi, "Data preprocessing to mitigate bias: a maximum entropy based approach", ICML 2020.
+Celis, Keswani, Vishnoi, "Data preprocessing to mitigate bias: a maximum entropy based
+approach", ICML 2020.
 """
 
 from collections.abc import Sequence
@@ -51,46 +52,73 @@ def fit(
 ) -> Fit:
     """Fit p* for the prior q_C^w or q_C^d and the expectation θ^d, θ^b or θ^w.
 
-    Every attribute enters by its own marginal, so the statistical rate only has the bound of Theorem 4.5;
-    :func:`fairmaxent.debias` meets it exactly. ``tau`` is the one of Algorithm 1: it sets the representation rate, with
-    the first level of the protected column as z = 0. Columns that look like identifiers are left out unless
+    Every attribute enters by its own marginal, so the statistical rate only has the
+    bound of Theorem 4.5; :func:`fairmaxent.debias` meets it exactly. ``tau`` is the one
+    of Algorithm 1: it sets the representation rate, with the first level of the
+    protected column as z = 0. Columns that look like identifiers are left out unless
     ``keep_columns`` names them.
     """
     for role, name in (("outcome", outcome), ("protected", protected)):
         if not isinstance(name, str):
-            raise ColumnError(f"{role} is {name!r}; pass the name of one column, or use fairmaxent.debias for more")
+            raise ColumnError(
+                f"{role} is {name!r}; pass the name of one column, or use"
+                " fairmaxent.debias for more"
+            )
     check_choice("prior", prior, PriorName)
     check_choice("theta", theta, ThetaName)
     check_rate("tau", tau)
-    share, favourable = check_share("C", C), frames.plain_option("favourable", favourable)
+    share, favourable = (
+        check_share("C", C),
+        frames.plain_option("favourable", favourable),
+    )
     if isinstance(solver, str) or not hasattr(solver, "solve"):
         check_choice("solver", solver, SolverName)
     method: Any = BoxNewton(C=share) if solver == "box-newton" else solver
     if isinstance(method, str):
         method = {"newton": Newton, "newton-cg": NewtonCG}[method]()
     opened = frames.open_frame(frame)
-    kept = [outcome, protected, *read_columns("keep_columns", frames.plain_option("keep_columns", keep_columns) or [])]
-    domain, encoded, _ = read_domain(opened, domain, weight=None, weights=None, keep=kept)
+    kept = [
+        outcome,
+        protected,
+        *read_columns(
+            "keep_columns", frames.plain_option("keep_columns", keep_columns) or []
+        ),
+    ]
+    domain, encoded, _ = read_domain(
+        opened, domain, weight=None, weights=None, keep=kept
+    )
     left_out = tuple(name for name in opened.columns if name not in domain.names)
     roles = Roles.of(domain, outcome, [protected])
     attribute = roles.attributes[1]
     if attribute.size != 2:
         raise LevelError(
-            f"Algorithm 1 is stated for two groups, and {attribute.name!r} has {attribute.size}: "
-            f"{', '.join(attribute.labels[:8])}. Merge them into two, or use fairmaxent.debias."
+            f"Algorithm 1 is stated for two groups, and {attribute.name!r} has"
+            f" {attribute.size}: {', '.join(attribute.labels[:8])}. Merge them into"
+            " two, or use fairmaxent.debias."
         )
     request = PaperRequest(
-        outcome, protected, C=C, prior=prior, theta=theta, tau=tau, solver=str(solver), favourable=favourable
+        outcome,
+        protected,
+        C=C,
+        prior=prior,
+        theta=theta,
+        tau=tau,
+        solver=str(solver),
+        favourable=favourable,
     )
     representation = {"d": None, "b": 1.0, "w": tau}[theta]
-    measure, table = Measure.of(roles, favourable=favourable), roles.compress(encoded.codes)
+    measure, table = (
+        Measure.of(roles, favourable=favourable),
+        roles.compress(encoded.codes),
+    )
     # The statistical rate is that of Algorithm 1's weights, whatever τ (Lemma 7.2).
     problem = Problem(roles, table, measure, (representation,), (1.0,))
     blocks = problem.blocks
     if empty := np.argwhere(problem.empirical <= 0).tolist():
         cell = roles.describe_cell(empty[0])
         raise InfeasibleError(
-            f"Algorithm 1 needs rows in every cell, and {cell} has none. Merge levels, or use fairmaxent.debias."
+            f"Algorithm 1 needs rows in every cell, and {cell} has none. Merge levels,"
+            " or use fairmaxent.debias."
         )
     fair = algorithm_1(problem.empirical, tau)
     weighted = reweigh(table, fair.ravel())
@@ -98,9 +126,13 @@ def fit(
     if prior == "d":
         weighted = table.reweighed(np.full(blocks.levels[0], 1 / table.total))
     base = build_base("uniform", blocks, table, weighted, root=fair.ravel())
-    mixture = Mixture.of((share, 1 - share), (base, Rows.of(blocks, weighted.collect())))
+    mixture = Mixture.of(
+        (share, 1 - share), (base, Rows.of(blocks, weighted.collect()))
+    )
     features = attribute_features(blocks, problem.moment_scores, levels)
-    optimum = maximise_entropy(mixture, features, levels, describe=roles.describe_level, solver=method)
+    optimum = maximise_entropy(
+        mixture, features, levels, describe=roles.describe_level, solver=method
+    )
     solved = Solved(
         request=request,
         columns=tuple(name for name in opened.columns if name not in left_out),
@@ -110,27 +142,37 @@ def fit(
         optimum=optimum,
         distribution=Distribution.of(domain, optimum),
     )
-    return Fit(**vars(solved), certificate=certify(solved, Told(left_out_columns=left_out)))
+    return Fit(
+        **vars(solved), certificate=certify(solved, Told(left_out_columns=left_out))
+    )
 
 
 def divergence_from_raw(fitted: Fit, *, epsilon: float = 1e-7) -> float:
-    """KL(p* ‖ raw + ε), the paper's measure of accuracy, over every point of a small domain.
+    """KL(p* ‖ raw + ε), the paper's measure of accuracy, over every point of a small
+    domain.
 
-    As in the authors' code ε is added to every cell, not only to unseen ones, and the result is normalised.
+    As in the authors' code ε is added to every cell, not only to unseen ones, and the
+    result is normalised.
     """
     blocks = fitted.distribution.blocks
     points = np.indices(blocks.levels).reshape(len(blocks.levels), -1).T
     probability = np.exp(fitted.distribution.density.log_probability(points))
-    raw = np.exp(Rows.of(blocks, fitted.table.collect()).log_probability(points)) + epsilon
+    raw = (
+        np.exp(Rows.of(blocks, fitted.table.collect()).log_probability(points))
+        + epsilon
+    )
     seen = probability > 0
-    return float(probability[seen] @ np.log(probability[seen] / raw[seen]) + np.log(raw.sum()))
+    return float(
+        probability[seen] @ np.log(probability[seen] / raw[seen]) + np.log(raw.sum())
+    )
 
 
 def _expectation(theta: ThetaName, problem: Problem, weighted: Counted) -> Reals:
     """θ^d, θ^b (both from the data) or θ^w, as the wanted share of each level."""
     blocks = problem.blocks
     levels = level_means(blocks, weighted if theta == "w" else problem.table)
-    # θ^b (Remark 4.6) is θ^d, but with the protected attributes balanced and independent of the outcome.
+    # θ^b (Remark 4.6) is θ^d, but with the protected attributes balanced and
+    # independent of the outcome.
     if theta == "b":
         outcomes, groups = blocks.shape(0)
         shares = levels[blocks.slices[0]].reshape(outcomes, groups).sum(axis=1)

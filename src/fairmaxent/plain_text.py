@@ -1,7 +1,9 @@
-"""Text from data, as it may be shown: characters that steer a terminal or a page are written as escapes.
+"""Text from data, as it may be shown: characters that steer a terminal or a page are
+written as escapes.
 
-A cell can hold anything: a sequence that writes to the clipboard, a mark that reverses the rest of a line, letters that
-nobody sees. All text passes through here before it reaches a terminal or a report; only tables keep it as it is.
+A cell can hold anything: a sequence that writes to the clipboard, a mark that reverses
+the rest of a line, letters that nobody sees. All text passes through here before it
+reaches a terminal or a report; only tables keep it as it is.
 """
 
 import json
@@ -11,8 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-# Control characters but tab and line feed, marks that change the direction of text, invisible ones, lone surrogates.
-# The joiners U+200C and U+200D stay, because Persian, Hindi and emoji need them.
+# Control characters but tab and line feed, marks that change the direction of text,
+# invisible ones, lone surrogates. The joiners U+200C and U+200D stay, because Persian,
+# Hindi and emoji need them.
 _STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
     "\ufff9-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -25,25 +28,35 @@ _ISOLATE, _END = "\u2068", "\u2069"
 
 
 def visible(text: str) -> str:
-    r"""Write characters that steer a terminal, or that nobody sees, as escapes; tabs and line ends stay.
+    r"""Write characters that steer a terminal, or that nobody sees, as escapes; tabs
+    and line ends stay.
 
     >>> print(visible("F\x1b]0;title\x07emale, \u202eelam"))
     F\x1b]0;title\x07emale, \u202eelam
     """
-    return _STEERING.sub(lambda match: f"\\x{ord(match[0]):02x}" if match[0] < "\u0100" else _wide(match), text)
+    return _STEERING.sub(
+        lambda match: (
+            f"\\x{ord(match[0]):02x}" if match[0] < "\u0100" else _wide(match)
+        ),
+        text,
+    )
 
 
 def isolated(text: str) -> str:
-    r"""Make text visible, and keep letters written from right to left from moving what stands beside them.
+    r"""Make text visible, and keep letters written from right to left from moving what
+    stands beside them.
 
     >>> isolated("\u05d0: 5 %") == "\u2068\u05d0\u2069: 5 %"
     True
     """
-    return _RIGHT_TO_LEFT.sub(lambda match: f"{_ISOLATE}{match[0]}{_END}", visible(text))
+    return _RIGHT_TO_LEFT.sub(
+        lambda match: f"{_ISOLATE}{match[0]}{_END}", visible(text)
+    )
 
 
 def escaped_json(text: str) -> str:
-    r"""Escape the same characters in JSON, which means the same then; its line ends and tabs stay.
+    r"""Escape the same characters in JSON, which means the same then; its line ends and
+    tabs stay.
 
     >>> escaped_json('"\x7f\U000e0041"')
     '"\\u007f\\udb40\\udc41"'
@@ -51,8 +64,12 @@ def escaped_json(text: str) -> str:
     return _STEERING.sub(_json_escape, text)
 
 
-def plain_json(value: Any, text: Callable[[Any], Any] = str, *, exact: bool = False) -> Any:
-    """The value as JSON can hold it: records are objects, what is no number (infinite, NaN) null unless ``exact``."""
+def plain_json(
+    value: Any, text: Callable[[Any], Any] = str, *, exact: bool = False
+) -> Any:
+    """The value as JSON can hold it: records are objects, what is no number (infinite,
+    NaN) null unless ``exact``.
+    """
     if value is None or type(value) in (str, int, bool):  # at once, because most are
         return value
     if isinstance(value, float):
@@ -60,19 +77,30 @@ def plain_json(value: Any, text: Callable[[Any], Any] = str, *, exact: bool = Fa
     if isinstance(value, list | tuple):
         return [plain_json(item, text, exact=exact) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain_json(getattr(value, field.name), text, exact=exact) for field in fields(value)}
+        return {
+            field.name: plain_json(getattr(value, field.name), text, exact=exact)
+            for field in fields(value)
+        }
     if isinstance(value, Mapping):
-        return {str(key): plain_json(item, text, exact=exact) for key, item in value.items()}
-    return value if isinstance(value, bool | int | str | None) else text(value)  # of what has no form in JSON
+        return {
+            str(key): plain_json(item, text, exact=exact) for key, item in value.items()
+        }
+    # of what has no form in JSON
+    return value if isinstance(value, bool | int | str | None) else text(value)
 
 
 def json_text(value: Any, *, indent: int = 1, text: Callable[[Any], Any] = str) -> str:
     """Plain JSON, with the same characters escaped."""
-    return escaped_json(json.dumps(plain_json(value, text), indent=indent, ensure_ascii=False, allow_nan=False))
+    return escaped_json(
+        json.dumps(
+            plain_json(value, text), indent=indent, ensure_ascii=False, allow_nan=False
+        )
+    )
 
 
 def escaped_toml(text: str) -> str:
-    r"""Escape the same characters in a text of TOML, which has escapes of its own for those beyond 16 bits.
+    r"""Escape the same characters in a text of TOML, which has escapes of its own for
+    those beyond 16 bits.
 
     >>> escaped_toml('"\x7f\U000e0041"')
     '"\\u007f\\U000e0041"'
@@ -82,7 +110,9 @@ def escaped_toml(text: str) -> str:
 
 def _json_escape(match: re.Match[str]) -> str:
     units = match[0].encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[start : start + 2].hex()}" for start in range(0, len(units), 2))
+    return "".join(
+        f"\\u{units[start : start + 2].hex()}" for start in range(0, len(units), 2)
+    )
 
 
 def _wide(match: re.Match[str]) -> str:

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 
 Progress = Callable[[str, float], None]
-"""Called with a stage and how much of it is done, from 0 to 1; if it raises, the work stops."""
+"""Called with a stage and how much of it is done, from 0 to 1; if it raises, the work
+stops.
+"""
 
 # What is going on at each stage, for people; a stage that is not here says it itself.
 STEPS = {

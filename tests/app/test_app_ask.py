@@ -1,4 +1,6 @@
-"""What Ask asks for: impossible wishes, public values, privacy; many requests at once, and work that is overtaken."""
+"""What Ask asks for: impossible wishes, public values, privacy; many requests at once,
+and work that is overtaken.
+"""
 
 import threading
 
@@ -17,27 +19,41 @@ def test_a_private_fit_spends_its_budget_when_told_and_only_then(client):
     private = {**OPTIONS, "representation_rate": None, "epsilon": 5, "domain": DOMAIN}
 
     def ask(spend=False, **more):
-        return client.post("/api/fit", {"table": number, "options": {**private, **more}, "spend": spend})
+        return client.post(
+            "/api/fit",
+            {"table": number, "options": {**private, **more}, "spend": spend},
+        )
 
     refused(ask(), "Spend the budget")
     refused(ask(spend=True, domain=drafted), "draft")
     status, answer = ask(spend=True, representation_rate=None)
     assert status == 200, answer
-    said = "Spent on these people so far: ε = {} (δ = {}), in {}; the app keeps count until it ends."
-    assert answer["answer"]["spent"].startswith(said.format(5, "1e-09", "1 private fit"))
+    said = (
+        "Spent on these people so far: ε = {} (δ = {}), in {}; the app keeps count"
+        " until it ends."
+    )
+    assert answer["answer"]["spent"].startswith(
+        said.format(5, "1e-09", "1 private fit")
+    )
     seen = answer["answer"]["see"]["groups"]
     status, moved = ask(statistical_rate=0.8)  # from what was measured already
     assert status == 200, moved
     assert moved["answer"]["spent"] == answer["answer"]["spent"]
-    before, after = ([one["rate_before"] for one in groups] for groups in (seen, moved["answer"]["see"]["groups"]))
+    before, after = (
+        [one["rate_before"] for one in groups]
+        for groups in (seen, moved["answer"]["see"]["groups"])
+    )
     assert before == after
     assert ask(protected=["region"])[0] == 422  # which is another look
     assert ask(epsilon=None)[0] == 200
     assert ask()[0] == 200
     status, again = ask(spend=True, epsilon=1, delta=1e-8)
     assert status == 200
-    assert again["answer"]["spent"].startswith(said.format(4.83, "1e-08", "2 private fits"))
-    assert ask(spend=True, ledger="/tmp/x.json")[0] == 422  # no path comes from a browser
+    assert again["answer"]["spent"].startswith(
+        said.format(4.83, "1e-08", "2 private fits")
+    )
+    # no path comes from a browser
+    assert ask(spend=True, ledger="/tmp/x.json")[0] == 422
     assert "budget" in ask(spend=True, epsilon=2, budget=5)[1]["error"]
     number = opened(client)[0]["table"]["number"]  # the same file, again
     status, back = ask()
@@ -58,14 +74,22 @@ def test_a_private_fit_spends_its_budget_when_told_and_only_then(client):
     assert "Privacy(delta=1e-08)" in again["answer"]["python"]
 
 
-def test_what_is_impossible_is_said_in_the_words_of_the_page_and_no_older_result_taken_for_it(client):
+def test_what_is_impossible_is_said_in_the_words_of_the_page_and_no_older_result_taken_for_it(
+    client,
+):
     state, _ = opened(client)
     client.fit(state)
     assert client.get("/api/state")[1]["outdated"] is False
     wish = {**OPTIONS, "base_share": -1}
-    refused(client.post("/api/fit", {"table": state["table"]["number"], "options": wish}), "“New combinations” is -1")
+    refused(
+        client.post("/api/fit", {"table": state["table"]["number"], "options": wish}),
+        "“New combinations” is -1",
+    )
     assert client.get("/api/state")[1]["outdated"] is True
-    refused(client.post("/api/start", {"kind": "take", **client.present()}), "what you asked for last")
+    refused(
+        client.post("/api/start", {"kind": "take", **client.present()}),
+        "what you asked for last",
+    )
     client.fit(state)
     assert client.work("take")["state"] == "done"
 
@@ -74,7 +98,9 @@ def test_slow_work_says_that_the_wish_changed_and_is_known_after_a_reload(client
     state, _ = opened(client)
     client.fit(state)
     job = client.done("/api/start", {"kind": "estimate", **client.present()})
-    assert [one["number"] for one in client.get("/api/state")[1]["jobs"]] == [job["number"]]
+    assert [one["number"] for one in client.get("/api/state")[1]["jobs"]] == [
+        job["number"]
+    ]
     client.fit(state, statistical_rate=0.9)
     _, job = client.get(f"/api/job/{job['number']}")
     assert job["state"] == "failed"
@@ -83,7 +109,12 @@ def test_slow_work_says_that_the_wish_changed_and_is_known_after_a_reload(client
 
 
 def test_a_job_can_be_stopped():
-    jobs, started, go, ended = Jobs(hide=""), threading.Event(), threading.Event(), threading.Event()
+    jobs, started, go, ended = (
+        Jobs(hide=""),
+        threading.Event(),
+        threading.Event(),
+        threading.Event(),
+    )
 
     def slow(progress):
         progress("one", 0.25)
@@ -96,7 +127,12 @@ def test_a_job_can_be_stopped():
 
     job = jobs.start("take", slow)
     assert started.wait(30)
-    assert (job.kind, job.stage, job.share, job.state) == ("take", "one", 0.25, "running")
+    assert (job.kind, job.stage, job.share, job.state) == (
+        "take",
+        "one",
+        0.25,
+        "running",
+    )
     job.stop()
     go.set()
     assert ended.wait(30)
@@ -138,7 +174,9 @@ def test_fifty_requests_at_once_and_a_fit_replaced_200_times(client):
         for turn in range(4):
             rate = 0.5 + 0.5 * ((number * 4 + turn) % 50) / 50
             values = {**OPTIONS, "representation_rate": None, "statistical_rate": rate}
-            status, answer = client.post("/api/fit", {"table": state["table"]["number"], "options": values})
+            status, answer = client.post(
+                "/api/fit", {"table": state["table"]["number"], "options": values}
+            )
             with lock:
                 answers.append((status, set(answer)))
 

@@ -1,4 +1,6 @@
-"""Nobody but the app's own page, opened with the token, gets anything from the server."""
+"""Nobody but the app's own page, opened with the token, gets anything from the
+server.
+"""
 
 import errno
 import os
@@ -32,15 +34,20 @@ def client(tmp_path_factory):
 
 def test_with_the_cookie_everything_is_there_and_answers_are_sent_at_once(client):
     with listening(0) as listener:
-        assert listener.proto == socket.IPPROTO_TCP  # or asyncio leaves Nagle's algorithm on: 40 ms for each answer
+        # or asyncio leaves Nagle's algorithm on: 40 ms for each answer
+        assert listener.proto == socket.IPPROTO_TCP
     for path in ("/", "/static/main.js", "/api/state", "/files/0/german.csv"):
         assert client.send("GET", path)[0] == 200, path
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("cookie", ["", "fairmaxent-{port}=wrong", "fairmaxent-1={secret}", "{", "=;;="])
+@pytest.mark.parametrize(
+    "cookie", ["", "fairmaxent-{port}=wrong", "fairmaxent-1={secret}", "{", "=;;="]
+)
 def test_without_the_right_cookie_nothing_is(client, path, cookie):
-    known = cookie.replace("{port}", str(client.port)).replace("{secret}", client.cookie.split("=", 1)[1])
+    known = cookie.replace("{port}", str(client.port)).replace(
+        "{secret}", client.cookie.split("=", 1)[1]
+    )
     status, _, body = client.send("GET", path, Cookie=known)
     assert status == 403
     assert b"fairmaxent app" in body
@@ -49,33 +56,60 @@ def test_without_the_right_cookie_nothing_is(client, path, cookie):
 
 @pytest.mark.parametrize("token", ["", "wrong", "é", "%00", "a" * 10_000])
 def test_a_wrong_token_opens_nothing(client, token):
-    status, headers, _ = client.send("GET", f"/?token={urllib.parse.quote(token)}", Cookie="")
+    status, headers, _ = client.send(
+        "GET", f"/?token={urllib.parse.quote(token)}", Cookie=""
+    )
     assert status == 403
     assert "set-cookie" not in {name.lower() for name in headers}
 
 
-def test_an_address_lets_one_browser_in_once_at_its_host_only_and_its_cookie_is_strict(client):
+def test_an_address_lets_one_browser_in_once_at_its_host_only_and_its_cookie_is_strict(
+    client,
+):
     path = client.address.split(str(client.port), 1)[1]
     assert client.send("HEAD", path, Cookie="")[0] == 403
-    status, headers, body = client.send("GET", path, Cookie="", Host=f"localhost:{client.port}")
-    assert (status, b"url=/" in body, b'rel="icon" href="data:,"' in body) == (200, True, True)
-    cookie = next(value for name, value in headers.items() if name.lower() == "set-cookie").split(";")[0]
-    assert client.send("GET", "/api/state", Cookie=cookie, Host=f"localhost:{client.port}")[0] == 200
+    status, headers, body = client.send(
+        "GET", path, Cookie="", Host=f"localhost:{client.port}"
+    )
+    assert (status, b"url=/" in body, b'rel="icon" href="data:,"' in body) == (
+        200,
+        True,
+        True,
+    )
+    cookie = next(
+        value for name, value in headers.items() if name.lower() == "set-cookie"
+    ).split(";")[0]
+    assert (
+        client.send(
+            "GET", "/api/state", Cookie=cookie, Host=f"localhost:{client.port}"
+        )[0]
+        == 200
+    )
     assert client.send("GET", "/api/state", Cookie=cookie)[0] == 403
     assert client.send("GET", path, Cookie="")[0] == 403
     assert "HttpOnly" in client.set_cookie
     assert "SameSite=strict" in client.set_cookie
-    assert client.address.split("token=")[1] not in client.set_cookie  # the address may be in a history
+    # the address may be in a history
+    assert client.address.split("token=")[1] not in client.set_cookie
 
 
-def test_the_browser_is_started_with_a_file_that_only_its_owner_can_read(tmp_path, monkeypatch):
-    """The address would stand in the list of processes, which every user of the computer sees."""
+def test_the_browser_is_started_with_a_file_that_only_its_owner_can_read(
+    tmp_path, monkeypatch
+):
+    """The address would stand in the list of processes, which every user of the
+    computer sees.
+    """
     started, seen, said = queue.Queue(), [], []
 
     class Server:
         def run(self, sockets):
             page = Path(urllib.parse.urlparse(started.get(timeout=30)).path)
-            seen.extend([stat.S_IMODE(page.stat().st_mode), re.search(r"token=([\w-]+)", page.read_text())[1]])
+            seen.extend(
+                [
+                    stat.S_IMODE(page.stat().st_mode),
+                    re.search(r"token=([\w-]+)", page.read_text())[1],
+                ]
+            )
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("webbrowser.open", started.put)
@@ -90,12 +124,16 @@ def test_only_the_table_in_use_is_kept(client):
     client.upload("one.csv", b"sex,hired\nf,yes\nm,no\n")
     client.upload("broken.parquet", b"PAR1")
     kept = {path.name for path in client.session.folder.rglob("*.*")}
-    assert {"one.csv", "broken.parquet"} <= kept  # the second can be read in another way
+    # the second can be read in another way
+    assert {"one.csv", "broken.parquet"} <= kept
     client.upload("two.csv", b"sex,hired\nf,yes\nm,no\n")
     assert {path.name for path in client.session.folder.rglob("*.*")} == {"two.csv"}
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", ""])
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", ""],
+)
 def test_another_host_is_refused(client, host):
     """A name that an attacker lets point to this computer (DNS rebinding)."""
     named = host.replace("{port}", str(client.port))
@@ -103,7 +141,10 @@ def test_another_host_is_refused(client, host):
         assert client.send("GET", path, Host=named)[0] == 403
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1:1"],
+)
 def test_a_foreign_origin_is_refused(client, origin):
     named = origin.replace("{port}", str(client.port))
     assert client.send("POST", "/api/pin", b"{}", Origin=named)[0] == 403
@@ -111,9 +152,17 @@ def test_a_foreign_origin_is_refused(client, origin):
 
 
 def test_another_site_cannot_embed_or_call_nor_a_change_come_without_an_origin(client):
-    assert client.send("POST", "/api/demo", b'{"name": "german"}', drop=("Origin",))[0] == 403
-    assert client.send("GET", "/api/state", **{"Sec-Fetch-Site": "cross-site"})[0] == 403
-    assert client.send("GET", "/files/0/german.csv", **{"Sec-Fetch-Site": "same-site"})[0] == 403
+    assert (
+        client.send("POST", "/api/demo", b'{"name": "german"}', drop=("Origin",))[0]
+        == 403
+    )
+    assert (
+        client.send("GET", "/api/state", **{"Sec-Fetch-Site": "cross-site"})[0] == 403
+    )
+    assert (
+        client.send("GET", "/files/0/german.csv", **{"Sec-Fetch-Site": "same-site"})[0]
+        == 403
+    )
 
 
 @pytest.mark.parametrize("path", ["/", "/api/state", "/nothing", "/files/0/german.csv"])
@@ -121,9 +170,17 @@ def test_every_answer_has_the_headers(client, path):
     _, headers, _ = client.send("GET", path)
     lowered = {name.lower(): value for name, value in headers.items()}
     policy = lowered["content-security-policy"]
-    wanted = ("default-src 'none'", True), ("frame-ancestors 'none'", True), ("unsafe", False)
+    wanted = (
+        ("default-src 'none'", True),
+        ("frame-ancestors 'none'", True),
+        ("unsafe", False),
+    )
     assert [(words in policy) == there for words, there in wanted] == 3 * [True]
-    sent = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
+    sent = {
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cache-control": "no-store",
+    }
     assert sent.items() <= lowered.items()
 
 
@@ -133,13 +190,29 @@ def test_the_page_has_no_inline_script_or_style(client):
     assert "<style" not in page
     assert not re.search(r"\son\w+=|style=", page)
     assert not re.search(r'(src|href)="(https?:)?//', page)
-    preloaded = {f"{name}.js" for name in re.findall(r'"modulepreload" href="/static/(\w+).js"', page)}
-    static = {file.name for file in (files("fairmaxent.app") / "static").iterdir() if file.name.endswith(".js")}
+    preloaded = {
+        f"{name}.js"
+        for name in re.findall(r'"modulepreload" href="/static/(\w+).js"', page)
+    }
+    static = {
+        file.name
+        for file in (files("fairmaxent.app") / "static").iterdir()
+        if file.name.endswith(".js")
+    }
     assert preloaded == static - {"main.js", "sent.js"}
 
 
-OUTSIDE = ["/static/../server.py", "/static/%2e%2e%2fserver.py", "/static/..%5cserver.py", "/files/1/german.csv"]
-OUTSIDE += ["/files/0/%2e%2e%2fgerman.csv", "/files/0/..%2f..%2fetc%2fpasswd", "/files/0//etc/passwd"]
+OUTSIDE = [
+    "/static/../server.py",
+    "/static/%2e%2e%2fserver.py",
+    "/static/..%5cserver.py",
+    "/files/1/german.csv",
+]
+OUTSIDE += [
+    "/files/0/%2e%2e%2fgerman.csv",
+    "/files/0/..%2f..%2fetc%2fpasswd",
+    "/files/0//etc/passwd",
+]
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
@@ -150,12 +223,22 @@ def test_no_path_leads_out(client, path):
     assert b"import" not in body
 
 
-NAMES = ["../../evil.csv", "..\\evil.csv", "/etc/passwd", "%00.csv", "....", "a/b/c.csv", "-rf.csv"]
+NAMES = [
+    "../../evil.csv",
+    "..\\evil.csv",
+    "/etc/passwd",
+    "%00.csv",
+    "....",
+    "a/b/c.csv",
+    "-rf.csv",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_uploaded_name_stays_in_its_folder(client, name):
-    status, state = client.upload(urllib.parse.quote(name), b"sex,hired\nf,yes\nm,no\nf,no\nm,yes\n")
+    status, state = client.upload(
+        urllib.parse.quote(name), b"sex,hired\nf,yes\nm,no\nf,no\nm,yes\n"
+    )
     assert status == 200, state
     opened = client.session.opened
     assert opened.path.resolve().is_relative_to(client.session.folder.resolve())
@@ -164,9 +247,15 @@ def test_an_uploaded_name_stays_in_its_folder(client, name):
     assert not opened.typed.startswith(("-", "."))
 
 
-def test_a_file_over_the_limit_and_a_full_disk_are_said_and_nothing_stays(client, monkeypatch):
+def test_a_file_over_the_limit_and_a_full_disk_are_said_and_nothing_stays(
+    client, monkeypatch
+):
     before = sorted(client.session.folder.rglob("*"))
-    refused(client.upload("large.csv", b"a,b\n" + b"1,2\n" * 50_000), "larger than", "fairmaxent app FILE")
+    refused(
+        client.upload("large.csv", b"a,b\n" + b"1,2\n" * 50_000),
+        "larger than",
+        "fairmaxent app FILE",
+    )
     assert sorted(client.session.folder.rglob("*")) == before
 
     async def full(request, most, refusal):
@@ -178,29 +267,53 @@ def test_a_file_over_the_limit_and_a_full_disk_are_said_and_nothing_stays(client
     assert sorted(client.session.folder.rglob("*")) == before
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b"[" * 100_000, b"\xff", b"x" * 2_000_000])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b'"x"', b"[" * 100_000, b"\xff", b"x" * 2_000_000]
+)
 def test_what_cannot_be_read_is_refused_in_a_sentence(client, body):
     refused(client.get("/api/fit", "POST", body), "reload")
 
 
 ROLES = {"outcome": "hired", "protected": ["sex"]}
 NONSENSE = (
-    *({"base_share": ["0.2"]}, {"target": {"sex": 3}}, {"statistical_rate": {"sex": -1}}, {"progress": "x"}),
-    *({"output": "/tmp/x"}, {"declared": "/etc/passwd"}, {"scheduler": "tcp://127.0.0.1:1"}, {"pdf": "/tmp/x.pdf"}),
-    *({"config": "/etc/passwd"}, {"release": True, "domain": ["x"]}, {"release": True, "domain": "x ="}),
+    *(
+        {"base_share": ["0.2"]},
+        {"target": {"sex": 3}},
+        {"statistical_rate": {"sex": -1}},
+        {"progress": "x"},
+    ),
+    *(
+        {"output": "/tmp/x"},
+        {"declared": "/etc/passwd"},
+        {"scheduler": "tcp://127.0.0.1:1"},
+        {"pdf": "/tmp/x.pdf"},
+    ),
+    *(
+        {"config": "/etc/passwd"},
+        {"release": True, "domain": ["x"]},
+        {"release": True, "domain": "x ="},
+    ),
     *({"protected": {"sex": 1}}, {"protected": ["nothing"]}),
 )
 
 
-@pytest.mark.parametrize("options", [{}, {"outcome": 3}, *(ROLES | options for options in NONSENSE)])
+@pytest.mark.parametrize(
+    "options", [{}, {"outcome": 3}, *(ROLES | options for options in NONSENSE)]
+)
 def test_options_that_make_no_sense_are_refused(client, options):
-    _, state = client.upload("people.csv", b"sex,hired\nf,yes\nm,no\nf,no\nm,yes\n" * 10)
-    status, answer = client.post("/api/fit", {"table": state["table"]["number"], "options": options})
+    _, state = client.upload(
+        "people.csv", b"sex,hired\nf,yes\nm,no\nf,no\nm,yes\n" * 10
+    )
+    status, answer = client.post(
+        "/api/fit", {"table": state["table"]["number"], "options": options}
+    )
     assert status == 422
     assert "bug" not in answer["error"]
 
 
-def test_a_broken_file_and_a_page_with_an_old_table_end_in_a_sentence_without_our_paths(client):
+def test_a_broken_file_and_a_page_with_an_old_table_end_in_a_sentence_without_our_paths(
+    client,
+):
     status, answer = client.upload("broken.parquet", b"PAR1 this is not one")
     assert status == 422
     assert "broken.parquet" in answer["error"]
@@ -219,9 +332,14 @@ def test_names_and_numbers_of_other_types_are_no_bug(client, path, value):
 def test_a_client_that_leaves_in_the_middle_leaves_nothing(client):
     before = sorted(client.session.folder.rglob("*"))
     host = f"127.0.0.1:{client.port}"
-    head = f"POST /api/upload?name=half.csv HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nContent-Length: 90000"
+    head = (
+        f"POST /api/upload?name=half.csv HTTP/1.1\r\nHost: {host}\r\nOrigin:"
+        f" http://{host}\r\nContent-Length: 90000"
+    )
     with socket.create_connection(("127.0.0.1", client.port), timeout=20) as raw:
-        raw.sendall(f"{head}\r\nCookie: {client.cookie}\r\n\r\nsex,hired\nf,yes\n".encode())
+        raw.sendall(
+            f"{head}\r\nCookie: {client.cookie}\r\n\r\nsex,hired\nf,yes\n".encode()
+        )
         while sorted(client.session.folder.rglob("*")) == before:
             time.sleep(0.02)
     end = time.monotonic() + 10

@@ -33,11 +33,18 @@ def test_shares_dots_and_the_sentence(tmp_path):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "package.json").write_text('{"type": "module"}')
     (tmp_path / "run.js").write_text(SCRIPT)
-    done = subprocess.run([node, "run.js"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [node, "run.js"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     parts, thirds, dots, (told, same, coded, of_many) = json.loads(done.stdout)
-    assert parts == [440, 450, 60, 50]  # what was set stays; when all are, the oldest follows
+    # what was set stays; when all are, the oldest follows
+    assert parts == [440, 450, 60, 50]
     assert (sum(thirds), dots) == (1000, {"dots": 40, "before": 4, "after": 12})
     assert told == "8 more women would have “yes”, 4 fewer men; nobody else changes."
     assert same.startswith("No group gets the outcome")  # by less than one person
     assert coded == "8 more of SEX = 1 would have “yes”, 4 fewer of SEX = No."
-    assert of_many == "4 of 9 groups would have “yes” more often, 5 less often, most of all town 0, town 1, town 2."
+    assert (
+        of_many
+        == "4 of 9 groups would have “yes” more often, 5 less often, most of all town"
+        " 0, town 1, town 2."
+    )

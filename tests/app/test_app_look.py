@@ -12,7 +12,10 @@ from fairmaxent import inspect
 
 def test_a_table_is_looked_at_and_roles_are_proposed(client):
     state, _ = opened(client)
-    assert (state["options"]["outcome"], state["options"]["protected"]) == ("hired", ["sex"])
+    assert (state["options"]["outcome"], state["options"]["protected"]) == (
+        "hired",
+        ["sex"],
+    )
     assert state["options"]["favourable"] == ["yes"]
     groups = state["look"]["groupings"][0]["groups"]
     frame = people()
@@ -21,19 +24,29 @@ def test_a_table_is_looked_at_and_roles_are_proposed(client):
         assert group["rows"] == len(mine)
         assert group["rate"] == pytest.approx((mine["hired"] == "yes").mean())
         assert group["interval"][0] < group["rate"] < group["interval"][1]
-    assert state["look"]["verdicts"] == [*map(str, inspect(frame, "hired", "sex", favourable="yes").verdicts)] != []
+    assert (
+        state["look"]["verdicts"]
+        == [*map(str, inspect(frame, "hired", "sex", favourable="yes").verdicts)]
+        != []
+    )
     assert client.get("/api/state")[1]["table"] == state["table"]  # a reload finds it
 
 
 @pytest.mark.parametrize("groups", ["each", "joint"])
 def test_missing_values_are_counted_by_group(client, groups):
     frame = people().with_columns(
-        age=polars.when(polars.col("sex") == "f").then(None).otherwise(polars.col("age")),
-        region=polars.when(polars.int_range(600) % 3 == 0).then(None).otherwise(polars.col("region")),
+        age=polars.when(polars.col("sex") == "f")
+        .then(None)
+        .otherwise(polars.col("age")),
+        region=polars.when(polars.int_range(600) % 3 == 0)
+        .then(None)
+        .otherwise(polars.col("region")),
     )
     state, _ = opened(client, frame=frame)
     values = {**OPTIONS, "protected": ["sex", "region"], "groups": groups}
-    look = client.done("/api/look", {"table": state["table"]["number"], "options": values})["look"]
+    look = client.done(
+        "/api/look", {"table": state["table"]["number"], "options": values}
+    )["look"]
     assert len(look["groupings"]) == (2 if groups == "each" else 1)
     for grouping in look["groupings"]:
         columns = [grouping["name"]] if groups == "each" else ["sex", "region"]
@@ -43,21 +56,33 @@ def test_missing_values_are_counted_by_group(client, groups):
             levels = zip(columns, group["group"].split(" × "), strict=True)
             mine = frame.filter(*(polars.col(name) == level for name, level in levels))
             counts = {name: mine[name].null_count() for name in others}
-            assert group["missing"]["share"] == pytest.approx(sum(counts.values()) / (len(mine) * len(others)))
+            assert group["missing"]["share"] == pytest.approx(
+                sum(counts.values()) / (len(mine) * len(others))
+            )
             worst = max(counts, key=counts.get)
             if counts[worst]:
                 assert group["missing"]["most_in"] == worst
-                assert group["missing"]["most"] == pytest.approx(counts[worst] / len(mine))
+                assert group["missing"]["most"] == pytest.approx(
+                    counts[worst] / len(mine)
+                )
 
 
 def test_a_file_is_read_as_asked(client, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = people().iter_rows()
-    text = "a remark\n" + "".join(f"{sex}|{region}|{age},5|{hired}\n" for sex, region, age, hired in rows)
+    text = "a remark\n" + "".join(
+        f"{sex}|{region}|{age},5|{hired}\n" for sex, region, age, hired in rows
+    )
     content = (text.replace("|w|", "|??|") + "sum of all\n").encode("utf-16")
     (tmp_path / "odd.csv").write_bytes(content)
     status, state = client.upload("odd.csv", content)
-    reading = {"delimiter": "|", "encoding": "utf-16", "decimal": ",", "skip_lines": 1, "skip_last": 1}
+    reading = {
+        "delimiter": "|",
+        "encoding": "utf-16",
+        "decimal": ",",
+        "skip_lines": 1,
+        "skip_last": 1,
+    }
     reading |= {"missing": ["", "??"], "columns": "sex,region,age,hired"}
     assert status == 422, state  # it cannot be guessed at, but it is kept
     number = client.get("/api/state")[1]["unread"]["number"]
@@ -66,38 +91,74 @@ def test_a_file_is_read_as_asked(client, tmp_path, monkeypatch):
     assert state["unread"] is None
     columns = {column["name"]: column for column in state["look"]["columns"]}
     assert columns["age"]["kind"] == "numeric"
-    assert columns["region"]["missing"] == len(people().filter(polars.col("region") == "w"))
+    assert columns["region"]["missing"] == len(
+        people().filter(polars.col("region") == "w")
+    )
     answer = client.fit(state, **OPTIONS, representation_rate=None)
-    body = next(body for _, _, body in downloaded(client, client.work("take")["result"]["files"]).values())
+    body = next(
+        body
+        for _, _, body in downloaded(
+            client, client.work("take")["result"]["files"]
+        ).values()
+    )
     exec(compile(answer["python"], "snippet", "exec"), {})
     assert (tmp_path / "odd-fair.csv").read_bytes() == body
 
 
 def test_roles_stay_when_levels_get_names_and_an_example_speaks_of_sex_first(client):
     state, _ = opened(client, frame=staff())
-    roles = {"outcome": "promoted", "protected": ["region", "sex"], "favourable": ["no"]}
+    roles = {
+        "outcome": "promoted",
+        "protected": ["region", "sex"],
+        "favourable": ["no"],
+    }
     client.done("/api/look", {"table": state["table"]["number"], "options": roles})
     for word in ("stays", "waits"):
         levels = {"promoted": {"no": word}, "region": {"n": "north"}}
         asked = {"table": client.present()["table"], "options": {"levels": levels}}
-        assert client.done("/api/read", asked)["options"] == {**roles, "favourable": [word]}
-    asked = {"table": client.present()["table"], "options": {"columns": "a,b,c,d,e,f", "skip_lines": 1}}
-    assert client.done("/api/read", asked)["options"]["outcome"] != "promoted"  # which the table no longer has
-    assert client.done("/api/demo", {"name": "acs"})["options"]["protected"] == ["sex", "race", "disability"]
+        assert client.done("/api/read", asked)["options"] == {
+            **roles,
+            "favourable": [word],
+        }
+    asked = {
+        "table": client.present()["table"],
+        "options": {"columns": "a,b,c,d,e,f", "skip_lines": 1},
+    }
+    # which the table no longer has
+    assert client.done("/api/read", asked)["options"]["outcome"] != "promoted"
+    assert client.done("/api/demo", {"name": "acs"})["options"]["protected"] == [
+        "sex",
+        "race",
+        "disability",
+    ]
 
 
-UNREADABLE = [({"encoding": "klingon"}, "klingon"), ({"delimiter": 3}, "takes"), ({"drop": ["sex"]}, "unknown option")]
+UNREADABLE = [
+    ({"encoding": "klingon"}, "klingon"),
+    ({"delimiter": 3}, "takes"),
+    ({"drop": ["sex"]}, "unknown option"),
+]
 
 
-@pytest.mark.parametrize(("reading", "said"), [*UNREADABLE, ({"input_format": "exe"}, "Format of the file")])
+@pytest.mark.parametrize(
+    ("reading", "said"), [*UNREADABLE, ({"input_format": "exe"}, "Format of the file")]
+)
 def test_a_file_that_cannot_be_read_so_stays_as_it_was(client, reading, said):
     state, _ = opened(client)
-    refused(client.post("/api/read", {"table": state["table"]["number"], "options": reading}), said)
+    refused(
+        client.post(
+            "/api/read", {"table": state["table"]["number"], "options": reading}
+        ),
+        said,
+    )
     assert client.get("/api/state")[1]["table"] == state["table"]
 
 
 def test_missing_values_are_no_choice_and_notes_name_the_file_as_it_is_known(client):
-    text = "Survey of pay\n\nsex;pay;promoted\n" + "f;1,5;yes\nm;2,5;no\n;3,5;yes\nm;2,0;\nf;2,5;no\nm;1,0;yes\n" * 20
+    text = (
+        "Survey of pay\n\nsex;pay;promoted\n"
+        + "f;1,5;yes\nm;2,5;no\n;3,5;yes\nm;2,0;\nf;2,5;no\nm;1,0;yes\n" * 20
+    )
     status, state = client.upload("pay.csv", text.encode())
     assert status == 200, state
     columns = {column["name"]: column for column in state["look"]["columns"]}
@@ -116,10 +177,18 @@ def test_missing_values_are_no_choice_and_notes_name_the_file_as_it_is_known(cli
 
 
 def test_an_identifier_that_is_kept_is_said_to_be(client):
-    frame = people().with_columns(person=polars.Series(np.random.default_rng(1).permutation(600) + 10_000))
+    frame = people().with_columns(
+        person=polars.Series(np.random.default_rng(1).permutation(600) + 10_000)
+    )
     state, _ = opened(client, "people.parquet", frame)
-    assert any("'person'" in note and "left out" in note for note in state["look"]["notes"])
+    assert any(
+        "'person'" in note and "left out" in note for note in state["look"]["notes"]
+    )
     asked = {**OPTIONS, "keep_columns": ["person"]}
-    notes = client.done("/api/look", {"table": state["table"]["number"], "options": asked})["look"]["notes"]
+    notes = client.done(
+        "/api/look", {"table": state["table"]["number"], "options": asked}
+    )["look"]["notes"]
     assert not any("left out" in note for note in notes)
-    assert any("'person'" in note and "people they do not belong to" in note for note in notes)
+    assert any(
+        "'person'" in note and "people they do not belong to" in note for note in notes
+    )

@@ -1,4 +1,6 @@
-"""The command itself: it listens on this computer only, and leaves nothing behind however it ends."""
+"""The command itself: it listens on this computer only, and leaves nothing behind
+however it ends.
+"""
 
 import contextlib
 import os
@@ -21,9 +23,13 @@ pytestmark = pytest.mark.process
 @pytest.fixture
 def app(tmp_path):
     (tmp_path / "tmp").mkdir()
-    (tmp_path / "people.csv").write_text("sex,hired\n" + "f,yes\nm,no\nf,no\nm,yes\nm,yes\n" * 20, encoding="utf-8")
+    (tmp_path / "people.csv").write_text(
+        "sex,hired\n" + "f,yes\nm,no\nf,no\nm,yes\nm,yes\n" * 20, encoding="utf-8"
+    )
     own = {"TMPDIR": str(tmp_path / "tmp"), "PYTHONUNBUFFERED": "1"}
-    process = start("app", "people.csv", "--no-browser", folder=tmp_path, env={**os.environ, **own})
+    process = start(
+        "app", "people.csv", "--no-browser", folder=tmp_path, env={**os.environ, **own}
+    )
     try:
         said = process.stdout.readline().decode()
         yield process, said.split()[1], tmp_path / "tmp"
@@ -40,7 +46,9 @@ def entered(address):
         return opener, answer.read()
 
 
-def test_it_prints_an_address_with_a_token_and_a_port_that_is_taken_or_a_missing_file_is_said_in_a_line(app, tmp_path):
+def test_it_prints_an_address_with_a_token_and_a_port_that_is_taken_or_a_missing_file_is_said_in_a_line(
+    app, tmp_path
+):
     _, address, folder = app
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{43}", address)
     opener, page = entered(address)
@@ -50,7 +58,10 @@ def test_it_prints_an_address_with_a_token_and_a_port_that_is_taken_or_a_missing
     (private,) = folder.iterdir()
     assert private.stat().st_mode & 0o077 == 0
     port = re.search(r":(\d+)/", address)[1]
-    for arguments, text in ((["--port", port], "leave --port out"), (["nothing.csv"], "nothing.csv")):
+    for arguments, text in (
+        (["--port", port], "leave --port out"),
+        (["nothing.csv"], "nothing.csv"),
+    ):
         done = start("app", "--no-browser", *arguments, folder=tmp_path)
         _, problems = done.communicate(timeout=60)
         assert done.returncode in (3, 5)
@@ -58,7 +69,9 @@ def test_it_prints_an_address_with_a_token_and_a_port_that_is_taken_or_a_missing
         assert problems.count(b"\n") == 1
 
 
-@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux lists its sockets in /proc")
+@pytest.mark.skipif(
+    not Path("/proc/net/tcp").exists(), reason="only Linux lists its sockets in /proc"
+)
 def test_nothing_listens_beyond_this_computer(app):
     process, address, _ = app
     entered(address)
@@ -70,7 +83,8 @@ def test_nothing_listens_beyond_this_computer(app):
     for name in ("tcp", "tcp6", "udp", "udp6"):
         for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
             words = line.split()
-            if words[9] in inodes and words[3] in ("0A", "07"):  # listening, or a socket for datagrams
+            # listening, or a socket for datagrams
+            if words[9] in inodes and words[3] in ("0A", "07"):
                 listening.append((name, words[1].split(":")[0]))
     assert listening == [("tcp", socket.inet_aton("127.0.0.1")[::-1].hex().upper())]
 
@@ -80,7 +94,9 @@ def test_a_signal_ends_it_and_nothing_is_left(app, number):
     process, address, folder = app
     opener, _ = entered(address)
     base = address.split("/?")[0]
-    request = urllib.request.Request(f"{base}/api/upload?name=more.csv", b"a,b\n1,2\n3,4\n", {"Origin": base})
+    request = urllib.request.Request(
+        f"{base}/api/upload?name=more.csv", b"a,b\n1,2\n3,4\n", {"Origin": base}
+    )
     with opener.open(request, timeout=30) as answer:
         assert answer.status == 200
     assert any(path.name == "more.csv" for path in folder.rglob("*"))
@@ -98,7 +114,12 @@ def test_what_a_killed_app_left_is_removed_by_the_next(app, tmp_path):
     process.kill()
     process.communicate()
     assert len(list(folder.iterdir())) == 1
-    second = start("app", "--no-browser", folder=tmp_path, env={**os.environ, "TMPDIR": str(folder)})
+    second = start(
+        "app",
+        "--no-browser",
+        folder=tmp_path,
+        env={**os.environ, "TMPDIR": str(folder)},
+    )
     second.stdout.readline()
     assert len(list(folder.iterdir())) == 1
     second.terminate()

@@ -1,4 +1,6 @@
-"""Quick answers: what moves with a slider is made of cells alone, and equals the fit of all rows."""
+"""Quick answers: what moves with a slider is made of cells alone, and equals the fit of
+all rows.
+"""
 
 import numpy as np
 import polars
@@ -16,13 +18,26 @@ CASES = 200
 
 
 def random_table(rng):
-    """People with gaps, of a few groups, with a second outcome, a number and design weights."""
+    """People with gaps, of a few groups, with a second outcome, a number and design
+    weights.
+    """
     rows = int(rng.integers(60, 900))
     levels = (("sex", "fm"), ("region", "nsw"), ("promoted", "yn"))
     pick = {name: rng.choice([*letters], rows) for name, letters in levels}
-    hired = np.where(rng.random(rows) < np.where(pick["sex"] == "f", 0.2, 0.5), "yes", "no")
-    table = polars.DataFrame({**pick, "hired": hired, "age": rng.integers(18, 60, rows), "w": rng.random(rows) + 0.1})
-    return table.with_columns(region=polars.when(polars.Series(rng.random(rows) > 0.1)).then("region"))
+    hired = np.where(
+        rng.random(rows) < np.where(pick["sex"] == "f", 0.2, 0.5), "yes", "no"
+    )
+    table = polars.DataFrame(
+        {
+            **pick,
+            "hired": hired,
+            "age": rng.integers(18, 60, rows),
+            "w": rng.random(rows) + 0.1,
+        }
+    )
+    return table.with_columns(
+        region=polars.when(polars.Series(rng.random(rows) > 0.1)).then("region")
+    )
 
 
 def random_request(rng):
@@ -40,7 +55,9 @@ def random_request(rng):
         favourable=some("yes"),
         statistical_rate=some({name: some(None, rate) for name in protected}, rate),
         representation_rate=some(round(rng.uniform(0.2, 1.0), 2)),
-        groups=some("joint", "each") if len(protected) > 1 and strata is None else "each",
+        groups=(
+            some("joint", "each") if len(protected) > 1 and strata is None else "each"
+        ),
         within=strata,
         also=None if strata else some(["promoted"]),
         missing=some("compare", "ignore"),
@@ -53,7 +70,10 @@ def random_request(rng):
     )
 
 
-@pytest.mark.parametrize("start", [0, *(pytest.param(start, marks=pytest.mark.slow) for start in range(1, 10))])
+@pytest.mark.parametrize(
+    "start",
+    [0, *(pytest.param(start, marks=pytest.mark.slow) for start in range(1, 10))],
+)
 def test_quick_numbers_are_those_of_the_fit(start):
     same = 0
     for case in range(start, CASES, 10):
@@ -69,40 +89,74 @@ def test_quick_numbers_are_those_of_the_fit(start):
         assert says_all(quick) == says_all(fit)
         if says_all(quick):
             same += 1
-            known, whole = plain_json(seen(quick, is_whole=False)), plain_json(seen(fit))
-            assert _leaves(known) == pytest.approx(_leaves(whole), rel=1e-9, abs=1e-9), case
-            costs = [_leaves([one[1:5] for one in see["costs"]]) for see in (known, whole)]
+            known, whole = (
+                plain_json(seen(quick, is_whole=False)),
+                plain_json(seen(fit)),
+            )
+            assert _leaves(known) == pytest.approx(
+                _leaves(whole), rel=1e-9, abs=1e-9
+            ), case
+            costs = [
+                _leaves([one[1:5] for one in see["costs"]]) for see in (known, whole)
+            ]
             assert costs[0] == pytest.approx(costs[1])
     assert same >= 10
 
 
 def _leaves(value):
-    """All numbers inside, and something equal for equal texts; what is not known of cells alone is left out."""
+    """All numbers inside, and something equal for equal texts; what is not known of
+    cells alone is left out.
+    """
     if isinstance(value, dict):
-        value = [value[name] for name in value.keys() - {"copied_share", "most_copies", "warnings", "costs"}]
+        value = [
+            value[name]
+            for name in value.keys()
+            - {
+                "copied_share",
+                "most_copies",
+                "warnings",
+                "costs",
+            }
+        ]
     if isinstance(value, list):
         return [leaf for one in value for leaf in _leaves(one)]
     return [value if isinstance(value, int | float) else hash(str(value))]
 
 
-def test_a_fit_of_all_rows_is_made_when_it_is_needed_and_then_says_how_many_are_copies(client, monkeypatch):
+def test_a_fit_of_all_rows_is_made_when_it_is_needed_and_then_says_how_many_are_copies(
+    client, monkeypatch
+):
     state, _ = opened(client)
     see = client.fit(state, representation_rate=None)["see"]
     assert see["copied_share"] is None
     result = client.work("take")["result"]
     assert result["answer"]["see"]["copied_share"] > 0.5
     assert client.get("/api/state")[1]["answer"] == result["answer"]
-    assert client.fit(state, representation_rate=None)["see"]["copied_share"] > 0.5  # it is kept
+    # it is kept
+    assert client.fit(state, representation_rate=None)["see"]["copied_share"] > 0.5
     monkeypatch.setattr("fairmaxent.app.session.fit_read", None)
-    number, moved = state["table"]["number"], {**state["options"], "representation_rate": None, "statistical_rate": 0.9}
+    number, moved = (
+        state["table"]["number"],
+        {
+            **state["options"],
+            "representation_rate": None,
+            "statistical_rate": 0.9,
+        },
+    )
     client.done("/api/fit", {"table": number, "options": moved})
     moved["statistical_rate"] = 0.8
-    answer = client.done("/api/fit", {"table": number, "options": moved, "moving": True})["answer"]
+    answer = client.done(
+        "/api/fit", {"table": number, "options": moved, "moving": True}
+    )["answer"]
     assert (answer["command"], answer["scenario"]) == ("", moved)
     rested = client.done("/api/fit", {"table": number, "options": moved})["answer"]
     assert rested["see"] == answer["see"]
     assert "--statistical-rate 0.8" in rested["command"]
-    wrong = {"table": number, "options": {**moved, "statistical_rate": 7}, "moving": True}
+    wrong = {
+        "table": number,
+        "options": {**moved, "statistical_rate": 7},
+        "moving": True,
+    }
     assert "“Equal outcomes” is 7" in client.post("/api/fit", wrong)[1]["error"]
 
 
@@ -114,12 +168,18 @@ def test_a_file_that_changed_since_it_was_opened_is_noticed(tmp_path):
         client.fit(state)
         asked = client.present()
         people(500).write_csv(path)
-        status, answer = client.post("/api/fit", {"table": asked["table"], "options": asked["scenario"]})
-        assert (status, "has changed since it was opened" in answer["error"]) == (409, True)
+        status, answer = client.post(
+            "/api/fit", {"table": asked["table"], "options": asked["scenario"]}
+        )
+        assert (status, "has changed since it was opened" in answer["error"]) == (
+            409,
+            True,
+        )
         assert "has changed" in client.work("take")["error"]
         again = client.done("/api/read", {"table": asked["table"], "options": {}})
         assert again["look"]["rows"] == 500
-        assert client.post("/api/start", {"kind": "take", **asked})[0] == 409  # of the table before
+        # of the table before
+        assert client.post("/api/start", {"kind": "take", **asked})[0] == 409
         client.fit(again)
         path.unlink()
         assert "is gone since" in client.work("take")["error"]

@@ -1,4 +1,6 @@
-"""What See shows: the same as debias, in people, with what it costs, and scenarios to compare."""
+"""What See shows: the same as debias, in people, with what it costs, and scenarios to
+compare.
+"""
 
 import numpy as np
 import polars
@@ -11,18 +13,31 @@ from appserver import OPTIONS, downloaded, opened, people, refused, staff
 def test_see_shows_what_debias_does(client):
     state, _ = opened(client)
     answer = client.fit(state, statistical_rate=0.9, representation_rate=None)
-    asked = {"favourable": "yes", "statistical_rate": 0.9, "random_state": 0, "estimate": None}
+    asked = {
+        "favourable": "yes",
+        "statistical_rate": 0.9,
+        "random_state": 0,
+        "estimate": None,
+    }
     fit = fairmaxent.debias(people(), "hired", "sex", **asked)
     see = answer["see"]
     rates = {one["kind"]: one for one in see["rates"]}
-    assert rates["statistical_rate"]["after"] == pytest.approx(fit.certificate.achieved["statistical_rate"]["sex"])
+    assert rates["statistical_rate"]["after"] == pytest.approx(
+        fit.certificate.achieved["statistical_rate"]["sex"]
+    )
     assert rates["statistical_rate"]["wanted"] == 0.9
     table = fit.summary()
     for group, row in zip(see["groups"], table.iter_rows(named=True), strict=True):
-        assert group["with_after"] == pytest.approx(600 * row["share_after"] * row["rate_after"])
-        mine = people().filter(polars.col("sex") == row["group"], polars.col("hired") == "yes")
+        assert group["with_after"] == pytest.approx(
+            600 * row["share_after"] * row["rate_after"]
+        )
+        mine = people().filter(
+            polars.col("sex") == row["group"], polars.col("hired") == "yes"
+        )
         assert group["with_before"] == pytest.approx(len(mine))
-    assert see["effective_rows"] == pytest.approx(fit.certificate.effective_rows, rel=1e-9)
+    assert see["effective_rows"] == pytest.approx(
+        fit.certificate.effective_rows, rel=1e-9
+    )
     assert client.get("/api/state")[1]["answer"] == answer
 
 
@@ -32,7 +47,9 @@ def test_people_are_counted_as_in_the_file(client, more):
     gaps = polars.Series(rng.random(600) < 0.2)
     frame = people().with_columns(
         hired=polars.when(gaps).then(None).otherwise(polars.col("hired")),
-        sex=polars.when(gaps.shift(7, fill_value=False)).then(None).otherwise(polars.col("sex")),
+        sex=polars.when(gaps.shift(7, fill_value=False))
+        .then(None)
+        .otherwise(polars.col("sex")),
     )
     state, _ = opened(client, frame=frame)
     answer = client.fit(state, **{**OPTIONS, "protected": ["sex", "region"], **more})
@@ -41,22 +58,41 @@ def test_people_are_counted_as_in_the_file(client, more):
     for one in groups:
         levels = one["group"].split(" × ")
         columns = polars.col("sex", "region")
-        mine = frame.filter(*(polars.any_horizontal(columns == level) for level in levels if level in "fmnsw"))
+        mine = frame.filter(
+            *(
+                polars.any_horizontal(columns == level)
+                for level in levels
+                if level in "fmnsw"
+            )
+        )
         assert one["people_before"] == pytest.approx(len(mine))
         assert one["with_before"] == pytest.approx((mine["hired"] == "yes").sum())
-    made = polars.read_csv(next(iter(downloaded(client, client.work("take")["result"]["files"]).values()))[2])
+    made = polars.read_csv(
+        next(iter(downloaded(client, client.work("take")["result"]["files"]).values()))[
+            2
+        ]
+    )
     for one in groups:
         if one["column"] == "sex":
             mine = made.filter(polars.col("sex") == one["group"])
-            assert (mine["hired"] == "yes").sum() == pytest.approx(one["with_after"], abs=3)
+            assert (mine["hired"] == "yes").sum() == pytest.approx(
+                one["with_after"], abs=3
+            )
 
 
 def test_an_estimate_lasts_while_only_the_files_change(client):
     state, _ = opened(client)
     client.fit(state, statistical_rate=1)
     known = client.work("estimate")["result"]["answer"]["see"]["estimate"]
-    assert client.fit(state, statistical_rate=1, author="A. Author", rows=50)["see"]["estimate"] == known
-    assert client.fit(state, statistical_rate=1, mode="top-up")["see"]["estimate"] == known
+    assert (
+        client.fit(state, statistical_rate=1, author="A. Author", rows=50)["see"][
+            "estimate"
+        ]
+        == known
+    )
+    assert (
+        client.fit(state, statistical_rate=1, mode="top-up")["see"]["estimate"] == known
+    )
     answer = client.fit(state, statistical_rate=1, mode="weights")
     assert answer["see"]["estimate"] is None  # it was about new rows
     weighted = client.work("estimate")["result"]["answer"]
@@ -71,34 +107,62 @@ def test_an_estimate_lasts_while_only_the_files_change(client):
 def test_relabelling_has_its_price_and_a_model_its_warnings(client):
     state, _ = opened(client, frame=staff().with_columns(twin=polars.col("hired")))
     assert client.fit(state, **OPTIONS)["see"]["changed_people"] == 0
-    see = client.fit(state, **{**OPTIONS, "protected": ["sex", "region"]}, relabel="probabilities")["see"]
+    see = client.fit(
+        state, **{**OPTIONS, "protected": ["sex", "region"]}, relabel="probabilities"
+    )["see"]
     assert 10 < see["changed_people"] < 600
     client.fit(state, **OPTIONS, drop=["age", "level", "promoted"])
     see = client.work("estimate")["result"]["answer"]["see"]
-    assert see["estimate"]["same_for_all"] == pytest.approx((people()["hired"] == "no").mean())
+    assert see["estimate"]["same_for_all"] == pytest.approx(
+        (people()["hired"] == "no").mean()
+    )
     assert see["about_models"]
     assert not set(see["about_models"]) & set(see["notes"])
 
 
 def test_a_curve_has_the_numbers_of_the_fit_at_each_rate(client):
     state, _ = opened(client)
-    client.fit(state, protected=["sex", "region"], statistical_rate={"sex": 0.9, "region": 0.77})
+    client.fit(
+        state,
+        protected=["sex", "region"],
+        statistical_rate={"sex": 0.9, "region": 0.77},
+    )
     asked = {**client.present(), "kind": "statistical_rate", "column": "region"}
     curve = client.done("/api/curve", asked)["curve"]
     assert len(curve["points"]) == 31
-    for point in [*curve["points"][::12], next(point for point in curve["points"] if point["value"] == 0.77)]:
+    for point in [
+        *curve["points"][::12],
+        next(point for point in curve["points"] if point["value"] == 0.77),
+    ]:
         rates = {"sex": 0.9, "region": point["value"]}
-        see = client.fit(state, protected=["sex", "region"], statistical_rate=rates)["see"]
-        assert point["effective_rows"] == pytest.approx(see["effective_rows"], rel=1e-12)
+        see = client.fit(state, protected=["sex", "region"], statistical_rate=rates)[
+            "see"
+        ]
+        assert point["effective_rows"] == pytest.approx(
+            see["effective_rows"], rel=1e-12
+        )
         groups = [one for one in see["groups"] if one["column"] == "region"]
-        assert [one["group"] for one in curve["groups"]] == [one["group"] for one in groups]
-        after = [[one["share_after"], one["rate_after"], one["with_after"] / 600] for one in groups]
+        assert [one["group"] for one in curve["groups"]] == [
+            one["group"] for one in groups
+        ]
+        after = [
+            [one["share_after"], one["rate_after"], one["with_after"] / 600]
+            for one in groups
+        ]
         assert point["groups"] == pytest.approx(np.array(after), rel=1e-12)
     client.fit(state, statistical_rate=0.5)
-    assert client.done("/api/curve", asked) == {"superseded": True}  # something else was asked for since
-    assert client.post("/api/curve", {**client.present(), "kind": "base_share"})[0] == 422
+    # something else was asked for since
+    assert client.done("/api/curve", asked) == {"superseded": True}
+    assert (
+        client.post("/api/curve", {**client.present(), "kind": "base_share"})[0] == 422
+    )
     client.fit(state, relabel="probabilities")
-    assert "all rows" in client.done("/api/curve", {**client.present(), "kind": "statistical_rate"})["skipped"]
+    assert (
+        "all rows"
+        in client.done("/api/curve", {**client.present(), "kind": "statistical_rate"})[
+            "skipped"
+        ]
+    )
 
 
 def test_pins_have_names_and_none_is_lost(client):
@@ -110,25 +174,33 @@ def test_pins_have_names_and_none_is_lost(client):
     assert [pin["name"] for pin in pins] == ["Pin 1", "Pin 2", "Pin 3"]
     refused(client.post("/api/pin", client.present()), "remove one")
     middle = pins[1]["number"]
-    renamed = client.done("/api/rename", {"number": middle, "name": "  fair \u202e<b>pay</b> " + "x" * 99})["pins"]
+    renamed = client.done(
+        "/api/rename", {"number": middle, "name": "  fair \u202e<b>pay</b> " + "x" * 99}
+    )["pins"]
     assert renamed[1]["name"].startswith("fair ")
     assert "\u202e" not in renamed[1]["name"]
     assert len(renamed[1]["name"]) == 60
     for nothing in ("  ", None, 7):
-        assert client.done("/api/rename", {"number": middle, "name": nothing})["pins"] == renamed
+        assert (
+            client.done("/api/rename", {"number": middle, "name": nothing})["pins"]
+            == renamed
+        )
     left = client.done("/api/unpin", {"number": pins[0]["number"]})["pins"]
     assert left == renamed[1:] == client.get("/api/state")[1]["pins"]
     assert client.pin()[-1]["name"] == "Pin 4"  # and no other one that was called so
     assert opened(client)[0]["pins"] == []
 
 
-def test_a_pinned_scenario_is_put_back_with_its_estimate_and_without_another_fit(client, monkeypatch):
+def test_a_pinned_scenario_is_put_back_with_its_estimate_and_without_another_fit(
+    client, monkeypatch
+):
     state, _ = opened(client)
     client.fit(state, statistical_rate=0.9, base_share=0.1)
     client.pin()
     result = client.work("estimate")["result"]
     pin = result["pins"][0]
-    assert pin["answer"]["see"] == result["answer"]["see"]  # what is found out later belongs to it, too
+    # what is found out later belongs to it, too
+    assert pin["answer"]["see"] == result["answer"]["see"]
     client.fit(state, statistical_rate=0.7, protected=["region"], within={"sex": None})
     monkeypatch.setattr("fairmaxent.app.session.fit_read", None)
     values = {"table": state["table"]["number"], "options": pin["answer"]["scenario"]}

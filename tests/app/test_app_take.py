@@ -1,4 +1,6 @@
-"""What Take makes: the files, and the command and the Python that make the same bytes."""
+"""What Take makes: the files, and the command and the Python that make the same
+bytes.
+"""
 
 import shlex
 
@@ -11,55 +13,133 @@ from fairmaxent.cli.group import group as commands
 from fairmaxent.report.writer import find_browser
 
 STAFF = 'levels.promoted = ["no", "yes"]\nlevels.level = [1, 2, 3]\n'
-READ = {"bins": {"age": [18, 30, 45, 60]}, "kinds": {"level": "categorical"}, "representation_rate": None}
+READ = {
+    "bins": {"age": [18, 30, 45, 60]},
+    "kinds": {"level": "categorical"},
+    "representation_rate": None,
+}
 CASES = {
     "rows": {},
     "weights": {"mode": "weights"},
     "top-up": {"mode": "top-up", "representation_rate": 1.0},
     "relabelled": {"relabel": "probabilities", "mode": "weights"},
-    "for a model": {"train": "logistic", "threshold": 0.4, "hide_protected": True, "mode": "weights"},
-    "two columns": {
-        **{"protected": ["sex", "region"], "representation_rate": {"sex": 0.9, "region": None}},
-        **{"statistical_rate": {"sex": 1.0, "region": 0.8}, "largest_weight": 4.0, "drop": ["age"]},
+    "for a model": {
+        "train": "logistic",
+        "threshold": 0.4,
+        "hide_protected": True,
+        "mode": "weights",
     },
-    "columns read differently": READ | {"order": {"region": ["w", "s", "n"]}, "max_levels": 30},
-    "equal means": {"outcome": "age", "favourable": [], "equal_means": True, "representation_rate": None},
+    "two columns": {
+        **{
+            "protected": ["sex", "region"],
+            "representation_rate": {"sex": 0.9, "region": None},
+        },
+        **{
+            "statistical_rate": {"sex": 1.0, "region": 0.8},
+            "largest_weight": 4.0,
+            "drop": ["age"],
+        },
+    },
+    "columns read differently": (
+        READ | {"order": {"region": ["w", "s", "n"]}, "max_levels": 30}
+    ),
+    "equal means": {
+        "outcome": "age",
+        "favourable": [],
+        "equal_means": True,
+        "representation_rate": None,
+    },
     "judged in the report": {"evaluate": True, "representation_rate": None},
-    "public values": {"release": True, "domain": DOMAIN + STAFF, "representation_rate": None},
-    "shares": {"target": {"sex": {"f": 0.6, "m": 0.4}}, "representation_rate": None, "compare_missing": True},
-    "free outcome": {"target": {"hired": "free"}, "iid": True, "rows": 80, "random_state": 7, "base": "product"},
-    "many at once": READ
-    | {"within": {"region": ["n", "s"]}, "also": {"promoted": ["yes"]}, "detail": "bins", "purpose": "to see"}
-    | {"target": {"level": {"1": 0.2, "2": 0.3, "3": 0.5}}, "forbid": [{"level": "1", "region": "w"}]},
+    "public values": {
+        "release": True,
+        "domain": DOMAIN + STAFF,
+        "representation_rate": None,
+    },
+    "shares": {
+        "target": {"sex": {"f": 0.6, "m": 0.4}},
+        "representation_rate": None,
+        "compare_missing": True,
+    },
+    "free outcome": {
+        "target": {"hired": "free"},
+        "iid": True,
+        "rows": 80,
+        "random_state": 7,
+        "base": "product",
+    },
+    "many at once": (
+        READ
+        | {
+            "within": {"region": ["n", "s"]},
+            "also": {"promoted": ["yes"]},
+            "detail": "bins",
+            "purpose": "to see",
+        }
+        | {
+            "target": {"level": {"1": 0.2, "2": 0.3, "3": 0.5}},
+            "forbid": [{"level": "1", "region": "w"}],
+        }
+    ),
     "identifier": {"keep_columns": ["person"], "representation_rate": None},
     "to share": {"release": True, "representation_rate": None},
     "names": {"representation_rate": None},
 }
 LEVELS = {"levels": {"region": {"n": "north", "s": "elsewhere", "w": "elsewhere"}}}
-# Parquet is read where it is, so what is made from it takes another way; the options are the same.
-SCANNED = ["rows", "weights", "top-up", "relabelled", "to share", "columns read differently", "public values", "names"]
-QUICK = [*((case, ".csv") for case in ("weights", "two columns", "many at once", "names")), ("rows", ".parquet")]
+# Parquet is read where it is, so what is made from it takes another way; the options
+# are the same.
+SCANNED = [
+    "rows",
+    "weights",
+    "top-up",
+    "relabelled",
+    "to share",
+    "columns read differently",
+    "public values",
+    "names",
+]
+QUICK = [
+    *((case, ".csv") for case in ("weights", "two columns", "many at once", "names")),
+    ("rows", ".parquet"),
+]
 REPEATED = [(case, ".csv") for case in CASES] + [(case, ".parquet") for case in SCANNED]
 
 
 def with_slow_marks(cases, quick):
     """Every case, those that are not quick with the slow tests."""
-    return [pytest.param(*case, marks=[] if case in quick else [pytest.mark.slow]) for case in cases]
+    return [
+        pytest.param(*case, marks=[] if case in quick else [pytest.mark.slow])
+        for case in cases
+    ]
 
 
 @pytest.mark.parametrize(("case", "suffix"), with_slow_marks(REPEATED, QUICK))
-def test_the_command_and_the_python_repeat_it_byte_for_byte(client, case, suffix, tmp_path, monkeypatch):
+def test_the_command_and_the_python_repeat_it_byte_for_byte(
+    client, case, suffix, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    frame = people(person=[f"P{number:05d}" for number in range(600)]) if case == "identifier" else staff()
+    frame = (
+        people(person=[f"P{number:05d}" for number in range(600)])
+        if case == "identifier"
+        else staff()
+    )
     state, content = opened(client, f"people{suffix}", frame)
     (tmp_path / f"people{suffix}").write_bytes(content)
     if case == "names":
-        state = client.done("/api/read", {"table": state["table"]["number"], "options": LEVELS})
-        assert ["elsewhere", "north"] in [column["choices"] for column in state["look"]["columns"]]
+        state = client.done(
+            "/api/read", {"table": state["table"]["number"], "options": LEVELS}
+        )
+        assert ["elsewhere", "north"] in [
+            column["choices"] for column in state["look"]["columns"]
+        ]
     answer = client.fit(state, **{**OPTIONS, **CASES[case]})
     job = client.work("take")
     assert job["state"] == "done", job
-    files = {name: body for name, (status, _, body) in downloaded(client, job["result"]["files"]).items()}
+    files = {
+        name: body
+        for name, (status, _, body) in downloaded(
+            client, job["result"]["files"]
+        ).items()
+    }
     assert [file["what"] for file in job["result"]["files"]][1:3] == ["Model", "Report"]
 
     tokens = shlex.split(answer["command"])
@@ -94,7 +174,8 @@ def test_a_download_is_never_a_page(client):
         assert status == 200
         assert lowered["content-disposition"].startswith("attachment")
         assert lowered["content-type"] == "application/octet-stream"
-    client.fit(state, representation_rate=None, random_state=1)  # files of another scenario are not mixed up
+    # files of another scenario are not mixed up
+    client.fit(state, representation_rate=None, random_state=1)
     assert client.get("/api/state")[1]["files"] == []
     assert {status for status, *_ in downloaded(client, files).values()} == {409}
 
@@ -118,6 +199,12 @@ def test_the_report_is_also_a_pdf(client, tmp_path):
 def test_a_name_that_cannot_be_typed_still_has_its_python(client):
     name = "a\nb"
     state, _ = opened(client, frame=people().rename({"sex": name}))
-    answer = client.fit(state, outcome="hired", protected=[name], favourable=["yes"], representation_rate=None)
+    answer = client.fit(
+        state,
+        outcome="hired",
+        protected=[name],
+        favourable=["yes"],
+        representation_rate=None,
+    )
     assert answer["command"].startswith("#")
     assert repr(name) in answer["python"]

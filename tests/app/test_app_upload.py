@@ -35,7 +35,9 @@ def test_options_notes_and_errors_go_through(put):
     assert read_upload(path, how).remarks == read_table(path, how).remarks
     assert read_upload(path, Reading()).remarks == read_table(path).remarks
     declared = Domain.declare(levels={"a": ["01", "02"], "b": ["NA", "5"]})
-    assert read_upload(put(b"a;b\n01;NA\n02;5\n"), Reading(), declared).frame.rows() == [("01", "NA"), ("02", "5")]
+    assert read_upload(
+        put(b"a;b\n01;NA\n02;5\n"), Reading(), declared
+    ).frame.rows() == [("01", "NA"), ("02", "5")]
     with pytest.raises(ColumnError) as said:
         read_upload(put(b"a,a\n1,2\n"), Reading())
     with pytest.raises(ColumnError) as own:
@@ -48,7 +50,9 @@ def test_parquet_stays_where_it_is_if_it_can_be_read(tmp_path, put):
     assert read_upload(tmp_path / "table.parquet", Reading()) is None
     content = (tmp_path / "table.parquet").read_bytes()
     with pytest.raises(StorageError, match="cannot read"):
-        read_upload(put(content[:40] + bytes(400) + content[440:], "damaged.parquet"), Reading())
+        read_upload(
+            put(content[:40] + bytes(400) + content[440:], "damaged.parquet"), Reading()
+        )
 
 
 def dies(pipe):
@@ -64,11 +68,23 @@ def waits(pipe):
 @pytest.mark.parametrize(
     ("child", "seconds", "problem", "says"),
     [
-        (dies, 60, StorageError, r"^table\.csv could not be read: reading it ended without an answer"),
-        (waits, 1, LimitError, r"^reading table\.csv took longer than 1 seconds, and was stopped"),
+        (
+            dies,
+            60,
+            StorageError,
+            r"^table\.csv could not be read: reading it ended without an answer",
+        ),
+        (
+            waits,
+            1,
+            LimitError,
+            r"^reading table\.csv took longer than 1 seconds, and was stopped",
+        ),
     ],
 )
-def test_a_child_that_dies_or_takes_too_long_is_an_error(child, seconds, problem, says, put, monkeypatch):
+def test_a_child_that_dies_or_takes_too_long_is_an_error(
+    child, seconds, problem, says, put, monkeypatch
+):
     monkeypatch.setattr(upload, "child_main", child)
     monkeypatch.setattr(upload, "SECONDS", seconds)
     with pytest.raises(problem, match=says):
@@ -80,7 +96,9 @@ def test_a_child_that_takes_too_much_memory_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(upload, "LEAST_MEMORY", 2**30)
     pytest.importorskip("resource")
     path = tmp_path / "table.arrow"  # a few kilobytes that stand for gigabytes
-    pl.select(a=pl.repeat(random.Random(0).random(), 200_000_000)).write_ipc(path, compression="zstd")
+    pl.select(a=pl.repeat(random.Random(0).random(), 200_000_000)).write_ipc(
+        path, compression="zstd"
+    )
     assert path.stat().st_size < 10_000_000
     with pytest.raises((StorageError, LimitError), match="memory"):
         read_upload(path, Reading())

@@ -1,11 +1,23 @@
-"""Look and Ask in a real browser: every control asks for what it says, by hand, by keys and by typing."""
+"""Look and Ask in a real browser: every control asks for what it says, by hand, by keys
+and by typing.
+"""
 
 import re
 
 import numpy as np
 import pytest
 
-from appserver import answered, asked, drop, enter, people_file, roles, running, typed, unfold
+from appserver import (
+    answered,
+    asked,
+    drop,
+    enter,
+    people_file,
+    roles,
+    running,
+    typed,
+    unfold,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -22,15 +34,24 @@ def test_every_control_asks_what_it_says(page, people_app):
     ask, take = page.locator("#more"), page.locator("#take")
     ask.get_by_role("group", name="Compare only within").get_by_label("region").check()
     asked(page, within={"region": None})
-    ask.get_by_role("group", name="Only where region is").get_by_label("s", exact=True).check()
+    ask.get_by_role("group", name="Only where region is").get_by_label(
+        "s", exact=True
+    ).check()
     asked(page, within={"region": ["s"]})
-    ask.get_by_role("group", name="Compare only within").get_by_label("region").uncheck()
+    ask.get_by_role("group", name="Compare only within").get_by_label(
+        "region"
+    ).uncheck()
     asked(page, within={})
     ask.get_by_role("group", name="More outcomes").get_by_label("region").check()
-    ask.get_by_role("group", name="Good outcome of region is").get_by_label("n", exact=True).check()
+    ask.get_by_role("group", name="Good outcome of region is").get_by_label(
+        "n", exact=True
+    ).check()
     asked(page, also={"region": ["n"]})
     ask.get_by_role("group", name="More outcomes").get_by_label("region").uncheck()
-    typed(ask.get_by_label("Impossible combinations"), "sex = f, region = s; sex=m,region=n")
+    typed(
+        ask.get_by_label("Impossible combinations"),
+        "sex = f, region = s; sex=m,region=n",
+    )
     asked(page, forbid=[{"sex": "f", "region": "s"}, {"sex": "m", "region": "n"}])
     typed(ask.get_by_label("Impossible combinations"), "")
     asked(page, forbid=None, also={})
@@ -80,10 +101,15 @@ def test_shares_are_dragged_and_moved_by_keys(page, people_app):
     box = bar.bounding_box()
     page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + box["height"] / 2)
     page.mouse.down()
-    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + box["height"] / 2, steps=5)
+    page.mouse.move(
+        box["x"] + 0.6 * box["width"], box["y"] + box["height"] / 2, steps=5
+    )
     page.mouse.up()
     assert float(bar.input_value()) == pytest.approx(60, abs=2)
-    fields = [page.get_by_label(f"Share of region = {one}, in percent") for one in ("n", "s", "missing")]
+    fields = [
+        page.get_by_label(f"Share of region = {one}, in percent")
+        for one in ("n", "s", "missing")
+    ]
     assert sum(float(field.input_value()) for field in fields) == pytest.approx(100)
     others.focus()
     for key in ("Home", "ArrowRight", "ArrowUp", "PageUp", "ArrowDown"):
@@ -112,7 +138,10 @@ def test_what_is_being_typed_outlives_drawing(page, people_app):
     page.locator("#take summary", has_text="The report").click()
     author = page.locator("#take").get_by_label("Author")
     author.press_sequentially("Ada")
-    page.locator("#more").get_by_label("Compare missing values").evaluate("(box) => box.click()")  # draws all again
+    # draws all again
+    page.locator("#more").get_by_label("Compare missing values").evaluate(
+        "(box) => box.click()"
+    )
     asked(page, compare_missing=True, author=None)
     assert author.input_value() == "Ada"
     author.press_sequentially(" L.")
@@ -121,15 +150,22 @@ def test_what_is_being_typed_outlives_drawing(page, people_app):
 
 
 def test_shares_that_were_set_stay_while_the_others_follow(page, tmp_path):
-    branch = np.random.default_rng(6).choice(["a", "b", "c", "d"], 400, p=[0.4, 0.3, 0.2, 0.1])
-    with running(tmp_path, data=people_file(tmp_path / "people.csv", branch=branch)) as client:
+    branch = np.random.default_rng(6).choice(
+        ["a", "b", "c", "d"], 400, p=[0.4, 0.3, 0.2, 0.1]
+    )
+    with running(
+        tmp_path, data=people_file(tmp_path / "people.csv", branch=branch)
+    ) as client:
         enter(page, client)
         answered(page)
         page.locator("#more summary", has_text="Wanted shares").click()
         page.get_by_label("Choose the shares of").select_option("branch")
 
         def type_in(level, share):
-            fields = {one: page.get_by_label(f"Share of branch = {one}, in percent") for one in "abcd"}
+            fields = {
+                one: page.get_by_label(f"Share of branch = {one}, in percent")
+                for one in "abcd"
+            }
             typed(fields[level], str(share))
             values = {one: float(field.input_value()) for one, field in fields.items()}
             assert values[level] == share
@@ -141,18 +177,24 @@ def test_shares_that_were_set_stay_while_the_others_follow(page, tmp_path):
         assert 0 < values["d"] < values["c"] < 10 < values["a"] == 45
         type_in("c", 6)
         assert type_in("d", 4) == {"a": 45, "b": 45, "c": 6, "d": 4}
-        assert type_in("d", 5) == {"a": 44, "b": 45, "c": 6, "d": 5}  # all are set: the oldest follows
+        # all are set: the oldest follows
+        assert type_in("d", 5) == {"a": 44, "b": 45, "c": 6, "d": 5}
         asked(page, target={"branch": {"a": 0.44, "b": 0.45, "c": 0.06, "d": 0.05}})
         page.get_by_label("Choose the shares of").select_option("sex")
         page.get_by_role("slider", name="Share of sex = f").press("PageDown")
-        # Fewer women: how many get the outcome would look like a loss, so their rate is said instead.
-        page.locator("#see .lede", has_text=re.compile(r"% of f would have “yes” instead of .*%")).wait_for()
+        # Fewer women: how many get the outcome would look like a loss, so their rate is
+        # said instead.
+        page.locator(
+            "#see .lede", has_text=re.compile(r"% of f would have “yes” instead of .*%")
+        ).wait_for()
         assert page.problems == []
 
 
 def test_a_private_result_waits_for_its_button(page, tmp_path):
     pytest.importorskip("opendp")
-    with running(tmp_path, data=people_file(tmp_path / "people.csv", rows=2000)) as client:
+    with running(
+        tmp_path, data=people_file(tmp_path / "people.csv", rows=2000)
+    ) as client:
         enter(page, client)
         answered(page)
         page.locator("#more summary", has_text="Advanced").click()
@@ -160,10 +202,15 @@ def test_a_private_result_waits_for_its_button(page, tmp_path):
         page.wait_for_selector("#problem:not([hidden])")
         page.get_by_role("button", name="Draft them from this table").click()
         area = page.get_by_label("Public values of every column")
-        page.wait_for_function("() => document.querySelector('textarea').value.includes('draft = true')")
+        page.wait_for_function(
+            "() => document.querySelector('textarea').value.includes('draft = true')"
+        )
         typed(area, area.input_value().replace("draft = true", ""))
         page.get_by_role("button", name="Spend the budget (ε = 8)").click()
-        page.wait_for_function("() => document.getElementById('detail').innerText.includes('in 1 private fit; ')")
+        page.wait_for_function(
+            "() => document.getElementById('detail').innerText.includes('in 1 private"
+            " fit; ')"
+        )
         assert (tmp_path / "people.csv.ledger.json").exists()
         page.locator("#ask input[type=range]:enabled").first.press("ArrowLeft")
         asked(page, statistical_rate=0.99)
@@ -171,7 +218,8 @@ def test_a_private_result_waits_for_its_button(page, tmp_path):
         page.get_by_role("button", name="Make the files").click()
         page.wait_for_selector("#files a")
         assert "Public values" in page.locator("#files").inner_text()
-        assert all("422" in problem for problem in page.problems)  # before the button was pressed
+        # before the button was pressed
+        assert all("422" in problem for problem in page.problems)
 
 
 def test_columns_and_the_file_are_read_as_asked(page, people_app):
@@ -180,7 +228,9 @@ def test_columns_and_the_file_are_read_as_asked(page, people_app):
     look.get_by_label("Column", exact=True).select_option("age")
     typed(look.get_by_label("Bins of age"), "18, 30, 60")
     asked(page, bins={"age": [18, 30, 60]})
-    page.wait_for_function("() => document.getElementById('look').innerText.includes('[18, 30)')")
+    page.wait_for_function(
+        "() => document.getElementById('look').innerText.includes('[18, 30)')"
+    )
     look.get_by_label("Column", exact=True).select_option("region")
     typed(look.get_by_label("Order of the levels of region"), "s, n")
     asked(page, order={"region": ["s", "n"]})
@@ -196,8 +246,13 @@ def test_columns_and_the_file_are_read_as_asked(page, people_app):
     look.get_by_label("Marks of missing values").fill("f")
     look.get_by_label("Rows to leave out at the end").fill("100")
     look.get_by_role("button", name="Read the file again").click()
-    page.wait_for_function("() => document.getElementById('look').innerText.includes('300 rows')")
-    assert people_app.get("/api/state")[1]["table"]["reading"] == {"missing": ["", "f"], "skip_last": 100}
+    page.wait_for_function(
+        "() => document.getElementById('look').innerText.includes('300 rows')"
+    )
+    assert people_app.get("/api/state")[1]["table"]["reading"] == {
+        "missing": ["", "f"],
+        "skip_last": 100,
+    }
     assert page.problems == []
 
 
@@ -208,10 +263,18 @@ def test_a_file_that_cannot_be_guessed_at_is_read_with_help(page, tmp_path):
         drop(page, "odd.csv", text.encode("utf-16"))
         page.wait_for_selector("#problem:not([hidden])")
         page.locator("#open summary", has_text="How the file is read").click()
-        given = {"Separator": "|", "Encoding": "utf-16", "Lines above": "1", "Rows to leave": "1"}
+        given = {
+            "Separator": "|",
+            "Encoding": "utf-16",
+            "Lines above": "1",
+            "Rows to leave": "1",
+        }
         for label, value in {**given, "Names of": "a,b,c,d"}.items():
             page.locator("#open").get_by_label(label).fill(value)
         page.locator("#open").get_by_label("Decimal mark").select_option(",")
         page.locator("#open").get_by_role("button", name="Read the file again").click()
-        page.wait_for_function("() => document.getElementById('look')?.innerText.includes('120 rows, 4 columns')")
+        page.wait_for_function(
+            "() => document.getElementById('look')?.innerText.includes('120 rows, 4"
+            " columns')"
+        )
         assert page.locator("#problem").is_hidden()

@@ -8,7 +8,18 @@ import numpy as np
 import polars
 import pytest
 
-from appserver import answered, asked, enter, lines_of, people_file, roles, running, shot, typed, unfold
+from appserver import (
+    answered,
+    asked,
+    enter,
+    lines_of,
+    people_file,
+    roles,
+    running,
+    shot,
+    typed,
+    unfold,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -18,20 +29,31 @@ def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
     town = np.array([f"town {number}" for number in rng.integers(0, 50, 400)])
     path = people_file(tmp_path / "people.csv", town=town)
     rows = polars.read_csv(path)
-    hired = polars.when(polars.int_range(400) % 9 == 0).then(None).otherwise(polars.col("hired"))
+    hired = (
+        polars.when(polars.int_range(400) % 9 == 0)
+        .then(None)
+        .otherwise(polars.col("hired"))
+    )
     rows.with_columns(hired=hired).write_csv(path)
     with running(tmp_path, data=path) as client:
         enter(page, client)
         answered(page)
         see = page.locator("#detail")
         lede = page.locator("#see .lede").inner_text()
-        more, fewer = re.match(r"(\d+) more f would have “yes”, (\d+) fewer m\.", lede).groups()
+        more, fewer = re.match(
+            r"(\d+) more f would have “yes”, (\d+) fewer m\.", lede
+        ).groups()
         table = see.get_by_role("region", name="Who gains and who loses")
         cells = lines_of(table)
         for (sex,), part in polars.read_csv(path).group_by("sex"):
             line = "~".join(cells[f"sex = {sex}"])
-            count, before, after, change = re.match(r"([\d,]+)~(\d+) →.(\d+) \(([+−]\d+)\)", line).groups()
-            assert (int(count), int(before)) == (len(part), (part["hired"] == "yes").sum())
+            count, before, after, change = re.match(
+                r"([\d,]+)~(\d+) →.(\d+) \(([+−]\d+)\)", line
+            ).groups()
+            assert (int(count), int(before)) == (
+                len(part),
+                (part["hired"] == "yes").sum(),
+            )
             assert int(after) - int(before) == int(change.replace("−", "-"))
             assert cells[f"sex = {sex}"][2][0] == ("▲" if sex == "f" else "▼")
             assert change == (f"+{more}" if sex == "f" else f"−{fewer}")
@@ -39,7 +61,12 @@ def test_see_counts_as_it_shows_and_leaves_nobody_out_silently(page, tmp_path):
         roles(page).get_by_label("town", exact=True).check()
         asked(page, protected=["town"])
         answered(page)
-        assert see.get_by_role("region", name="Who gains and who loses").locator("tbody tr").count() == 50
+        assert (
+            see.get_by_role("region", name="Who gains and who loses")
+            .locator("tbody tr")
+            .count()
+            == 50
+        )
         assert page.problems == []
 
 
@@ -50,9 +77,16 @@ def test_an_older_result_is_marked_and_cannot_be_taken(page, people_app):
     page.wait_for_selector("#problem:not([hidden])")
     shot(page, "outdated")
     for _ in range(2):  # also after a reload
-        for name in ("Make the files", "Pin this scenario", "Estimate what a model will do"):
+        for name in (
+            "Make the files",
+            "Pin this scenario",
+            "Estimate what a model will do",
+        ):
             assert page.get_by_role("button", name=name).is_disabled()
-        assert page.locator("#problem span").inner_text() in page.locator("#outdated").inner_text()
+        assert (
+            page.locator("#problem span").inner_text()
+            in page.locator("#outdated").inner_text()
+        )
         assert page.locator("#command").inner_text() == ""
         page.reload()
         page.wait_for_selector("#problem:not([hidden])")
@@ -61,47 +95,71 @@ def test_an_older_result_is_marked_and_cannot_be_taken(page, people_app):
     page.get_by_role("slider", name="Share of sex = f").press("PageDown")
     page.wait_for_selector("#outdated", state="hidden")
     page.locator("#take").get_by_label("How many rows").fill("60")
-    page.get_by_role("button", name="Make the files").click()  # which is also what ends the typing
+    # which is also what ends the typing
+    page.get_by_role("button", name="Make the files").click()
     page.wait_for_selector("#files a")
     with page.expect_download() as event:
         page.locator("#files a").first.click()
     assert len(polars.read_csv(event.value.path())) == 60
 
 
-def test_a_slow_fit_is_waited_for_and_an_estimate_outlives_a_reload(page, tmp_path, monkeypatch):
+def test_a_slow_fit_is_waited_for_and_an_estimate_outlives_a_reload(
+    page, tmp_path, monkeypatch
+):
     from fairmaxent.app import session
 
     # The estimate is the slower one, so that it can be overtaken.
     fit, estimate = session.Session._fit, session.with_estimate
-    monkeypatch.setattr(session.Session, "_fit", lambda *args, **more: time.sleep(2) or fit(*args, **more))
-    monkeypatch.setattr(session, "with_estimate", lambda *args, **more: time.sleep(6) or estimate(*args, **more))
+    monkeypatch.setattr(
+        session.Session,
+        "_fit",
+        lambda *args, **more: time.sleep(2) or fit(*args, **more),
+    )
+    monkeypatch.setattr(
+        session,
+        "with_estimate",
+        lambda *args, **more: time.sleep(6) or estimate(*args, **more),
+    )
     with running(tmp_path, data=people_file(tmp_path / "people.csv")) as client:
         enter(page, client)
         answered(page)
         page.get_by_label("Ask for equal outcomes of sex").uncheck()
-        page.get_by_role("button", name="Estimate what a model will do").click()  # waits for the fit under way
+        # waits for the fit under way
+        page.get_by_role("button", name="Estimate what a model will do").click()
         page.wait_for_selector("#outdated:not([hidden])")
         assert page.get_by_role("button", name="Make the files").is_disabled()
         page.wait_for_selector("#slow progress")
-        assert client.get("/api/state")[1]["answer"]["scenario"]["statistical_rate"] is None
+        assert (
+            client.get("/api/state")[1]["answer"]["scenario"]["statistical_rate"]
+            is None
+        )
         page.reload()
         page.wait_for_selector("#slow progress")
-        page.wait_for_function("() => detail.innerText.includes('What a model will do')")
+        page.wait_for_function(
+            "() => detail.innerText.includes('What a model will do')"
+        )
         page.get_by_role("button", name="Estimate what a model will do").click()
         page.wait_for_selector("#slow progress")
         page.get_by_label("Ask for equal outcomes of sex").check()
-        page.wait_for_function("() => document.getElementById('slow').innerText.includes('changed meanwhile')")
+        page.wait_for_function(
+            "() => document.getElementById('slow').innerText.includes('changed"
+            " meanwhile')"
+        )
         assert page.problems == []
 
 
 def test_the_first_screen_is_the_answer_as_in_the_documentation(page, tmp_path):
     page.set_viewport_size({"width": 1440, "height": 900})
-    with running(tmp_path, data=Path(__file__).parents[2] / "docs" / "census.csv") as client:
+    with running(
+        tmp_path, data=Path(__file__).parents[2] / "docs" / "census.csv"
+    ) as client:
         enter(page, client)
         answered(page)
         roles(page).get_by_label("race", exact=True).uncheck()
         asked(page, protected=["sex"])
-        page.evaluate("for (const one of document.querySelectorAll('.chip')) one.open = false")
+        page.evaluate(
+            "for (const one of document.querySelectorAll('.chip')) one.open = false"
+        )
         slider = page.get_by_role("slider", name="Equal outcomes of sex", exact=True)
         for _ in range(10):
             slider.press("ArrowLeft")
@@ -112,11 +170,23 @@ def test_the_first_screen_is_the_answer_as_in_the_documentation(page, tmp_path):
             box = page.locator(part).first.bounding_box()
             assert box["y"] + box["height"] <= 900, part
         assert slider.bounding_box()["width"] > 900
-        groups = {one["group"]: one for one in client.get("/api/state")[1]["answer"]["see"]["groups"]}
-        said = ", ".join(f"{sex} {100 * groups[sex]['rate_after']:.1f}\u00a0%" for sex in ("Female", "Male"))
+        groups = {
+            one["group"]: one
+            for one in client.get("/api/state")[1]["answer"]["see"]["groups"]
+        }
+        said = ", ".join(
+            f"{sex} {100 * groups[sex]['rate_after']:.1f}\u00a0%"
+            for sex in ("Female", "Male")
+        )
         assert slider.get_attribute("aria-valuetext") == f"0.90: {said}"
-        gained = round(groups["Female"]["with_after"]) - round(groups["Female"]["with_before"])
-        assert page.locator("#see .lede").inner_text().startswith(f"{gained:,} more Female would have “>50K”")
+        gained = round(groups["Female"]["with_after"]) - round(
+            groups["Female"]["with_before"]
+        )
+        assert (
+            page.locator("#see .lede")
+            .inner_text()
+            .startswith(f"{gained:,} more Female would have “>50K”")
+        )
         page.evaluate("document.activeElement.blur()")
         shot(page, "documentation", full_page=False)
         assert page.problems == []
@@ -125,7 +195,9 @@ def test_the_first_screen_is_the_answer_as_in_the_documentation(page, tmp_path):
 def test_a_pin_is_named_and_put_back_whole(page, people_app):
     unfold(page)
     page.get_by_label("Largest weight: on or off").check()
-    page.locator("#more").get_by_role("group", name="Compare only within").get_by_label("region").check()
+    page.locator("#more").get_by_role("group", name="Compare only within").get_by_label(
+        "region"
+    ).check()
     typed(page.locator("#take").get_by_label("How many rows"), "120")
     asked(page, largest_weight=10, within={"region": None}, rows=120)
     answered(page)
@@ -136,7 +208,8 @@ def test_a_pin_is_named_and_put_back_whole(page, people_app):
     page.get_by_role("button", name="Restore within <b>regions</b>").wait_for()
     pinned = people_app.get("/api/state")[1]["pins"][0]["answer"]
 
-    roles(page).get_by_label("region", exact=True).check()  # which can then be no stratum
+    # which can then be no stratum
+    roles(page).get_by_label("region", exact=True).check()
     page.get_by_label("Largest weight: on or off").uncheck()
     page.locator("#more").get_by_label("Compare missing values").check()
     asked(page, protected=["sex", "region"], largest_weight=None, compare_missing=True)
@@ -151,15 +224,25 @@ def test_a_pin_is_named_and_put_back_whole(page, people_app):
     asked(page, **pinned["scenario"])
     answered(page)
     state = people_app.get("/api/state")[1]
-    assert state["options"] == pinned["scenario"]  # and nothing that was asked for since
+    # and nothing that was asked for since
+    assert state["options"] == pinned["scenario"]
     assert state["answer"]["see"] == pinned["see"]
     assert page.get_by_label("Largest weight: on or off").is_checked()
     assert page.locator("#take").get_by_label("How many rows").input_value() == "120"
-    page.wait_for_function("() => !document.querySelector('#look').innerText.includes('Groups of region')")
+    page.wait_for_function(
+        "() => !document.querySelector('#look').innerText.includes('Groups of region')"
+    )
     page.get_by_role("button", name="Remove within").click()
     page.wait_for_selector("#pins table", state="detached")
     roles(page).get_by_label("Outcome").select_option("age")
     page.get_by_role("button", name="Compare means").click()
-    page.wait_for_function("() => headline.innerText === 'The means of all groups are equal.'")
-    assert page.get_by_role("region", name="What changes for whom").locator(".up, .down").count() == 0
+    page.wait_for_function(
+        "() => headline.innerText === 'The means of all groups are equal.'"
+    )
+    assert (
+        page.get_by_role("region", name="What changes for whom")
+        .locator(".up, .down")
+        .count()
+        == 0
+    )
     assert page.problems == []

@@ -19,9 +19,12 @@ def test_keyboard_alone_leads_from_the_example_to_the_download(page, tmp_path):
         before = page.locator("#answer").inner_text()
         for _ in range(10):
             page.keyboard.press("ArrowLeft")
-        page.wait_for_function("(text) => document.getElementById('answer').innerText !== text", arg=before)
+        page.wait_for_function(
+            "(text) => document.getElementById('answer').innerText !== text", arg=before
+        )
         answered(page)
-        assert page.evaluate("document.activeElement.type") == "range"  # drawing again does not take the focus
+        # drawing again does not take the focus
+        assert page.evaluate("document.activeElement.type") == "range"
         tab_to(page, "#make", key="Shift+Tab")
         page.keyboard.press("Enter")
         page.wait_for_selector("#files a")
@@ -29,6 +32,8 @@ def test_keyboard_alone_leads_from_the_example_to_the_download(page, tmp_path):
         with page.expect_download() as event:
             page.keyboard.press("Enter")
         rows = polars.read_csv(event.value.path())
-        rates = rows.group_by("sex").agg((polars.col("credit") == "good").mean())["credit"]
+        rates = rows.group_by("sex").agg((polars.col("credit") == "good").mean())[
+            "credit"
+        ]
         assert rates.min() / rates.max() == pytest.approx(0.9, abs=0.01)
         assert page.problems == []

@@ -1,4 +1,6 @@
-"""Baselines: closed forms by group-by, quotas, draws against the exact marginal, and the errors."""
+"""Baselines: closed forms by group-by, quotas, draws against the exact marginal, and
+the errors.
+"""
 
 import numpy as np
 import pandas as pd
@@ -27,7 +29,9 @@ reweighing = pytest.mark.parametrize("method", REWEIGHING)
 def biased(groups=(2,), outcomes=2, seed=0, rows=500):
     """A table with rows in every cell (y, z), without its column of many numbers."""
     for attempt in range(seed, seed + 1000, 100):
-        frame = random_frame(np.random.default_rng(attempt), groups, outcomes, rows).drop(columns="x1")
+        frame = random_frame(
+            np.random.default_rng(attempt), groups, outcomes, rows
+        ).drop(columns="x1")
         columns = [f"z{number}" for number in range(len(groups))]
         if len(frame.groupby(["y", *columns])) == outcomes * np.prod(groups):
             return frame, columns
@@ -37,7 +41,9 @@ def biased(groups=(2,), outcomes=2, seed=0, rows=500):
 def joint_rates(result, columns):
     joint = {"groups": "joint"}
     statistical = fairmaxent.metrics.statistical_rate(result, "y", columns, **joint)
-    return float(fairmaxent.metrics.representation_rate(result, columns, **joint)), float(statistical)
+    return float(
+        fairmaxent.metrics.representation_rate(result, columns, **joint)
+    ), float(statistical)
 
 
 @pytest.mark.parametrize("groups", [(2,), (2, 3)])
@@ -46,8 +52,15 @@ def test_massaging_changes_the_people_nearest_to_the_border(groups):
     changed = baselines.massaging(frame, "y", columns).data.frame.to_native()
     assert changed.drop(columns="y").equals(frame.drop(columns="y"))
     shares = changed.groupby(columns)["y"].value_counts(normalize=True).unstack()
-    assert np.ptp(shares.to_numpy(), axis=0).max() < 1 / frame.groupby(columns).size().min()
-    good, scores, code = frame["y"] == max(frame["y"]), np.arange(len(frame)) % 97, frame.groupby(columns).ngroup()
+    assert (
+        np.ptp(shares.to_numpy(), axis=0).max()
+        < 1 / frame.groupby(columns).size().min()
+    )
+    good, scores, code = (
+        frame["y"] == max(frame["y"]),
+        np.arange(len(frame)) % 97,
+        frame.groupby(columns).ngroup(),
+    )
     result = massaged(good.to_numpy(), scores, code.to_numpy())
     for group in code.unique():
         own = (code == group).to_numpy()
@@ -59,7 +72,9 @@ def test_massaging_changes_the_people_nearest_to_the_border(groups):
         assert scores[best].max(initial=-1) <= scores[worst].min(initial=99)
     if groups == (2,):  # M = (P(+ | a) − P(+ | b))·|a|·|b| / N
         (a, b), sizes = good.groupby(code).mean(), code.value_counts()
-        assert (result != good).sum() == 2 * round(abs(a - b) * sizes[0] * sizes[1] / len(frame))
+        assert (result != good).sum() == 2 * round(
+            abs(a - b) * sizes[0] * sizes[1] / len(frame)
+        )
 
 
 @shapes
@@ -80,11 +95,16 @@ def test_kamiran_calders_is_its_formula(groups, outcomes):
     group = [tuple(row[name] for name in columns) for row in rows]
     outcome = [row["y"] for row in rows]
     both = list(zip(group, outcome, strict=True))
-    formula = [group.count(z) * outcome.count(y) / (len(rows) * both.count((z, y))) for z, y in both]
+    formula = [
+        group.count(z) * outcome.count(y) / (len(rows) * both.count((z, y)))
+        for z, y in both
+    ]
     result = baselines.kamiran_calders(frame, "y", columns)
     np.testing.assert_allclose(result.weights(), formula, rtol=1e-12)
     assert result.weights().mean() == pytest.approx(1)
-    assert joint_rates(result, columns) == pytest.approx((rates_of(counted(frame), columns, "y")[0], 1.0))
+    assert joint_rates(result, columns) == pytest.approx(
+        (rates_of(counted(frame), columns, "y")[0], 1.0)
+    )
 
 
 def counted(frame, weights=1.0):
@@ -96,7 +116,9 @@ def test_king_zeng_balances_groups_and_leaves_their_outcomes(groups, outcomes):
     frame, columns = biased(groups, outcomes)
     result = baselines.king_zeng(frame, "y", columns)
     share = frame.groupby(columns)["y"].transform("size") / len(frame)
-    np.testing.assert_allclose(result.weights(), 1 / (np.prod(groups) * share), rtol=1e-12)
+    np.testing.assert_allclose(
+        result.weights(), 1 / (np.prod(groups) * share), rtol=1e-12
+    )
     own_statistical = rates_of(counted(frame), columns, "y")[1]
     assert joint_rates(result, columns) == pytest.approx((1.0, own_statistical))
 
@@ -105,11 +127,20 @@ def test_king_zeng_takes_shares_by_group():
     frame, _ = biased((3,))
     for wanted in ({"g0": 0.2, "g1": 0.7, "g2": 0.1}, {"g0": 0.5, "g1": 0.5, "g2": 0}):
         weights = baselines.king_zeng(frame, "y", "z0", shares=wanted).weights()
-        assert counted(frame, weights).groupby("z0")["probability"].sum().to_dict() == pytest.approx(wanted)
+        assert counted(frame, weights).groupby("z0")[
+            "probability"
+        ].sum().to_dict() == pytest.approx(wanted)
     frame, columns = biased((2, 2))
-    wanted = {("g0", "g0"): 0.1, ("g0", "g1"): 0.2, ("g1", "g0"): 0.3, ("g1", "g1"): 0.4}
+    wanted = {
+        ("g0", "g0"): 0.1,
+        ("g0", "g1"): 0.2,
+        ("g1", "g0"): 0.3,
+        ("g1", "g1"): 0.4,
+    }
     weights = baselines.king_zeng(frame, "y", columns, shares=wanted).weights()
-    assert counted(frame, weights).groupby(columns)["probability"].sum().to_dict() == pytest.approx(wanted)
+    assert counted(frame, weights).groupby(columns)[
+        "probability"
+    ].sum().to_dict() == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize(
@@ -135,14 +166,18 @@ def test_the_marginal_is_that_of_the_weighted_rows(method, groups, outcomes):
     by_rows = counted(frame, result.weights()).groupby(names)["probability"].sum()
     exact = result.marginal(names).set_index(names)["probability"]
     assert exact[exact > 0].sort_index().to_dict() == pytest.approx(by_rows.to_dict())
-    weighted = fairmaxent.metrics.statistical_rate(frame, "y", columns, weight=result.weights(), groups="joint")
+    weighted = fairmaxent.metrics.statistical_rate(
+        frame, "y", columns, weight=result.weights(), groups="joint"
+    )
     assert joint_rates(result, columns)[1] == pytest.approx(float(weighted))
 
 
 @shapes
 @pytest.mark.parametrize("base_share", [0.0, 0.3, 1.0])
 def test_the_prior_is_its_definition(groups, outcomes, base_share):
-    """q(α) = C/|Ω| + (1 − C)·n_α·t(y, z)/(N·P(y, z)) at every point, with t = P(y)/k."""
+    """q(α) = C/|Ω| + (1 − C)·n_α·t(y, z)/(N·P(y, z)) at every point, with t =
+    P(y)/k.
+    """
     frame, columns = biased(groups, outcomes, seed=5)
     result = baselines.prior(frame, "y", columns, C=base_share)
     domain = result.distribution.domain
@@ -151,10 +186,18 @@ def test_the_prior_is_its_definition(groups, outcomes, base_share):
         own=frame.groupby(["y", *columns])["x0"].transform("size"),
         wanted=frame.groupby("y")["x0"].transform("size") / np.prod(groups),
     )
-    weight = (rows["wanted"] / rows["own"] / len(rows)).groupby([rows[name] for name in domain.names]).sum()
-    weighed = weight.reindex(pd.MultiIndex.from_frame(grid[list(domain.names)]), fill_value=0.0).to_numpy()
+    weight = (
+        (rows["wanted"] / rows["own"] / len(rows))
+        .groupby([rows[name] for name in domain.names])
+        .sum()
+    )
+    weighed = weight.reindex(
+        pd.MultiIndex.from_frame(grid[list(domain.names)]), fill_value=0.0
+    ).to_numpy()
     definition = base_share / domain.size + (1 - base_share) * weighed
-    np.testing.assert_allclose(result.distribution.probability(grid), definition, atol=1e-15)
+    np.testing.assert_allclose(
+        result.distribution.probability(grid), definition, atol=1e-15
+    )
     assert definition.sum() == pytest.approx(1)
     assert joint_rates(result, columns) == pytest.approx((1.0, 1.0))
 
@@ -163,9 +206,14 @@ def test_for_two_groups_the_prior_is_the_papers():
     frame, _ = biased(outcomes=3, seed=6)
     result = baselines.prior(frame, "y", "z0", C=0.4)
     fit = paper.fit(frame, outcome="y", protected="z0", C=0.4, prior="w", tau=1.0)
-    np.testing.assert_allclose(dense(result.distribution.prior), dense(fit.optimum.dual.prior), atol=1e-15)
+    np.testing.assert_allclose(
+        dense(result.distribution.prior), dense(fit.optimum.dual.prior), atol=1e-15
+    )
     only_rows = baselines.prior(frame, "y", "z0", C=0.0).distribution.root_table
-    np.testing.assert_allclose(only_rows, algorithm_1(pd.crosstab(frame["y"], frame["z0"]).to_numpy(float), 1.0))
+    np.testing.assert_allclose(
+        only_rows,
+        algorithm_1(pd.crosstab(frame["y"], frame["z0"]).to_numpy(float), 1.0),
+    )
 
 
 @reweighing
@@ -189,10 +237,19 @@ def test_draws_follow_the_exact_marginal(method, iid):
     result = method(frame, "y", "z0")
     names = ["z0", "y", "x0"]
     exact = result.marginal(names).set_index(names)["probability"]
-    drawn = result.sample(30_000, random_state=2, iid=iid).groupby(names).size().reindex(exact.index, fill_value=0)
+    drawn = (
+        result.sample(30_000, random_state=2, iid=iid)
+        .groupby(names)
+        .size()
+        .reindex(exact.index, fill_value=0)
+    )
     assert drawn[exact == 0].sum() == 0
-    cell = np.where(exact * 30_000 < 5, 0, np.arange(1, len(exact) + 1))  # rare ones together
-    test = [tally(cell, np.asarray(values, dtype=float), len(exact) + 1) for values in (drawn, exact * 30_000)]
+    # rare ones together
+    cell = np.where(exact * 30_000 < 5, 0, np.arange(1, len(exact) + 1))
+    test = [
+        tally(cell, np.asarray(values, dtype=float), len(exact) + 1)
+        for values in (drawn, exact * 30_000)
+    ]
     seen = test[1] > 0
     pvalue = chisquare(test[0][seen], test[1][seen]).pvalue
     assert pvalue > 1e-3
@@ -205,14 +262,20 @@ def test_the_same_seed_draws_the_same_rows(method):
     frame, _ = biased()
     result = method(frame, "y", "z0", random_state=5)
     assert result.sample(200).equals(result.sample(200, random_state=5))
-    assert result.sample(200, iid=True).equals(method(frame, "y", "z0", random_state=5).sample(200, iid=True))
+    assert result.sample(200, iid=True).equals(
+        method(frame, "y", "z0", random_state=5).sample(200, iid=True)
+    )
     assert not result.sample(200).equals(result.sample(200, random_state=6))
 
 
 @methods
 def test_frames_come_back_as_they_were(method, table):
     """Every library, every dtype, missing values."""
-    names = ["sex", "rank", "paid", "few", "member"] if method is baselines.calmon else list(raw_columns())
+    names = (
+        ["sex", "rank", "paid", "few", "member"]
+        if method is baselines.calmon
+        else list(raw_columns())
+    )
     frame = table.select(names) if not isinstance(table, pd.DataFrame) else table[names]
     drawn = method(frame, "member", "sex", random_state=0).sample(300)
     assert type(drawn) is type(frame)
@@ -229,11 +292,15 @@ def test_a_domain_may_have_its_columns_in_another_order(method):
     domain = fairmaxent.Domain.infer(frame[frame.columns[::-1]])
     result = method(frame, "y", "z0", domain=domain, random_state=0)
     assert result.sample(50).columns.tolist() == frame.columns.tolist()
-    assert joint_rates(result, "z0") == pytest.approx(joint_rates(method(frame, "y", "z0"), "z0"))
+    assert joint_rates(result, "z0") == pytest.approx(
+        joint_rates(method(frame, "y", "z0"), "z0")
+    )
 
 
 def test_a_cell_that_needs_mass_and_has_no_rows_is_named():
-    frame = pl.DataFrame({"sex": ["f", "f", "m", "m"] * 5, "y": ["no", "no", "no", "yes"] * 5})
+    frame = pl.DataFrame(
+        {"sex": ["f", "f", "m", "m"] * 5, "y": ["no", "no", "no", "yes"] * 5}
+    )
     for method in (baselines.kamiran_calders, baselines.prior):
         with pytest.raises(fairmaxent.InfeasibleError, match="y = yes, sex = f"):
             method(frame, "y", "sex")
@@ -241,18 +308,30 @@ def test_a_cell_that_needs_mass_and_has_no_rows_is_named():
 
 
 def test_unseen_groups_take_no_part():
-    whole = pd.DataFrame({"sex": ["f", "m", "x"] * 8, "y": ["no", "no", "no", "yes", "yes", "yes"] * 4})
+    whole = pd.DataFrame(
+        {"sex": ["f", "m", "x"] * 8, "y": ["no", "no", "no", "yes", "yes", "yes"] * 4}
+    )
     domain, frame = fairmaxent.Domain.infer(whole), whole[whole["sex"] != "x"]
     for method in METHODS[:-2]:
-        np.testing.assert_allclose(method(frame, "y", "sex", domain=domain).weights(), 1.0)
-    shares = baselines.prior(frame, "y", "sex", domain=domain, C=0.0).marginal("sex")["probability"]
+        np.testing.assert_allclose(
+            method(frame, "y", "sex", domain=domain).weights(), 1.0
+        )
+    shares = baselines.prior(frame, "y", "sex", domain=domain, C=0.0).marginal("sex")[
+        "probability"
+    ]
     assert shares.tolist() == pytest.approx([0.5, 0.5, 0.0])
 
 
 @methods
 def test_what_cannot_be_read_is_refused_alike(method):
     frame, _ = biased()
-    for outcome, protected in (("yy", "z0"), ("y", "zz"), ("y", "y"), ("y", []), (None, "z0")):
+    for outcome, protected in (
+        ("yy", "z0"),
+        ("y", "zz"),
+        ("y", "y"),
+        ("y", []),
+        (None, "z0"),
+    ):
         with pytest.raises(fairmaxent.errors.ColumnError):
             method(frame, outcome, protected)
     with pytest.raises(fairmaxent.InputError, match="random_state"):

@@ -1,4 +1,6 @@
-"""Optimized preprocessing: the optimum against cvxpy on the program written out, conditions by brute force."""
+"""Optimized preprocessing: the optimum against cvxpy on the program written out,
+conditions by brute force.
+"""
 
 import sys
 from functools import cache
@@ -24,16 +26,29 @@ PROGRAMS = [
     ((2, 2), 2, 0.3, 0.12, 2),
     ((2,), 2, 0.0, 0.02, 2),
 ]
-programs = pytest.mark.parametrize(("groups", "outcomes", "epsilon", "distortion", "largest"), PROGRAMS)
+programs = pytest.mark.parametrize(
+    ("groups", "outcomes", "epsilon", "distortion", "largest"), PROGRAMS
+)
 
 
 def small_table(groups, outcomes, seed, rows=120) -> pd.DataFrame:
-    """An ordered column with gaps, one of words and one of numbers; outcomes depend on the groups."""
+    """An ordered column with gaps, one of words and one of numbers; outcomes depend on
+    the groups.
+    """
     rng = np.random.default_rng(seed)
     codes = [rng.integers(0, size, rows) for size in groups]
-    y = (rng.random(rows) * outcomes + 0.2 * sum(codes)).astype(int).clip(max=outcomes - 1)
-    grade = pd.Series(rng.choice(["low", "mid", "high"], rows, p=[0.3, 0.2, 0.5])).mask(rng.random(rows) < 0.1)
-    frame = {f"z{number}": [f"g{code}" for code in column] for number, column in enumerate(codes)}
+    y = (
+        (rng.random(rows) * outcomes + 0.2 * sum(codes))
+        .astype(int)
+        .clip(max=outcomes - 1)
+    )
+    grade = pd.Series(rng.choice(["low", "mid", "high"], rows, p=[0.3, 0.2, 0.5])).mask(
+        rng.random(rows) < 0.1
+    )
+    frame = {
+        f"z{number}": [f"g{code}" for code in column]
+        for number, column in enumerate(codes)
+    }
     frame["y"] = [f"o{code}" for code in y]
     frame["grade"] = pd.Categorical(grade, ["low", "mid", "high"], ordered=True)
     frame["word"] = np.where(rng.random(rows) < 0.3 + 0.2 * (y > 0), "a", "b")
@@ -47,24 +62,38 @@ def delta(one, other) -> int:
     if pd.isna(grade[0]) or pd.isna(grade[1]):
         graded = int(pd.isna(grade[0]) != pd.isna(grade[1]))
     else:
-        graded = abs(["low", "mid", "high"].index(grade[0]) - ["low", "mid", "high"].index(grade[1]))
+        graded = abs(
+            ["low", "mid", "high"].index(grade[0])
+            - ["low", "mid", "high"].index(grade[1])
+        )
     numbered = abs([10, 20, 40].index(number[0]) - [10, 20, 40].index(number[1]))
     return (y[0] != y[1]) + graded + (word[0] != word[1]) + numbered
 
 
 class Dense:
-    """The program as the paper of Calmon et al. states it: every seen (x, y, z) against every (x̂, ŷ) there could be."""
+    """The program as the paper of Calmon et al. states it: every seen (x, y, z) against
+    every (x̂, ŷ) there could be.
+    """
 
     def __init__(self, frame, columns, largest):
         plain = frame.astype({"grade": object}).where(frame.notna(), None)
-        counts = plain.groupby([*columns, "y", "grade", "word", "number"], dropna=False).size()
-        self.rows = [tuple(None if pd.isna(cell) else cell for cell in key) for key in counts.index]
+        counts = plain.groupby(
+            [*columns, "y", "grade", "word", "number"], dropna=False
+        ).size()
+        self.rows = [
+            tuple(None if pd.isna(cell) else cell for cell in key)
+            for key in counts.index
+        ]
         self.share = counts.to_numpy() / len(frame)
         self.groups = [row[: len(columns)] for row in self.rows]
         self.before = [row[len(columns) :] for row in self.rows]
-        levels = [dict.fromkeys(plain[name]) for name in ("y", "grade", "word", "number")]
+        levels = [
+            dict.fromkeys(plain[name]) for name in ("y", "grade", "word", "number")
+        ]
         self.after = list(product(*levels))
-        self.delta = np.array([[delta(one, other) for other in self.after] for one in self.before])
+        self.delta = np.array(
+            [[delta(one, other) for other in self.after] for one in self.before]
+        )
         self.allowed = self.delta <= largest
         self.data = np.zeros(len(self.after))
         for row, share in zip(self.before, self.share, strict=True):
@@ -84,18 +113,33 @@ class Dense:
     def optimum(self, epsilon, distortion) -> float:
         mapping = cp.Variable(self.delta.shape, nonneg=True)
         rates = self.rates(mapping)
-        limits = [cp.sum(mapping, axis=1) == 1, cp.sum(cp.multiply(mapping, self.delta), axis=1) <= distortion]
+        limits = [
+            cp.sum(mapping, axis=1) == 1,
+            cp.sum(cp.multiply(mapping, self.delta), axis=1) <= distortion,
+        ]
         limits.append(cp.multiply(mapping, ~self.allowed) == 0)
         for one, other in permutations(set(self.groups), 2):
             for outcome in {row[0] for row in self.after}:
                 first, second = rates[one, outcome], rates[other, outcome]
-                limits += [first - second <= epsilon * second, second - first <= epsilon * second]
-        problem = cp.Problem(cp.Minimize(cp.norm1(self.share @ mapping - self.data) / 2), limits)
-        problem.solve(solver=cp.SCIPY, scipy_options={"method": "highs-ipm"})  # not the algorithm under test
-        return float("inf") if problem.status.startswith("infeasible") else float(problem.value)
+                limits += [
+                    first - second <= epsilon * second,
+                    second - first <= epsilon * second,
+                ]
+        problem = cp.Problem(
+            cp.Minimize(cp.norm1(self.share @ mapping - self.data) / 2), limits
+        )
+        # not the algorithm under test
+        problem.solve(solver=cp.SCIPY, scipy_options={"method": "highs-ipm"})
+        return (
+            float("inf")
+            if problem.status.startswith("infeasible")
+            else float(problem.value)
+        )
 
     def matrix(self, result) -> np.ndarray:
-        """The mapping as a dense table, read row by row through the user's own values."""
+        """The mapping as a dense table, read row by row through the user's own
+        values.
+        """
         mapping, domain = result.mapping, result.distribution.domain
         rng = np.random.default_rng(0)
         from_rows, to_rows = (
@@ -108,13 +152,18 @@ class Dense:
         names = [*protected, "y", "grade", "word", "number"]
         befores = self._tuples(from_rows[names])
         afters = self._tuples(to_rows[names[len(protected) :]])
-        for before, after, chance in zip(befores, afters, mapping.probability, strict=True):
+        for before, after, chance in zip(
+            befores, afters, mapping.probability, strict=True
+        ):
             dense[self.rows.index(before), self.after.index(after)] += chance
         return dense
 
     @staticmethod
     def _tuples(frame):
-        return [tuple(None if pd.isna(cell) else cell for cell in row) for row in frame.itertuples(index=False)]
+        return [
+            tuple(None if pd.isna(cell) else cell for cell in row)
+            for row in frame.itertuples(index=False)
+        ]
 
 
 def columns_of(groups) -> list[str]:
@@ -129,7 +178,9 @@ def solved(groups, outcomes, epsilon, distortion, largest, seed) -> tuple[Dense,
 
 @programs
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_the_optimum_is_that_of_the_program_written_out(groups, outcomes, epsilon, distortion, largest, seed):
+def test_the_optimum_is_that_of_the_program_written_out(
+    groups, outcomes, epsilon, distortion, largest, seed
+):
     frame, columns = small_table(groups, outcomes, seed), columns_of(groups)
     twin, wanted = solved(groups, outcomes, epsilon, distortion, largest, seed)
     options = {"epsilon": epsilon, "distortion": distortion, "largest_change": largest}
@@ -159,7 +210,9 @@ def check_by_brute_force(twin, result, epsilon, distortion):
     ]
     assert max(abs(ratio - 1) for ratio in ratios) <= epsilon + 1e-7
     assert result.reached.worst_ratio == pytest.approx(min(ratios))
-    assert abs(twin.share @ dense - twin.data).sum() / 2 == pytest.approx(result.reached.total_variation, abs=1e-12)
+    assert abs(twin.share @ dense - twin.data).sum() / 2 == pytest.approx(
+        result.reached.total_variation, abs=1e-12
+    )
 
 
 def test_some_of_these_programs_bind_and_some_do_not():
@@ -179,14 +232,20 @@ def test_the_marginal_is_that_of_the_mapped_rows():
     for source, target in zip(*np.nonzero(dense), strict=True):
         key = (*twin.groups[source], twin.after[target][0], twin.after[target][3])
         by_hand[key] = by_hand.get(key, 0.0) + dense[source, target]
-    exact = result.marginal(["z0", "y", "number"]).set_index(["z0", "y", "number"])["probability"]
+    exact = result.marginal(["z0", "y", "number"]).set_index(["z0", "y", "number"])[
+        "probability"
+    ]
     assert exact[exact > 0].to_dict() == pytest.approx(by_hand)
     groups = result.marginal("z0").set_index("z0")["probability"]
-    assert groups.to_dict() == pytest.approx((frame["z0"].value_counts() / len(frame)).to_dict())
+    assert groups.to_dict() == pytest.approx(
+        (frame["z0"].value_counts() / len(frame)).to_dict()
+    )
 
 
 def test_of_all_optima_one_that_changes_little_is_taken():
-    """Two groups alike already: total variation 0 is met by many mappings, and by leaving all as it is."""
+    """Two groups alike already: total variation 0 is met by many mappings, and by
+    leaving all as it is.
+    """
     half = pd.DataFrame({"y": ["no", "yes"] * 20, "x": ["a", "a", "b", "b"] * 10})
     frame = pd.concat([half.assign(z="f"), half.assign(z="m")], ignore_index=True)
     result = baselines.calmon(frame, "y", "z")
@@ -202,7 +261,9 @@ def test_any_change_of_the_outcome_is_one_step():
 
 
 @pytest.mark.parametrize("largest", [1, 2, 3, 6])
-def test_every_pair_is_listed_once_and_a_program_that_is_too_large_not_at_all(monkeypatch, largest):
+def test_every_pair_is_listed_once_and_a_program_that_is_too_large_not_at_all(
+    monkeypatch, largest
+):
     frame = small_table((2,), 3, seed=4)
     domain = fairmaxent.Domain.infer(frame)
     costs = Distortion.of(Roles.of(domain, "y", ["z0"]))
@@ -214,30 +275,54 @@ def test_every_pair_is_listed_once_and_a_program_that_is_too_large_not_at_all(mo
     monkeypatch.setattr(module, "LARGEST_PROGRAM", len(source))
     assert len(costs.pairs_within(codes, largest)[0]) == len(source)
     monkeypatch.setattr(module, "LARGEST_PROGRAM", len(source) - 1)
-    with pytest.raises(fairmaxent.InputError, match=f"more than {len(source) - 1:,} unknowns"):
+    with pytest.raises(
+        fairmaxent.InputError, match=f"more than {len(source) - 1:,} unknowns"
+    ):
         costs.pairs_within(codes, largest)
 
 
 def test_a_huge_domain_is_refused_at_once():
     """25 columns of 8 levels have more points than 64 bits can count."""
     rng = np.random.default_rng(0)
-    words = {f"x{number}": rng.choice([f"v{level}" for level in range(8)], 2000) for number in range(25)}
-    frame = pd.DataFrame({"y": rng.choice(["no", "yes"], 2000), "z": rng.choice(["f", "m"], 2000), **words})
+    words = {
+        f"x{number}": rng.choice([f"v{level}" for level in range(8)], 2000)
+        for number in range(25)
+    }
+    frame = pd.DataFrame(
+        {
+            "y": rng.choice(["no", "yes"], 2000),
+            "z": rng.choice(["f", "m"], 2000),
+            **words,
+        }
+    )
     for largest in (2, 26):
-        with pytest.raises(fairmaxent.InputError, match=f"largest_change={largest} allows"):
+        with pytest.raises(
+            fairmaxent.InputError, match=f"largest_change={largest} allows"
+        ):
             baselines.calmon(frame, "y", "z", largest_change=largest)
 
 
 def test_too_little_distortion_names_the_knob_that_is_enough():
-    frame = pd.DataFrame({"z": ["f", "m"] * 20, "y": ["no", "yes"] * 20, "x": ["a"] * 40})
-    with pytest.raises(fairmaxent.InfeasibleError, match=r"Raise distortion \(0.5 is always enough\) or epsilon"):
+    frame = pd.DataFrame(
+        {"z": ["f", "m"] * 20, "y": ["no", "yes"] * 20, "x": ["a"] * 40}
+    )
+    with pytest.raises(
+        fairmaxent.InfeasibleError,
+        match=r"Raise distortion \(0.5 is always enough\) or epsilon",
+    ):
         baselines.calmon(frame, "y", "z", distortion=0.4)
-    assert baselines.calmon(frame, "y", "z", distortion=0.5).reached.worst_ratio == pytest.approx(1)
+    assert baselines.calmon(
+        frame, "y", "z", distortion=0.5
+    ).reached.worst_ratio == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
     ("option", "values"),
-    [("epsilon", (-0.1, np.nan)), ("distortion", (np.inf, True, "0.5")), ("largest_change", (0, 1.5, True))],
+    [
+        ("epsilon", (-0.1, np.nan)),
+        ("distortion", (np.inf, True, "0.5")),
+        ("largest_change", (0, 1.5, True)),
+    ],
 )
 def test_options_that_mean_nothing_are_refused(option, values):
     for value in values:
@@ -246,17 +331,26 @@ def test_options_that_mean_nothing_are_refused(option, values):
 
 
 def test_taking_it_costs_no_total_variation(monkeypatch):
-    """Where change and total variation pull apart, the latter still is what it is without a cost of change."""
+    """Where change and total variation pull apart, the latter still is what it is
+    without a cost of change.
+    """
     data = datasets.load("adult-small")
     result = baselines.calmon(data.frame, data.outcome, "sex", distortion=0.2).reached
-    monkeypatch.setattr(sys.modules["fairmaxent.baselines.calmon"], "STEP_COST", 0.0)  # the name is the function, too
+    # the name is the function, too
+    monkeypatch.setattr(sys.modules["fairmaxent.baselines.calmon"], "STEP_COST", 0.0)
     free = baselines.calmon(data.frame, data.outcome, "sex", distortion=0.2).reached
-    assert 0.001 < result.total_variation == pytest.approx(free.total_variation, abs=1e-6)
+    assert (
+        0.001 < result.total_variation == pytest.approx(free.total_variation, abs=1e-6)
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "protected", "least"),
-    [("adult-small", "sex", 0.96), ("compas-small", "sex", 0.87), ("compas-small", "race", 0.93)],
+    [
+        ("adult-small", "sex", 0.96),
+        ("compas-small", "sex", 0.87),
+        ("compas-small", "race", 0.93),
+    ],
 )
 def test_on_the_papers_data_drawn_rows_are_fair(name, protected, least):
     data = datasets.load(name)
@@ -265,7 +359,11 @@ def test_on_the_papers_data_drawn_rows_are_fair(name, protected, least):
     assert result.reached.largest_distortion <= 0.5 + 1e-9
     drawn = (result.sample(10_000, random_state=seed, iid=True) for seed in range(20))
     rates = [
-        float(fairmaxent.metrics.statistical_rate(rows, data.outcome, protected, favourable=data.favourable))
+        float(
+            fairmaxent.metrics.statistical_rate(
+                rows, data.outcome, protected, favourable=data.favourable
+            )
+        )
         for rows in drawn
     ]
     assert np.mean(rates) >= least

@@ -1,4 +1,6 @@
-"""fairmaxent.compare, and the verdict: against the rule applied to every method by hand."""
+"""fairmaxent.compare, and the verdict: against the rule applied to every method by
+hand.
+"""
 
 from dataclasses import replace
 
@@ -18,12 +20,16 @@ from fairmaxent.fit.request import Request
 from tables import times
 
 SAME, SAME_ACCURACY = 0.02, 0.005
-FEW = ("fairmaxent, rows", "fairmaxent, weights", "raw", "Kamiran-Calders")  # relabelling takes long
+# relabelling takes long
+FEW = ("fairmaxent, rows", "fairmaxent, weights", "raw", "Kamiran-Calders")
 
 
 def compared(**rates):
     """Methods by (accuracy, rate of the decisions)."""
-    return [Compared(name, Scores(0.5, 0.5, *pair, None, 0.1), None) for name, pair in rates.items()]
+    return [
+        Compared(name, Scores(0.5, 0.5, *pair, None, 0.1), None)
+        for name, pair in rates.items()
+    ]
 
 
 def asked(**options):
@@ -36,23 +42,40 @@ def test_of_those_that_reach_the_rate_the_most_accurate_is_chosen():
     assert verdict(results, asked(statistical_rate=0.85)).method == "b"
     chosen = verdict(results, asked(statistical_rate=1.0))
     assert (chosen.method, chosen.is_reached) == ("a", False)
-    assert str(chosen) == (
-        "No method reaches the statistical rate 1.00. The closest is 'a': the decisions of a model trained on it have "
-        "the statistical rate 0.97; the raw data: 0.40. It costs 6.0 points of accuracy (0.800 instead of 0.860)."
+    assert (
+        str(chosen)
+        == "No method reaches the statistical rate 1.00. The closest is 'a': the"
+        " decisions of a model trained on it have the statistical rate 0.97; the raw"
+        " data: 0.40. It costs 6.0 points of accuracy (0.800 instead of 0.860)."
     )
 
 
 def test_of_equals_the_first_is_chosen():
-    assert verdict(compared(a=(0.800, 0.99), b=(0.803, 1.0), raw=(0.86, 0.40)), asked()).method == "a"
-    assert verdict(compared(a=(0.800, 0.99), b=(0.810, 1.0), raw=(0.86, 0.40)), asked()).method == "b"
+    assert (
+        verdict(
+            compared(a=(0.800, 0.99), b=(0.803, 1.0), raw=(0.86, 0.40)), asked()
+        ).method
+        == "a"
+    )
+    assert (
+        verdict(
+            compared(a=(0.800, 0.99), b=(0.810, 1.0), raw=(0.86, 0.40)), asked()
+        ).method
+        == "b"
+    )
 
 
 def test_no_method_beats_the_raw_data_or_they_are_good_enough():
     chosen = verdict(compared(a=(0.9, 0.60), b=(0.7, 0.55), raw=(0.8, 0.65)), asked())
     assert chosen.method is None
-    assert str(chosen).startswith("No method beats the raw data: the decisions of a model trained on them have the ")
+    assert str(chosen).startswith(
+        "No method beats the raw data: the decisions of a model trained on them have"
+        " the "
+    )
     assert "0.65; the best method has 0.60" in str(chosen)
-    enough = verdict(compared(a=(0.9, 0.99), raw=(0.8, 0.85)), asked(statistical_rate=0.8))
+    enough = verdict(
+        compared(a=(0.9, 0.99), raw=(0.8, 0.85)), asked(statistical_rate=0.8)
+    )
     assert enough.method is None
     assert str(enough).startswith("The raw data are good enough")
 
@@ -74,13 +97,22 @@ def test_without_models_the_data_are_compared():
     ]
     chosen = verdict(results, asked())
     assert chosen.method == "a"
-    assert str(chosen) == "Choose 'a': the outcomes in it have the statistical rate 1.00; the raw data: 0.40."
+    assert (
+        str(chosen)
+        == "Choose 'a': the outcomes in it have the statistical rate 1.00; the raw"
+        " data: 0.40."
+    )
 
 
 def test_nothing_to_choose_by():
-    assert "asked for no statistical rate" in str(verdict(compared(a=(0.9, 1.0)), asked(statistical_rate=None)))
+    assert "asked for no statistical rate" in str(
+        verdict(compared(a=(0.9, 1.0)), asked(statistical_rate=None))
+    )
     assert "No method gave a result" in str(verdict(compared(raw=(0.9, 1.0)), asked()))
-    nobody = [Compared("a", Scores(1.0, 1.0, 0.9, None, None, 0.1), None), *compared(raw=(0.9, 0.5))]
+    nobody = [
+        Compared("a", Scores(1.0, 1.0, 0.9, None, None, 0.1), None),
+        *compared(raw=(0.9, 0.5)),
+    ]
     assert verdict(nobody, asked()).method is None
 
 
@@ -94,8 +126,16 @@ def test_the_rule_holds_for_any_numbers(seed):
     raw_rate = numbers.pop("raw")[1]
     best = max(rate for _, rate in numbers.values())
     if chosen.method is None:
-        close = [name for name, (_, rate) in numbers.items() if rate >= min(best, wanted) - SAME]
-        likeliest = next(n for n in close if numbers[n][0] >= max(numbers[n][0] for n in close) - SAME_ACCURACY)
+        close = [
+            name
+            for name, (_, rate) in numbers.items()
+            if rate >= min(best, wanted) - SAME
+        ]
+        likeliest = next(
+            n
+            for n in close
+            if numbers[n][0] >= max(numbers[n][0] for n in close) - SAME_ACCURACY
+        )
         assert raw_rate >= wanted - SAME or numbers[likeliest][1] <= raw_rate + SAME / 2
     else:
         accuracy, rate = numbers[chosen.method]
@@ -103,7 +143,11 @@ def test_the_rule_holds_for_any_numbers(seed):
         assert rate > raw_rate + SAME / 2
         assert rate >= min(best, wanted) - SAME
         line = min(best, wanted) - SAME
-        assert all(other <= accuracy + SAME_ACCURACY for other, reached in numbers.values() if reached >= line)
+        assert all(
+            other <= accuracy + SAME_ACCURACY
+            for other, reached in numbers.values()
+            if reached >= line
+        )
         assert chosen.is_reached == (rate >= wanted - SAME)
 
 
@@ -113,19 +157,29 @@ def results():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cross_validation, "methods", lambda _: few)
         frame, stages = biased_table().drop("age", "weight"), []
-        options = {"favourable": ">50K", "folds": 2, "progress": lambda stage, share: stages.append(stage)}
+        options = {
+            "favourable": ">50K",
+            "folds": 2,
+            "progress": lambda stage, share: stages.append(stage),
+        }
         tables = (frame, frame.to_pandas(), frame.to_arrow())
-        return [fairmaxent.compare(table, "income", "sex", **options) for table in tables], stages
+        return [
+            fairmaxent.compare(table, "income", "sex", **options) for table in tables
+        ], stages
 
 
 def test_every_library_gets_the_same_scores_in_a_frame_of_its_own(results):
     tables = [comparison.to_frame() for comparison in results[0]]
     assert [type(table) for table in tables] == [pl.DataFrame, pd.DataFrame, pa.Table]
-    polars, pandas, arrow = (pl.DataFrame(table).drop("seconds", "refused") for table in tables)
+    polars, pandas, arrow = (
+        pl.DataFrame(table).drop("seconds", "refused") for table in tables
+    )
     assert polars.equals(pandas.select(polars.columns), null_equal=True)
     assert polars.equals(arrow.select(polars.columns), null_equal=True)
     assert polars["method"].to_list() == list(FEW)
-    assert polars.filter(pl.col("method") == "fairmaxent, weights")["statistical_rate"][0] == pytest.approx(1, abs=1e-6)
+    assert polars.filter(pl.col("method") == "fairmaxent, weights")["statistical_rate"][
+        0
+    ] == pytest.approx(1, abs=1e-6)
 
 
 def test_the_text_has_the_verdict_first_in_80_columns(results):
@@ -150,10 +204,14 @@ def test_decisions_are_those_about_everybody(results, method):
     seen, decided = np.delete(codes, outcome, axis=1), np.empty(len(frame), dtype=int)
     for left_out in (0, 1):
         train = fold != left_out
-        weigh = {"raw": baselines.raw, "Kamiran-Calders": baselines.kamiran_calders}[method]
+        weigh = {"raw": baselines.raw, "Kamiran-Calders": baselines.kamiran_calders}[
+            method
+        ]
         weights = weigh(frame.filter(train), "income", "sex", domain=domain).weights()
         tree = DecisionTreeClassifier(min_samples_leaf=20, random_state=0)
-        decided[~train] = tree.fit(seen[train], codes[train, outcome], weights).predict(seen[~train])
+        decided[~train] = tree.fit(seen[train], codes[train, outcome], weights).predict(
+            seen[~train]
+        )
     found = next(result.scores for result in one.results if result.method == method)
     assert found.accuracy == pytest.approx((decided == codes[:, outcome]).mean())
     good = domain.attribute("income").labels.index(">50K")
@@ -164,7 +222,9 @@ def test_decisions_are_those_about_everybody(results, method):
     assert 0 <= low < found.predicted_rate < high <= 1
     assert f"{low:.2f}–{high:.2f}" in str(one)
     share = max(frame["income"].value_counts()["count"]) / len(frame)
-    assert f"everybody would be right in {100 * share:.1f}%" in " ".join(str(one).split())
+    assert f"everybody would be right in {100 * share:.1f}%" in " ".join(
+        str(one).split()
+    )
 
 
 def test_progress_names_the_methods(results):
@@ -193,9 +253,17 @@ def test_an_unknown_option_is_named():
 
 def test_identifiers_are_left_out_for_all_methods(monkeypatch):
     only(monkeypatch, *FEW)
-    frame, options = biased_table().drop("age", "weight"), {"favourable": ">50K", "folds": 2}
+    frame, options = (
+        biased_table().drop("age", "weight"),
+        {
+            "favourable": ">50K",
+            "folds": 2,
+        },
+    )
     numbers = pl.Series([f"P-{number:05d}" for number in range(len(frame))])
-    with_numbers = fairmaxent.compare(frame.with_columns(number=numbers), "income", "sex", **options)
+    with_numbers = fairmaxent.compare(
+        frame.with_columns(number=numbers), "income", "sex", **options
+    )
     without = fairmaxent.compare(frame, "income", "sex", **options)
     for one, other in zip(with_numbers.results, without.results, strict=True):
         assert (one.refused is None) == (other.refused is None), one.refused
@@ -205,10 +273,13 @@ def test_identifiers_are_left_out_for_all_methods(monkeypatch):
 
 
 def only(monkeypatch, *names):
-    monkeypatch.setattr(cross_validation, "methods", lambda _: {name: methods()[name] for name in names})
+    monkeypatch.setattr(
+        cross_validation, "methods", lambda _: {name: methods()[name] for name in names}
+    )
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of fairlearn's calls of pandas
+# of fairlearn's calls of pandas
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_methods_of_fairlearn_are_fairlearns(monkeypatch):
     """By hand: the same trees, each about the fold that it did not learn from."""
     from fairlearn.postprocessing import ThresholdOptimizer
@@ -219,19 +290,31 @@ def test_methods_of_fairlearn_are_fairlearns(monkeypatch):
 
     only(monkeypatch, *models.FAIRLEARN)
     frame = biased_table().drop("age", "weight")
-    found = fairmaxent.compare(frame, "income", "sex", favourable=">50K", folds=2).results
+    found = fairmaxent.compare(
+        frame, "income", "sex", favourable=">50K", folds=2
+    ).results
     domain = fairmaxent.Domain.infer(frame)
     codes = domain.encode(frame)
-    seen, good = np.delete(codes, domain.index("income"), axis=1), codes[:, domain.index("income")] == 1
-    sex, fold = codes[:, domain.index("sex")], np.random.default_rng(0).permutation(len(frame)) % 2
+    seen, good = (
+        np.delete(codes, domain.index("income"), axis=1),
+        codes[:, domain.index("income")] == 1,
+    )
+    sex, fold = (
+        codes[:, domain.index("sex")],
+        np.random.default_rng(0).permutation(len(frame)) % 2,
+    )
     decided = np.empty((3, len(frame)), dtype=bool)
     for left_out in (0, 1):
         train, test = fold != left_out, fold == left_out
         tree = DecisionTreeClassifier(min_samples_leaf=20, random_state=0)
         how, known = {"random_state": left_out}, {"sensitive_features": sex[train]}
-        constrained = ExponentiatedGradient(tree, DemographicParity()).fit(seen[train], good[train], **known)
+        constrained = ExponentiatedGradient(tree, DemographicParity()).fit(
+            seen[train], good[train], **known
+        )
         decided[0, test] = constrained.predict(seen[test], **how)
-        cut = ThresholdOptimizer(estimator=tree, predict_method="predict_proba").fit(seen[train], good[train], **known)
+        cut = ThresholdOptimizer(estimator=tree, predict_method="predict_proba").fit(
+            seen[train], good[train], **known
+        )
         decided[1, test] = cut.predict(seen[test], sensitive_features=sex[test], **how)
         others = OneHotEncoder(sparse_output=False).fit_transform(seen[:, 1:])
         both = np.column_stack([np.eye(2)[sex], others])
@@ -240,12 +323,16 @@ def test_methods_of_fairlearn_are_fairlearns(monkeypatch):
         decided[2, test] = learned.predict(remover.transform(both[test]))
     assert (domain.names[0], domain.names[-1]) == ("sex", "income")
     for result, own in zip(found, decided, strict=True):
-        assert result.scores.accuracy == pytest.approx((own == good).mean()), result.method
+        assert result.scores.accuracy == pytest.approx((own == good).mean()), (
+            result.method
+        )
         shares = sorted(own[sex == group].mean() for group in (0, 1))
         assert result.scores.predicted_rate == pytest.approx(shares[0] / shares[1])
 
 
-def test_what_a_method_cannot_learn_from_or_where_it_is_not_installed_is_said(monkeypatch):
+def test_what_a_method_cannot_learn_from_or_where_it_is_not_installed_is_said(
+    monkeypatch,
+):
     only(monkeypatch, *models.FAIRLEARN, "massaging")
     frame = biased_table().drop("age", "weight")
     three = frame.with_columns(income=pl.Series(np.resize(["a", "b", "c"], len(frame))))
@@ -259,18 +346,32 @@ def test_what_a_method_cannot_learn_from_or_where_it_is_not_installed_is_said(mo
 
 def test_the_truth_is_measured_against_and_never_seen(monkeypatch):
     only(monkeypatch, "fairmaxent, weights", "raw")
-    frame, options = biased_table().drop("age", "weight"), {"favourable": ">50K", "folds": 2}
+    frame, options = (
+        biased_table().drop("age", "weight"),
+        {
+            "favourable": ">50K",
+            "folds": 2,
+        },
+    )
     without = fairmaxent.compare(frame, "income", "sex", **options)
     told = frame["income"].to_list()  # a model that sees it would always be right
     known = frame.with_columns(truth=pl.Series([None] * 100 + told[100:]))
     found = fairmaxent.compare(known, "income", "sex", truth="truth", **options)
     for one, other in zip(found.results, without.results, strict=True):
-        assert replace(one.scores, true_accuracy=None, seconds=0) == replace(other.scores, seconds=0)
-    turned = frame.with_columns(truth=pl.Series([">50K" if value == "<=50K" else "<=50K" for value in told]))
+        assert replace(one.scores, true_accuracy=None, seconds=0) == replace(
+            other.scores, seconds=0
+        )
+    turned = frame.with_columns(
+        truth=pl.Series([">50K" if value == "<=50K" else "<=50K" for value in told])
+    )
     found = fairmaxent.compare(turned, "income", "sex", truth="truth", **options)
     for result in found.results:
         assert result.scores.true_accuracy == pytest.approx(1 - result.scores.accuracy)
     assert found.verdict.by_truth
-    for truth, message in {"sex": "has another role already", "job": "no level", "none": "no column 'none'"}.items():
+    for truth, message in {
+        "sex": "has another role already",
+        "job": "no level",
+        "none": "no column 'none'",
+    }.items():
         with pytest.raises(fairmaxent.FairMaxEntError, match=message):
             fairmaxent.compare(frame, "income", "sex", truth=truth, **options)

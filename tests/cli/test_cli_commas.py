@@ -1,4 +1,6 @@
-"""Names and levels that contain a comma: every option that takes a list can name them, and errors say how."""
+"""Names and levels that contain a comma: every option that takes a list can name them,
+and errors say how.
+"""
 
 import json
 import random
@@ -21,7 +23,9 @@ def folder(tmp_path, monkeypatch):
     rng, places = random.Random(1), [PLACE, "Reno, NV"]
     levels = {"sex": "fm", RACE: "ab", "city, state": places, "hired": ["yes", "no"]}
     columns = {name: rng.choices(levels[name], k=ROWS) for name in levels}
-    pl.DataFrame(columns | {"id, of person": [f"P{number:04d}" for number in range(ROWS)]}).write_csv("t.csv")
+    pl.DataFrame(
+        columns | {"id, of person": [f"P{number:04d}" for number in range(ROWS)]}
+    ).write_csv("t.csv")
     return tmp_path
 
 
@@ -30,36 +34,78 @@ def run(*args, code=0):
     return result.stderr if code else result.stdout
 
 
-DEBIAS = ["debias", "t.csv", "--outcome", "hired", "--protected", "sex", "--estimate", "none", "--json"]
+DEBIAS = [
+    "debias",
+    "t.csv",
+    "--outcome",
+    "hired",
+    "--protected",
+    "sex",
+    "--estimate",
+    "none",
+    "--json",
+]
 
 
 def test_within_also_forbid_target_drop_and_keep(folder):
     record = json.loads(run(*DEBIAS, "--within", f'"{RACE}"'))
-    assert list(record["certificate"]["wanted"]["statistical_rate"]) == [f"sex within {RACE}"]
+    assert list(record["certificate"]["wanted"]["statistical_rate"]) == [
+        f"sex within {RACE}"
+    ]
     record = json.loads(run(*DEBIAS, "--also", f'"city, state"="{PLACE}"'))
-    assert list(record["certificate"]["wanted"]["statistical_rate"]) == ["hired by sex", "city, state by sex"]
+    assert list(record["certificate"]["wanted"]["statistical_rate"]) == [
+        "hired by sex",
+        "city, state by sex",
+    ]
     run(*DEBIAS, "--forbid", f'"city, state"="{PLACE}","{RACE}"=a', "-o", "fair.csv")
     fair = pl.read_csv("fair.csv")
-    assert fair.filter((pl.col("city, state") == PLACE) & (pl.col(RACE) == "a")).is_empty()
+    assert fair.filter(
+        (pl.col("city, state") == PLACE) & (pl.col(RACE) == "a")
+    ).is_empty()
     many = ["--rows", "4000", "--seed", "0", "-o", "fair.csv", "--force"]
     run(*DEBIAS, "--target", f"city, state: {PLACE}=0.25, Reno, NV=0.75", *many)
     assert abs((pl.read_csv("fair.csv")["city, state"] == PLACE).mean() - 0.25) < 0.03
-    kept = ["--drop", f'"{RACE}"', "--drop", '"city, state"', "--keep-columns", '"id, of person"']
+    kept = [
+        "--drop",
+        f'"{RACE}"',
+        "--drop",
+        '"city, state"',
+        "--keep-columns",
+        '"id, of person"',
+    ]
     run(*DEBIAS, *kept, "-o", "fair.csv", "--force")
     assert pl.read_csv("fair.csv").columns == ["sex", "hired", "id, of person"]
 
 
 @pytest.mark.parametrize("option", ["--representation-rate", "--statistical-rate"])
 def test_rates(folder, option):
-    roles = ["debias", "t.csv", "--outcome", "hired", "--protected", f'sex,"{RACE}"', "--estimate", "none"]
+    roles = [
+        "debias",
+        "t.csv",
+        "--outcome",
+        "hired",
+        "--protected",
+        f'sex,"{RACE}"',
+        "--estimate",
+        "none",
+    ]
     record = json.loads(run(*roles, "--json", option, f'"{RACE}"=0.9,sex=none'))
-    assert record["certificate"]["wanted"][option[2:].replace("-", "_")] == {"sex": None, RACE: 0.9}
+    assert record["certificate"]["wanted"][option[2:].replace("-", "_")] == {
+        "sex": None,
+        RACE: 0.9,
+    }
 
 
-WRONG = [("protected", RACE), ("representation-rate", f"{RACE}=0.9,sex=none"), ("forbid", f"{RACE}=a")]
+WRONG = [
+    ("protected", RACE),
+    ("representation-rate", f"{RACE}=0.9,sex=none"),
+    ("forbid", f"{RACE}=a"),
+]
 
 
-@pytest.mark.parametrize(("option", "value"), [("drop", "race"), ("drop", "sex,,id"), *WRONG])
+@pytest.mark.parametrize(
+    ("option", "value"), [("drop", "race"), ("drop", "sex,,id"), *WRONG]
+)
 def test_an_error_says_how(folder, option, value):
     code = 3 if value in ("race", RACE) else 2
     assert HOW in " ".join(run(*DEBIAS, f"--{option}", value, code=code).split())
@@ -67,15 +113,33 @@ def test_an_error_says_how(folder, option, value):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_said_can_be_typed_and_any_names_come_back(seed):
-    assert as_typed(Option("keep_columns", ["id, of person", "sex"])) == "--keep-columns '\"id, of person\",sex'"
-    assert '"race, ethnicity"=none' in as_typed(Option("representation_rate", {RACE: None, "sex": 1.0}))
+    assert (
+        as_typed(Option("keep_columns", ["id, of person", "sex"]))
+        == "--keep-columns '\"id, of person\",sex'"
+    )
+    assert '"race, ethnicity"=none' in as_typed(
+        Option("representation_rate", {RACE: None, "sex": 1.0})
+    )
     rng = random.Random(seed)
     for _ in range(50):
-        names = ["".join(rng.choices('ab",=: ', k=rng.randint(1, 6))) for _ in range(rng.randint(1, 4))]
-        assert [unquoted(part) for part in split(",".join(map(quoted, names)), ",")] == names
+        names = [
+            "".join(rng.choices('ab",=: ', k=rng.randint(1, 6)))
+            for _ in range(rng.randint(1, 4))
+        ]
+        assert [
+            unquoted(part) for part in split(",".join(map(quoted, names)), ",")
+        ] == names
         event = dict(zip(names, reversed(names), strict=False))
-        by_kind = {"columns": names, "rate": dict.fromkeys(names, 0.5), "pairs": [event], "several columns": [names]}
-        by_kind |= {"strata": {name: [name] for name in names}, "levels": dict.fromkeys(names, names)}
+        by_kind = {
+            "columns": names,
+            "rate": dict.fromkeys(names, 0.5),
+            "pairs": [event],
+            "several columns": [names],
+        }
+        by_kind |= {
+            "strata": {name: [name] for name in names},
+            "levels": dict.fromkeys(names, names),
+        }
         for kind, value in by_kind.items():
             typed = values.TEXTS[kind].typed(value)
             assert typed is not None

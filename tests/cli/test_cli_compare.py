@@ -1,4 +1,6 @@
-"""``fairmaxent compare``: every method on one table, against the methods called by hand."""
+"""``fairmaxent compare``: every method on one table, against the methods called by
+hand.
+"""
 
 import json
 
@@ -10,7 +12,12 @@ import fairmaxent
 import fairmaxent.relabelling.labellers
 from clifiles import ROLES, biased_table
 from fairmaxent.baselines import cross_validation
-from fairmaxent.baselines.cross_validation import Compared, CrossValidation, Scores, methods
+from fairmaxent.baselines.cross_validation import (
+    Compared,
+    CrossValidation,
+    Scores,
+    methods,
+)
 
 FAVOURED = [*ROLES, "--favourable", ">50K"]
 
@@ -32,34 +39,74 @@ def test_every_method_is_scored_or_says_why_not(folder):
     found = {own["method"]: own for own in json.loads(run("data.csv", *args))}
     assert len(found) == 12
     scored = {name: own for name, own in found.items() if own["refused"] is None}
-    assert {"fairmaxent, rows", "fairmaxent, weights", "raw", "Kamiran-Calders", "King-Zeng"} <= set(scored)
+    assert {
+        "fairmaxent, rows",
+        "fairmaxent, weights",
+        "raw",
+        "Kamiran-Calders",
+        "King-Zeng",
+    } <= set(scored)
     for ours in ("fairmaxent, weights", "relabel, probabilities", "model"):
         assert scored[ours]["representation_rate"] > 0.999
-        assert scored[ours]["statistical_rate"] > 0.999 or ours == "model"  # outcomes give way to equal decisions
-    assert scored["Kamiran-Calders"]["statistical_rate"] > 0.9 > 0.6 > scored["raw"]["statistical_rate"]
-    assert scored["King-Zeng"]["representation_rate"] > 0.95 > 0.6 > scored["raw"]["representation_rate"]
+        # outcomes give way to equal decisions
+        assert scored[ours]["statistical_rate"] > 0.999 or ours == "model"
+    assert (
+        scored["Kamiran-Calders"]["statistical_rate"]
+        > 0.9
+        > 0.6
+        > scored["raw"]["statistical_rate"]
+    )
+    assert (
+        scored["King-Zeng"]["representation_rate"]
+        > 0.95
+        > 0.6
+        > scored["raw"]["representation_rate"]
+    )
     assert all(0.4 < own["accuracy"] < 1 for own in scored.values())
 
 
-def test_relabelling_and_a_table_for_the_classifier_are_tried_anyway(folder, monkeypatch):
-    monkeypatch.setattr(fairmaxent.relabelling.labellers, "has_library", lambda name: False)  # the tree is quick
+def test_relabelling_and_a_table_for_the_classifier_are_tried_anyway(
+    folder, monkeypatch
+):
+    # the tree is quick
+    monkeypatch.setattr(
+        fairmaxent.relabelling.labellers, "has_library", lambda name: False
+    )
     asked = []
     fit_frame = cross_validation.fit_frame
     monkeypatch.setattr(
-        cross_validation, "fit_frame", lambda frame, request: asked.append(request) or fit_frame(frame, request)
+        cross_validation,
+        "fit_frame",
+        lambda frame, request: asked.append(request) or fit_frame(frame, request),
     )
     run("data.csv", *FAVOURED, "--folds", "2", "--classifier", "logistic")
-    assert [request.relabel for request in asked[::2]] == [None, None, "probabilities", None]
-    assert [type(asked[-1].model.estimator.steps[-1][1]).__name__, asked[0].model] == ["LogisticRegression", None]
+    assert [request.relabel for request in asked[::2]] == [
+        None,
+        None,
+        "probabilities",
+        None,
+    ]
+    assert [type(asked[-1].model.estimator.steps[-1][1]).__name__, asked[0].model] == [
+        "LogisticRegression",
+        None,
+    ]
 
 
 def test_the_verdict_comes_first_and_all_fits_80_columns(folder, monkeypatch):
-    kept = {name: method for name, method in methods().items() if name in ("fairmaxent, rows", "raw")}
+    kept = {
+        name: method
+        for name, method in methods().items()
+        if name in ("fairmaxent, rows", "raw")
+    }
 
     def refuse(*_, **__):
-        raise fairmaxent.InputError("far too large; " + "drop columns or merge levels, " * 9)
+        raise fairmaxent.InputError(
+            "far too large; " + "drop columns or merge levels, " * 9
+        )
 
-    monkeypatch.setattr(cross_validation, "methods", lambda _: {**kept, "Calmon et al.": refuse})
+    monkeypatch.setattr(
+        cross_validation, "methods", lambda _: {**kept, "Calmon et al.": refuse}
+    )
     shown = run("data.csv", *FAVOURED, "--folds", "2")
     *text, following = shown.splitlines()
     assert all(len(line) <= 80 for line in text)
@@ -71,9 +118,13 @@ def test_the_verdict_comes_first_and_all_fits_80_columns(folder, monkeypatch):
 
 
 def test_the_truth_is_named_on_the_command_line(folder, monkeypatch):
-    monkeypatch.setattr(cross_validation, "methods", lambda _: {"raw": methods()["raw"]})
+    monkeypatch.setattr(
+        cross_validation, "methods", lambda _: {"raw": methods()["raw"]}
+    )
     table = biased_table().drop("age", "weight")
-    table.with_columns(happened=pl.when(pl.int_range(pl.len()) < 300).then("income")).write_csv("data.csv")
+    table.with_columns(
+        happened=pl.when(pl.int_range(pl.len()) < 300).then("income")
+    ).write_csv("data.csv")
     shown = run("data.csv", *FAVOURED, "--truth", "happened")
     assert shown.split("\n\n")[1].splitlines()[0].endswith("truth")
     assert all(len(line) <= 80 for line in shown.splitlines()[:-1])
@@ -90,8 +141,15 @@ def test_the_next_step_asks_for_the_chosen_method(folder, monkeypatch):
     monkeypatch.setattr(CrossValidation, "run", lambda *_: iter(found))
     shown = run("data.csv", *FAVOURED, "--folds", "2", "--statistical-rate", "0.9")
     assert "Choose 'relabel, probabilities'" in shown
-    assert "'fairmaxent debias --relabel probabilities --mode weights', with the same options" in shown
+    assert (
+        "'fairmaxent debias --relabel probabilities --mode weights', with the same"
+        " options" in shown
+    )
     found[0] = Compared("Kamiran-Calders", best, None)
-    assert "Next: use it in Python: fairmaxent.baselines.kamiran_calders(frame" in run("data.csv", *FAVOURED)
+    assert "Next: use it in Python: fairmaxent.baselines.kamiran_calders(frame" in run(
+        "data.csv", *FAVOURED
+    )
     found[0] = Compared("ThresholdOptimizer", best, None)
-    assert "Next: use it in Python: fairlearn's ThresholdOptimizer" in run("data.csv", *FAVOURED)
+    assert "Next: use it in Python: fairlearn's ThresholdOptimizer" in run(
+        "data.csv", *FAVOURED
+    )

@@ -1,4 +1,6 @@
-"""A file of options: each key does what the typed option does, and each changes something."""
+"""A file of options: each key does what the typed option does, and each changes
+something.
+"""
 
 import shlex
 from dataclasses import dataclass, field
@@ -21,7 +23,9 @@ QUIET = {"estimate": "none"}
 
 @dataclass(frozen=True)
 class Case:
-    """A value of an option, the same typed, and what must stand beside it for it to matter."""
+    """A value of an option, the same typed, and what must stand beside it for it to
+    matter.
+    """
 
     value: Any
     typed: str
@@ -32,10 +36,20 @@ class Case:
 ABOUT_MODELS = {
     "relabel": Case("probabilities", "--relabel probabilities"),
     "train": Case("logistic", "--train logistic", {"favourable": ">50K"}),
-    "threshold": Case(0.3, "--threshold 0.3", {"train": "logistic", "favourable": ">50K"}),
-    "hide_protected": Case(True, "--hide-protected", {"train": "logistic", "favourable": ">50K"}),
-    "parity": Case("opportunity", "--parity opportunity", {"train": "logistic", "favourable": ">50K"}),
-    "decided": Case("best", "--decided best", {"train": "logistic", "favourable": ">50K"}),
+    "threshold": Case(
+        0.3, "--threshold 0.3", {"train": "logistic", "favourable": ">50K"}
+    ),
+    "hide_protected": Case(
+        True, "--hide-protected", {"train": "logistic", "favourable": ">50K"}
+    ),
+    "parity": Case(
+        "opportunity",
+        "--parity opportunity",
+        {"train": "logistic", "favourable": ">50K"},
+    ),
+    "decided": Case(
+        "best", "--decided best", {"train": "logistic", "favourable": ">50K"}
+    ),
     "estimate": Case("rows", "--estimate rows"),
 }
 ONLY_TOLD = {"estimate"}  # it changes what is said, not the table
@@ -102,21 +116,36 @@ EACH_TIME = {  # never in a file
     *("config", "output", "model", "report", "pdf", "force", "as_json"),
 }
 ABOUT_REPORTS = {"title", "author", "purpose", "evaluate"}  # tried with a report
-RUN = {"representation_rate", "target", "forbid", "weight_name", "declared", "decimal", "missing"}  # the rest is slow
+# the rest is slow
+RUN = {
+    "representation_rate",
+    "target",
+    "forbid",
+    "weight_name",
+    "declared",
+    "decimal",
+    "missing",
+}
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # The tree learns in no time; which model labels is not what is tested here.
-    monkeypatch.setattr(fairmaxent.relabelling.labellers, "has_library", lambda name: False)
+    monkeypatch.setattr(
+        fairmaxent.relabelling.labellers, "has_library", lambda name: False
+    )
     return tmp_path
 
 
 @cache
 def table():
-    """Ages with a comma for a decimal mark, which reads as numbers unless a point is asked for."""
-    return biased_table().with_columns(age=pl.Series(np.random.default_rng(0).integers(40, 180, ROWS) / 2))
+    """Ages with a comma for a decimal mark, which reads as numbers unless a point is
+    asked for.
+    """
+    return biased_table().with_columns(
+        age=pl.Series(np.random.default_rng(0).integers(40, 180, ROWS) / 2)
+    )
 
 
 def write_table(key):
@@ -130,31 +159,58 @@ def write_table(key):
         days = pl.Series([f"0{1 + row % 3}/0{1 + row % 5}/2020" for row in range(ROWS)])
         table().with_columns(hired=days).write_csv("data.csv")
     elif key == "keep_columns":
-        table().with_columns(person=pl.Series([f"p{row}" for row in range(ROWS)])).write_csv("data.csv")
+        table().with_columns(
+            person=pl.Series([f"p{row}" for row in range(ROWS)])
+        ).write_csv("data.csv")
     else:
         table().write_csv("data.csv")
 
 
 def toml(value):
     if isinstance(value, dict):
-        return "{" + ", ".join(f'"{name}" = {toml(inner)}' for name, inner in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f'"{name}" = {toml(inner)}' for name, inner in value.items())
+            + "}"
+        )
     if isinstance(value, list):
         return "[" + ", ".join(map(toml, value)) + "]"
     return f'"{value}"' if isinstance(value, str) else str(value).lower()
 
 
 def run(folder, options, typed=""):
-    """Exit code, table and words of a run with these options in a file and those typed."""
-    lines = [f"{name} = {toml(value)}" for name, value in options.items() if value is not None]
+    """Exit code, table and words of a run with these options in a file and those
+    typed.
+    """
+    lines = [
+        f"{name} = {toml(value)}"
+        for name, value in options.items()
+        if value is not None
+    ]
     (folder / "options.toml").write_text("\n".join(lines))
-    asked = ["debias", "data.csv", "--config", "options.toml", "-o", "-", *shlex.split(typed)]
+    asked = [
+        "debias",
+        "data.csv",
+        "--config",
+        "options.toml",
+        "-o",
+        "-",
+        *shlex.split(typed),
+    ]
     result = CliRunner().invoke(group, asked)
     return result.exit_code, result.stdout_bytes, result.stderr
 
 
 def plain_run(folder, key, beside):
     """What comes without the key: the same for many keys."""
-    asked = (key if key in ("columns", "decimal", "keep_columns", "like_input", "date_order") else "any", repr(beside))
+    asked = (
+        (
+            key
+            if key in ("columns", "decimal", "keep_columns", "like_input", "date_order")
+            else "any"
+        ),
+        repr(beside),
+    )
     if asked not in PLAIN:
         PLAIN[asked] = run(folder, beside)
     return PLAIN[asked]
@@ -162,26 +218,39 @@ def plain_run(folder, key, beside):
 
 def understood(folder, options, typed=""):
     """What the command is asked for by a file with these options and those typed."""
-    (folder / "options.toml").write_text("\n".join(f"{name} = {toml(value)}" for name, value in options.items()))
+    (folder / "options.toml").write_text(
+        "\n".join(f"{name} = {toml(value)}" for name, value in options.items())
+    )
     command = group.get_command(click.Context(group), "debias")
-    with command.make_context("debias", ["data.csv", "--config", "options.toml", *shlex.split(typed)]) as context:
+    with command.make_context(
+        "debias", ["data.csv", "--config", "options.toml", *shlex.split(typed)]
+    ) as context:
         return context.params
 
 
 @pytest.mark.parametrize("key", CASES)
 def test_a_key_is_read_as_the_typed_option_is(folder, key):
     case = CASES[key]
-    others = {name: value for name, value in (BASE | QUIET | case.beside).items() if name != key and value is not None}
+    others = {
+        name: value
+        for name, value in (BASE | QUIET | case.beside).items()
+        if name != key and value is not None
+    }
     in_file = understood(folder, others | {key: case.value})
     assert in_file == understood(folder, others, case.typed)
     assert key in BASE | QUIET or in_file[key] != understood(folder, others)[key]
 
 
-@pytest.mark.parametrize("key", [key if key in RUN else pytest.param(key, marks=pytest.mark.slow) for key in CASES])
+@pytest.mark.parametrize(
+    "key",
+    [key if key in RUN else pytest.param(key, marks=pytest.mark.slow) for key in CASES],
+)
 def test_a_key_does_what_the_typed_option_does(folder, key, monkeypatch):
     case = CASES[key]
     if "train" in (key, *case.beside):  # a model of scikit-learn
-        monkeypatch.setattr(fairmaxent.relabelling.labellers, "has_library", lambda name: True)
+        monkeypatch.setattr(
+            fairmaxent.relabelling.labellers, "has_library", lambda name: True
+        )
     write_table(key)
     beside = BASE | QUIET | case.beside
     in_file = run(folder, beside | {key: case.value})
@@ -195,12 +264,25 @@ def test_a_key_does_what_the_typed_option_does(folder, key, monkeypatch):
 
 def test_other_spellings_and_keys_of_other_commands_are_known(folder):
     write_table("")
-    seeded = BASE | QUIET | {"random_state": None, "seed": 2, "favorable": ">50K", "folds": 4}
+    seeded = (
+        BASE
+        | QUIET
+        | {
+            "random_state": None,
+            "seed": 2,
+            "favorable": ">50K",
+            "folds": 4,
+        }
+    )
     named = BASE | QUIET | {"random_state": 2, "favourable": ">50K"}
     assert run(folder, seeded) == run(folder, named)
 
 
 def test_every_option_that_a_file_may_hold_is_tried():
     command = group.get_command(click.Context(group), "debias")
-    names = {option.name for option in command.params if isinstance(option, click.Option) and not option.hidden}
+    names = {
+        option.name
+        for option in command.params
+        if isinstance(option, click.Option) and not option.hidden
+    }
     assert set(CASES) == names - EACH_TIME - ABOUT_REPORTS

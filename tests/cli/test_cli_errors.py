@@ -1,6 +1,8 @@
-"""Bad invocations of the command line: one clear line, the right code, no traceback, no file left behind.
+"""Bad invocations of the command line: one clear line, the right code, no traceback, no
+file left behind.
 
-One table of cases drives one test: what is typed, the exit code, and what the line says.
+One table of cases drives one test: what is typed, the exit code, and what the line
+says.
 """
 
 import errno
@@ -65,17 +67,30 @@ CASES = [
     Case("--nonsense", 2, ("--nonsense", "--help")),
     Case("debias", 2, ("DATA", "debias --help")),
     Case("debias good.csv", 2, ("--outcome",)),
-    Case(f"debias good.csv {OUT} --representation-rat 1", 2, ("--representation-rate",)),
+    Case(
+        f"debias good.csv {OUT} --representation-rat 1", 2, ("--representation-rate",)
+    ),
     Case(f"debias good.csv {OUT} --mode sometimes", 2, ("sometimes", "top-up")),
     Case(f"debias good.csv {OUT} --mode weights --rows 5", 2, ("--mode rows",)),
-    Case(f"debias good.csv {OUT} --statistical-rate high", 2, ("'high' is not a number",)),
+    Case(
+        f"debias good.csv {OUT} --statistical-rate high", 2, ("'high' is not a number",)
+    ),
     Case(f"debias good.csv {OUT} --bins age:~0,young", 2, ("'young' is not a number",)),
     Case(f"debias good.csv {R} -o - --json", 2, ("stdout",)),
     Case(f"debias good.csv {OUT} --model -", 2, ("name a file",)),
-    Case(f"debias good.csv {R} --threshold 0.4", 2, ("--threshold is for --train; add --train",)),
+    Case(
+        f"debias good.csv {R} --threshold 0.4",
+        2,
+        ("--threshold is for --train; add --train",),
+    ),
     Case("inspect good.csv --favourable >50K", 2, ("--outcome",)),
     Case("sample model.fme -n 100000000000000000000", 3, ("1,000,000,000,000",)),
-    Case(f"debias good.csv {OUT} --representation-rate 0.9 --target sex:~Female=0.6,~Male=0.4", 2, TWICE),
+    Case(
+        f"debias good.csv {OUT} --representation-rate 0.9 --target"
+        " sex:~Female=0.6,~Male=0.4",
+        2,
+        TWICE,
+    ),
     Case(f"debias good.csv {OUT} --config both.toml", 2, TWICE),
     Case(f"compare good.csv {R} --also job=cook", 3, ("leave out --also",)),
     # data and options that cannot be used
@@ -83,38 +98,96 @@ CASES = [
     Case(f"debias header.csv {OUT}", 3, ("no rows",)),
     Case(f"debias twice.csv {OUT}", 3, ("columns 1 and 3", "'sex'")),
     Case(f"debias one.csv {OUT}", 3, ("single level", "'income'")),
-    Case("debias good.csv --outcome incme --protected sex -o new.csv", 3, ("'incme'", "did you mean 'income'")),
-    Case("debias good.csv --outcome income --protected income -o new.csv", 3, ("both the outcome and protected",)),
+    Case(
+        "debias good.csv --outcome incme --protected sex -o new.csv",
+        3,
+        ("'incme'", "did you mean 'income'"),
+    ),
+    Case(
+        "debias good.csv --outcome income --protected income -o new.csv",
+        3,
+        ("both the outcome and protected",),
+    ),
     Case(f"debias nameless.csv {OUT}", 3, ("no column 'income'", "--columns")),
     Case(f"debias nameless.csv {OUT} --columns age,sex", 3, ("3 columns and 2 names",)),
     Case(f"debias good.csv {OUT} --drop jop", 3, ("did you mean 'job'",)),
     Case(f"debias good.csv {OUT} --drop sex", 3, ("'sex'", "--drop", "a role")),
     Case(f"debias good.csv {OUT} --favourable 50K", 3, ("'50K'", "did you mean")),
     Case(
-        f"debias good.csv {OUT} --statistical-rate 1.5", 3, ("--statistical-rate is 1.5", "use --statistical-rate none")
+        f"debias good.csv {OUT} --statistical-rate 1.5",
+        3,
+        ("--statistical-rate is 1.5", "use --statistical-rate none"),
     ),
-    Case(f"debias good.csv {OUT} --within sex", 3, ("--within names 'sex', which is protected",)),
+    Case(
+        f"debias good.csv {OUT} --within sex",
+        3,
+        ("--within names 'sex', which is protected",),
+    ),
     Case(f"debias good.csv {OUT} --rows 0", 2, ("--rows", "x>=1")),
     Case(f"debias good.csv {OUT} --target sex:~Female=0.6,~Male=0.6", 3, ("target",)),
-    Case(f"debias good.csv {OUT} --forbid sex=Mal,job=cook", 3, ("did you mean 'Male'",)),
-    Case(f"debias good.csv {OUT} --kinds age:~categoricl", 3, ("did you mean 'categorical'",)),
+    Case(
+        f"debias good.csv {OUT} --forbid sex=Mal,job=cook", 3, ("did you mean 'Male'",)
+    ),
+    Case(
+        f"debias good.csv {OUT} --kinds age:~categoricl",
+        3,
+        ("did you mean 'categorical'",),
+    ),
     Case(f"debias good.csv {OUT} --order job:~nurse,cook", 3, ("'clerk'",)),
     Case(f"debias good.csv {OUT} --bins 4 --bins age:~5", 2, ("one of the two",)),
-    Case(f"debias good.csv {OUT} --target age:keep --target age:keep", 2, ("twice", "'age'")),
+    Case(
+        f"debias good.csv {OUT} --target age:keep --target age:keep",
+        2,
+        ("twice", "'age'"),
+    ),
     Case(f"debias good.csv {OUT} --rows 1000000000000", 3, ("memory",)),
-    Case(f"debias good.csv {OUT} --mode weights --weight-name age", 3, ("already has a column 'age'",)),
+    Case(
+        f"debias good.csv {OUT} --mode weights --weight-name age",
+        3,
+        ("already has a column 'age'",),
+    ),
     Case(f"debias good.csv {OUT} --encoding klingon", 3, ("'klingon' is not known",)),
-    Case(f"debias good.csv {R} -o new.xls", 3, ("'.xls'", "did you mean '.xlsx'?", "add .gz")),
+    Case(
+        f"debias good.csv {R} -o new.xls",
+        3,
+        ("'.xls'", "did you mean '.xlsx'?", "add .gz"),
+    ),
     Case(f"debias good.csv {OUT} --model new.csv", 3, ("written twice",)),
-    Case(f"debias good.csv {OUT} --config broken.toml", 3, ("broken.toml is not valid TOML", "line 1")),
-    Case(f"debias good.csv {OUT} --config unknown.toml", 3, ("'outcom'", "did you mean 'outcome'")),
-    Case(f"debias good.csv {OUT} --config dashes.toml", 3, ("'base-share'", "did you mean 'base_share'")),
-    Case(f"debias good.csv {OUT} --config outputs.toml", 3, ("'output'", "cannot be set in a config file", "--output")),
-    Case("debias good.csv --outcome income -o n.csv --config number.toml", 2, ("protected is 3", "a list of columns")),
+    Case(
+        f"debias good.csv {OUT} --config broken.toml",
+        3,
+        ("broken.toml is not valid TOML", "line 1"),
+    ),
+    Case(
+        f"debias good.csv {OUT} --config unknown.toml",
+        3,
+        ("'outcom'", "did you mean 'outcome'"),
+    ),
+    Case(
+        f"debias good.csv {OUT} --config dashes.toml",
+        3,
+        ("'base-share'", "did you mean 'base_share'"),
+    ),
+    Case(
+        f"debias good.csv {OUT} --config outputs.toml",
+        3,
+        ("'output'", "cannot be set in a config file", "--output"),
+    ),
+    Case(
+        "debias good.csv --outcome income -o n.csv --config number.toml",
+        2,
+        ("protected is 3", "a list of columns"),
+    ),
     Case("sample model.fme -n 5 --given sex=Femal", 3, ("did you mean 'Female'",)),
     # what was asked for is impossible
-    Case(f"debias split.csv {OUT} --base-share 0", 4, ("income", "set --base-share > 0", "or lower the rate")),
-    Case(f"debias split.csv {OUT} --mode weights", 4, ("--mode rows or --mode top-up",)),
+    Case(
+        f"debias split.csv {OUT} --base-share 0",
+        4,
+        ("income", "set --base-share > 0", "or lower the rate"),
+    ),
+    Case(
+        f"debias split.csv {OUT} --mode weights", 4, ("--mode rows or --mode top-up",)
+    ),
     Case("sample rows_only.fme -n 5 --given sex=F,income=1", 4, ("probability zero",)),
     # files that cannot be read or written
     Case(f"debias gone.csv {OUT}", 5, ("cannot read gone.csv", "No such file")),
@@ -122,25 +195,51 @@ CASES = [
     Case(f"debias nothing.bin {OUT}", 5, ("not text",)),
     Case(f"debias paper.pdf {OUT}", 5, ("PDF",)),
     Case(f"debias old.csv.bz2 {OUT}", 5, ("bzip2",)),
-    Case(f"debias half.csv.zst {OUT}", 5, ("compressed with zstd", "decompress it first")),
+    Case(
+        f"debias half.csv.zst {OUT}", 5, ("compressed with zstd", "decompress it first")
+    ),
     Case(f"debias half.parquet {OUT}", 5, ("half.parquet as parquet",)),
     Case(f"debias array.json {OUT}", 5, ("one object per line",)),
     Case(f"debias good.csv {OUT} --input-format parquet", 5, ("good.csv as parquet",)),
     Case(f"debias long.csv {OUT}", 5, ("long.csv, line 3: 3 cells", "2 columns")),
     Case(f"debias quote.csv {OUT}", 5, ("quotes",)),
-    Case(f"debias latin.csv {OUT} --encoding utf-8", 5, ("latin.csv is not utf-8", "byte 18")),
+    Case(
+        f"debias latin.csv {OUT} --encoding utf-8",
+        5,
+        ("latin.csv is not utf-8", "byte 18"),
+    ),
     Case(f"debias good.csv {R} -o exists.csv", 5, ("exists.csv exists", "--force")),
-    Case(f"debias good.csv {R} -o good.csv --force", 2, ("good.csv is an input file", "another file")),
+    Case(
+        f"debias good.csv {R} -o good.csv --force",
+        2,
+        ("good.csv is an input file", "another file"),
+    ),
     Case(f"debias good.csv {R} -o folder", 5, ("folder is a folder",)),
-    Case(f"debias good.csv {R} -o new/ --output-format csv", 5, ("new is a folder; name a file in it",)),
-    Case(f"inspect good.csv {R} --write-config=", 5, ("is a folder; name a file in it",)),
-    Case(f"debias good.csv {R} -o no/where/new.csv", 5, ("does not exist; create it first",)),
+    Case(
+        f"debias good.csv {R} -o new/ --output-format csv",
+        5,
+        ("new is a folder; name a file in it",),
+    ),
+    Case(
+        f"inspect good.csv {R} --write-config=", 5, ("is a folder; name a file in it",)
+    ),
+    Case(
+        f"debias good.csv {R} -o no/where/new.csv",
+        5,
+        ("does not exist; create it first",),
+    ),
     Case(f"debias good.csv {OUT} --report report.docx", 5, (".html",)),
     Case(f"debias good.csv {R} -o /proc/new.csv", 5, ("cannot write in /proc",)),
-    Case(f"debias good.csv {R} -o /dev/full", 5, ("/dev/full is a device; name a file",)),
+    Case(
+        f"debias good.csv {R} -o /dev/full", 5, ("/dev/full is a device; name a file",)
+    ),
     Case(f"debias good.csv {OUT} --config gone.toml", 5, ("gone.toml", "No such file")),
     Case("sample gone.fme -n 5", 5, ("gone.fme", "No such file")),
-    Case("sample good.csv -n 5", 5, ("good.csv is damaged or was not written by fairmaxent",)),
+    Case(
+        "sample good.csv -n 5",
+        5,
+        ("good.csv is damaged or was not written by fairmaxent",),
+    ),
 ]
 
 
@@ -153,7 +252,10 @@ def folder(tmp_path_factory):
     table = biased_table()
     table.write_csv(folder / "good.csv")
     debias(table, "income", "sex").save(folder / "model.fme")
-    split = table.select(sex=table["sex"].replace({"Female": "F", "Male": "M"}), income=table["sex"] == "Male")
+    split = table.select(
+        sex=table["sex"].replace({"Female": "F", "Male": "M"}),
+        income=table["sex"] == "Male",
+    )
     split = split.with_columns(split["income"].cast(int))
     options = {"representation_rate": None, "statistical_rate": None, "base_share": 0}
     debias(split, "income", "sex", **options).save(folder / "rows_only.fme")
@@ -190,9 +292,14 @@ def broken(problem):
 
 @pytest.mark.parametrize(
     ("problem", "whose"),
-    [(KeyError("lost"), "fairmaxent"), (PanicException("called `Result::unwrap()` on an `Err` value"), "polars")],
+    [
+        (KeyError("lost"), "fairmaxent"),
+        (PanicException("called `Result::unwrap()` on an `Err` value"), "polars"),
+    ],
 )
-def test_an_unexpected_error_is_called_a_bug_in_one_line_and_debug_shows_it(problem, whose, folder, monkeypatch):
+def test_an_unexpected_error_is_called_a_bug_in_one_line_and_debug_shows_it(
+    problem, whose, folder, monkeypatch
+):
     monkeypatch.chdir(folder)
     monkeypatch.setattr("fairmaxent.files.formats.read_table", broken(problem))
     result = CliRunner().invoke(group, ["debias", "good.csv", *ROLES])
@@ -209,19 +316,43 @@ def test_an_unexpected_error_is_called_a_bug_in_one_line_and_debug_shows_it(prob
 @pytest.mark.parametrize(
     ("where", "problem", "code", "says"),
     [
-        ("files.formats.read_table", MemoryError(), 3, "memory ran out (MemoryError); ask for fewer rows"),
+        (
+            "files.formats.read_table",
+            MemoryError(),
+            3,
+            "memory ran out (MemoryError); ask for fewer rows",
+        ),
         ("files.formats.read_table", np.zeros, 3, "memory ran out (Unable to allocate"),
-        ("files.formats.read_table", OSError(errno.ENOMEM, "Cannot allocate memory"), 3, "memory ran out"),
-        ("files.formats.read_table", ImportError("x.so: failed to map segment from file"), 3, "memory ran out"),
-        ("files.csv.write_csv", PanicException("index out of bounds"), 5, "cannot write x.csv as csv (index out of"),
+        (
+            "files.formats.read_table",
+            OSError(errno.ENOMEM, "Cannot allocate memory"),
+            3,
+            "memory ran out",
+        ),
+        (
+            "files.formats.read_table",
+            ImportError("x.so: failed to map segment from file"),
+            3,
+            "memory ran out",
+        ),
+        (
+            "files.csv.write_csv",
+            PanicException("index out of bounds"),
+            5,
+            "cannot write x.csv as csv (index out of",
+        ),
     ],
 )
-def test_want_of_memory_and_panics_while_writing_are_no_bugs(where, problem, code, says, folder, monkeypatch):
+def test_want_of_memory_and_panics_while_writing_are_no_bugs(
+    where, problem, code, says, folder, monkeypatch
+):
     def allocate(*_, **__):
         np.zeros(2**50)
 
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(f"fairmaxent.{where}", allocate if problem is np.zeros else broken(problem))
+    monkeypatch.setattr(
+        f"fairmaxent.{where}", allocate if problem is np.zeros else broken(problem)
+    )
     result = CliRunner().invoke(group, ["debias", "good.csv", *ROLES, "-o", "x.csv"])
     assert (result.exit_code, result.stderr.count("\n")) == (code, 1)
     assert says in result.stderr

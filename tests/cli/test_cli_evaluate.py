@@ -30,12 +30,25 @@ def test_the_verdict_comes_first_and_the_next_step_last():
     said = run("real.csv", "new.csv", "--control", "control.csv", *QUICK)
     assert said.startswith("No attack")
     assert "240 real rows, 240 new rows, 240 control rows; 6 columns" in said
-    assert said.splitlines()[-1].startswith("Next: share the rows together with this evaluation")
+    assert said.splitlines()[-1].startswith(
+        "Next: share the rows together with this evaluation"
+    )
     assert max(map(len, said.splitlines())) <= 80
 
 
 def test_it_is_what_python_says():
-    record = json.loads(run("real.csv", "new.csv", "--control", "control.csv", *QUICK, "--seed", "4", "--json"))
+    record = json.loads(
+        run(
+            "real.csv",
+            "new.csv",
+            "--control",
+            "control.csv",
+            *QUICK,
+            "--seed",
+            "4",
+            "--json",
+        )
+    )
     same = fairmaxent.evaluate(REAL, NEW, control=CONTROL, attacks=100, random_state=4)
     assert record.pop("notes") == []
     assert record == json.loads(json.dumps(same.to_dict()))
@@ -46,7 +59,14 @@ def test_copies_are_flagged_and_a_remedy_follows():
     said = run("real.csv", "real.csv", "--control", "control.csv", *QUICK, *options)
     assert said.startswith("Do not treat these rows as anonymous")
     command = shlex.split(said.splitlines()[-1])[1:]
-    assert command == ["debias", "real.csv", *options, "--release", "-o", "real-uncopied.csv"]
+    assert command == [
+        "debias",
+        "real.csv",
+        *options,
+        "--release",
+        "-o",
+        "real-uncopied.csv",
+    ]
     run(*command[1:], command="debias")
     assert "sex = Female" in said
     bare = run("real.csv", "real.csv", "--control", "control.csv", *QUICK)
@@ -55,8 +75,19 @@ def test_copies_are_flagged_and_a_remedy_follows():
 
 def test_rows_that_debias_wrote_can_be_evaluated():
     """It leaves identifiers out, which are not compared then."""
-    REAL.with_columns(person=pl.Series([f"p{k}@example.org" for k in range(len(REAL))])).write_csv("ids.csv")
-    run("ids.csv", "--outcome", "income", "--protected", "sex", "-o", "fair.csv", command="debias")
+    REAL.with_columns(
+        person=pl.Series([f"p{k}@example.org" for k in range(len(REAL))])
+    ).write_csv("ids.csv")
+    run(
+        "ids.csv",
+        "--outcome",
+        "income",
+        "--protected",
+        "sex",
+        "-o",
+        "fair.csv",
+        command="debias",
+    )
     said = " ".join(run("ids.csv", "fair.csv", *QUICK).split())
     assert "are in the new rows with all their values" in said
     assert "the new rows do not have them: 'person'" in said
@@ -65,7 +96,14 @@ def test_rows_that_debias_wrote_can_be_evaluated():
 def test_formats_may_differ_and_one_table_may_come_from_stdin(folder):
     NEW.write_parquet("new.parquet")
     expected = run("real.csv", "new.csv", "--control", "control.csv", *QUICK)
-    piped = run("real.csv", "new.parquet", "--control", "-", *QUICK, input=(folder / "control.csv").read_text())
+    piped = run(
+        "real.csv",
+        "new.parquet",
+        "--control",
+        "-",
+        *QUICK,
+        input=(folder / "control.csv").read_text(),
+    )
     assert piped == expected
 
 
@@ -75,13 +113,20 @@ def test_columns_can_be_dropped_from_all_tables():
     assert "a column 'extra', which the real table does not have" in refused
     assert "--drop" in refused
     assert "; 5 columns" in run("real.csv", "new.csv", "--drop", "extra,weight", *QUICK)
-    assert "did you mean 'extra'" in run("real.csv", "new.csv", "--drop", "extr", *QUICK, code=3)
+    assert "did you mean 'extra'" in run(
+        "real.csv", "new.csv", "--drop", "extr", *QUICK, code=3
+    )
 
 
 def test_a_config_file_serves_debias_and_evaluate():
     with open("options.toml", "w") as file:
-        file.write('outcome = "income"\nprotected = "sex"\nattacks = 100\ncontrol = "control.csv"\n')
-    record = json.loads(run("real.csv", "new.csv", "--config", "options.toml", "--json"))
+        file.write(
+            'outcome = "income"\nprotected = "sex"\nattacks = 100\ncontrol ='
+            ' "control.csv"\n'
+        )
+    record = json.loads(
+        run("real.csv", "new.csv", "--config", "options.toml", "--json")
+    )
     assert record["utility"]["outcome"] == "income"
     assert record["control_rows"] == 240
     run("real.csv", "--config", "options.toml", command="debias")

@@ -1,4 +1,6 @@
-"""Every command says what to type next, and what it prints can be typed as it stands."""
+"""Every command says what to type next, and what it prints can be typed as it
+stands.
+"""
 
 import shlex
 import sys
@@ -26,20 +28,39 @@ def printed_command(text):
 
 
 def drawn(*levels, seed=0):
-    return np.random.default_rng([seed, *map(len, levels)]).choice(levels, ROWS).tolist()
+    return (
+        np.random.default_rng([seed, *map(len, levels)]).choice(levels, ROWS).tolist()
+    )
 
 
 TABLES = {
     "plain": {"sex": drawn("f", "m"), "hired": drawn("no", "yes")},
-    "names with commas": {"race, ethnicity": drawn("a", "b"), "sex": drawn("f", "m"), "hired": drawn("no", "yes")},
-    "names for a shell": {"it's sex = 1": drawn("f", "m"), '$(touch x) "hired" `y`': drawn("not hired", "hired")},
+    "names with commas": {
+        "race, ethnicity": drawn("a", "b"),
+        "sex": drawn("f", "m"),
+        "hired": drawn("no", "yes"),
+    },
+    "names for a shell": {
+        "it's sex = 1": drawn("f", "m"),
+        '$(touch x) "hired" `y`': drawn("not hired", "hired"),
+    },
     "names like options": {"--sex": drawn("f", "m"), "-hired: x": drawn("-1", "1")},
-    "a tiny group": {"sex": drawn("f", "m"), "race": [*"a" * 120, *"b" * 115, *"c" * 5], "hired": drawn("no", "yes")},
-    "a group without the outcome": {"race": ["a"] * 230 + ["b"] * 10, "hired": ["no", "yes"] * 115 + ["no"] * 10},
+    "a tiny group": {
+        "sex": drawn("f", "m"),
+        "race": [*"a" * 120, *"b" * 115, *"c" * 5],
+        "hired": drawn("no", "yes"),
+    },
+    "a group without the outcome": {
+        "race": ["a"] * 230 + ["b"] * 10,
+        "hired": ["no", "yes"] * 115 + ["no"] * 10,
+    },
     "gaps": {"sex": [None, "f", "m"] * 80, "hired": drawn("no", "yes")},
     "truth values": {"sex": drawn("f", "m"), "approved": [True, False, True] * 80},
     "codes": {"sex": drawn("f", "m"), "class": [1, 2, 2] * 80},
-    "three outcomes": {"sex": drawn("f", "m"), "loan_status": drawn("Fully Paid", "Charged Off", "Late")},
+    "three outcomes": {
+        "sex": drawn("f", "m"),
+        "loan_status": drawn("Fully Paid", "Charged Off", "Late"),
+    },
 }
 
 
@@ -58,19 +79,53 @@ def test_the_printed_command_runs_unedited(name, folder):
 
 def test_what_was_given_is_used_and_repeated(folder):
     biased_table().write_csv("semicolons.txt", separator=";")
-    given = ["--outcome", "income", "--protected", "job", "--groups", "joint", "--weight", "weight"]
-    read = ["--delimiter", ";", "--missing", "cook", "--missing", "?", "--drop", "race", "--bins", "age: 0, 40, 100"]
+    given = [
+        "--outcome",
+        "income",
+        "--protected",
+        "job",
+        "--groups",
+        "joint",
+        "--weight",
+        "weight",
+    ]
+    read = [
+        "--delimiter",
+        ";",
+        "--missing",
+        "cook",
+        "--missing",
+        "?",
+        "--drop",
+        "race",
+        "--bins",
+        "age: 0, 40, 100",
+    ]
     command = printed_command(run("inspect", "semicolons.txt", *given, *read).stdout)
-    assert command[:6] == ["debias", "semicolons.txt", "--outcome", "income", "--favourable", ">50K"]
+    assert command[:6] == [
+        "debias",
+        "semicolons.txt",
+        "--outcome",
+        "income",
+        "--favourable",
+        ">50K",
+    ]
     run(*command, *QUICK, "--json")
-    rows = read_table("semicolons-fair.csv", Reading(missing=["cook", "?"])).frame  # of the same form as the table
+    # of the same form as the table
+    rows = read_table("semicolons-fair.csv", Reading(missing=["cook", "?"])).frame
     assert "race" not in rows.columns
     assert set(rows["job"]) == {"clerk", "nurse", None}
 
 
 def test_an_unknown_outcome_is_asked_for_with_a_command_that_runs(folder):
     score = np.random.default_rng(7).normal(50, 9, ROWS).round(1)
-    pl.DataFrame({"sex": drawn("f", "m"), "score": score, "x": drawn("a", "b", "c", "d", "e", "g")}).write_csv("t.csv")
+    pl.DataFrame(
+        {
+            "sex": drawn("f", "m"),
+            "score": score,
+            "x": drawn("a", "b", "c", "d", "e", "g"),
+        }
+    ).write_csv("t.csv")
     shown = run("inspect", "t.csv").stdout
     assert "Which column is the outcome?" in shown
     command = printed_command(shown)
@@ -86,9 +141,16 @@ def test_without_a_good_outcome_each_has_its_headline_and_one_is_proposed(folder
     table = biased_table().to_pandas()
     for level in (">50K", "<=50K"):
         rates = (table["income"] == level).groupby(table["sex"]).mean()
-        (line,) = [line for line in shown.splitlines() if f"statistical rate of sex, income = {level} " in line]
+        (line,) = [
+            line
+            for line in shown.splitlines()
+            if f"statistical rate of sex, income = {level} " in line
+        ]
         assert line.split()[-2] == f"{rates.min() / rates.max():.4f}"
-    assert "the good one is probably '>50K' (more income is better): add --favourable '>50K'" in shown
+    assert (
+        "the good one is probably '>50K' (more income is better): add --favourable"
+        " '>50K'" in shown
+    )
 
 
 def test_after_debias(folder):
@@ -96,13 +158,15 @@ def test_after_debias(folder):
     command = printed_command(run(*fit).stdout)
     assert command[-4:] == ["-o", "data-fair.csv", "--report", "data-report.html"]
     assert run(*command).stdout.endswith(
-        "Next: open data-report.html and read its first page before you use the result\n"
+        "Next: open data-report.html and read its first page before you use the"
+        " result\n"
     )
     command = printed_command(run(*fit, "--model", "m.fme").stdout)
     assert command[:4] == ["report", "m.fme", "--data", "data.csv"]
     assert "Next: open m-report.html" in run(*command, "--no-trade-off").stdout
     assert (
-        "Next: pass the column 'fair_weight' as sample weights" in run(*fit, "--mode", "weights", "-o", "w.csv").stdout
+        "Next: pass the column 'fair_weight' as sample weights"
+        in run(*fit, "--mode", "weights", "-o", "w.csv").stdout
     )
 
 
@@ -119,10 +183,17 @@ def test_after_sample_and_verify(folder):
 @pytest.mark.parametrize("name", ["--outcome", "--protected"])
 def test_a_missing_role_points_to_inspect(folder, name):
     given = {"--outcome": "income", "--protected": "sex"}
-    typed = [part for option, value in given.items() if option != name for part in (option, value)]
+    typed = [
+        part
+        for option, value in given.items()
+        if option != name
+        for part in (option, value)
+    ]
     result = CliRunner().invoke(group, ["debias", "data.csv", *typed])
     assert result.exit_code == 2
-    assert f"Missing option '{name}'. 'fairmaxent inspect' proposes one" in result.stderr
+    assert (
+        f"Missing option '{name}'. 'fairmaxent inspect' proposes one" in result.stderr
+    )
 
 
 def test_names_are_like_the_table(folder):
@@ -142,7 +213,9 @@ def test_names_that_cannot_be_typed_are_not_printed():
 
 @pytest.mark.parametrize("found", ["my env", "my env/Scripts", "other env", None])
 def test_the_program_is_named_so_that_a_shell_finds_it(tmp_path, monkeypatch, found):
-    """Both environments are made from the same interpreter, and call it python3, as the system does."""
+    """Both environments are made from the same interpreter, and call it python3, as the
+    system does.
+    """
     for name in ("my env", "my env/Scripts", "other env"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "python3").symlink_to(sys.executable)
@@ -151,5 +224,13 @@ def test_the_program_is_named_so_that_a_shell_finds_it(tmp_path, monkeypatch, fo
     monkeypatch.setattr("sys.argv", [str(tmp_path / "my env" / "fairmaxent")])
     monkeypatch.setattr("sys.executable", python)
     monkeypatch.setenv("PATH", "" if found is None else str(tmp_path / found))
-    words = ["fairmaxent"] if found in ("my env", "my env/Scripts") else [python, "-m", "fairmaxent"]
-    assert shlex.split(next_step("go on", ["inspect", "a.csv"]).splitlines()[-1]) == [*words, "inspect", "a.csv"]
+    words = (
+        ["fairmaxent"]
+        if found in ("my env", "my env/Scripts")
+        else [python, "-m", "fairmaxent"]
+    )
+    assert shlex.split(next_step("go on", ["inspect", "a.csv"]).splitlines()[-1]) == [
+        *words,
+        "inspect",
+        "a.csv",
+    ]

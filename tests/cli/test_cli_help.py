@@ -1,4 +1,6 @@
-"""The help of the commands, completion, and choices: what most people need first, and all that the library knows."""
+"""The help of the commands, completion, and choices: what most people need first, and
+all that the library knows.
+"""
 
 import re
 
@@ -12,7 +14,9 @@ from fairmaxent.cli.options import OTHERS
 
 
 def sections(command):
-    """The options of each heading, by their first spelling, in the order of the help."""
+    """The options of each heading, by their first spelling, in the order of the
+    help.
+    """
     result = CliRunner().invoke(group, [command, "--help"])
     assert result.exit_code == 0, result.stderr
     listed, heading = {}, None
@@ -31,14 +35,25 @@ def sections(command):
 def options_of(command):
     """The first spelling of each option that is not hidden."""
     context = click.Context(command)
-    return [one.opts[0] for one in command.get_params(context) if isinstance(one, click.Option) and not one.hidden]
+    return [
+        one.opts[0]
+        for one in command.get_params(context)
+        if isinstance(one, click.Option) and not one.hidden
+    ]
 
 
 def test_the_main_options_come_first_and_the_rest_is_under_headings_that_say_what_it_is_about():
     headings = sections("debias")
     assert next(iter(headings)) == "Options"
     main = headings["Options"]
-    assert {"--outcome", "--protected", "--favourable", "--statistical-rate", "-o", "--report"} <= {*main}
+    assert {
+        "--outcome",
+        "--protected",
+        "--favourable",
+        "--statistical-rate",
+        "-o",
+        "--report",
+    } <= {*main}
     assert main[:2] == ["--outcome", "--protected"]
     assert len(main) < len(options_of(debias)) / 2
     assert len(headings) > 4
@@ -54,18 +69,39 @@ def test_the_main_options_come_first_and_the_rest_is_under_headings_that_say_wha
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_appears_exactly_once_under_a_heading(command):
     listed = [option for options in sections(command).values() for option in options]
-    assert sorted(listed) == sorted(options_of(group.get_command(click.Context(group), command)))
+    assert sorted(listed) == sorted(
+        options_of(group.get_command(click.Context(group), command))
+    )
 
 
 def answer(instruction, **words):
-    return CliRunner().invoke(group, prog_name="fairmaxent", env={"_FAIRMAXENT_COMPLETE": instruction, **words}).stdout
+    return (
+        CliRunner()
+        .invoke(
+            group,
+            prog_name="fairmaxent",
+            env={"_FAIRMAXENT_COMPLETE": instruction, **words},
+        )
+        .stdout
+    )
 
 
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [("deb", "debias"), ("debias --representation-r", "--representation-rate"), ("debias --base t", "tree")],
+    [
+        ("deb", "debias"),
+        ("debias --representation-r", "--representation-rate"),
+        ("debias --base t", "tree"),
+    ],
 )
 def test_what_is_offered(typed, offered):
-    said = answer("bash_complete", COMP_WORDS=f"fairmaxent {typed}", COMP_CWORD=str(len(typed.split())))
+    said = answer(
+        "bash_complete",
+        COMP_WORDS=f"fairmaxent {typed}",
+        COMP_CWORD=str(len(typed.split())),
+    )
     assert said == f"plain,{offered}\n"
-    assert all("_fairmaxent_completion" in answer(f"{shell}_source") for shell in ("bash", "zsh", "fish"))
+    assert all(
+        "_fairmaxent_completion" in answer(f"{shell}_source")
+        for shell in ("bash", "zsh", "fish")
+    )

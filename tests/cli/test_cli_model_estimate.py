@@ -1,4 +1,6 @@
-"""Relabelling and what a model will do, on the command line: the same as in Python, and said in time."""
+"""Relabelling and what a model will do, on the command line: the same as in Python, and
+said in time.
+"""
 
 import json
 
@@ -22,11 +24,21 @@ def run(*args):
 
 
 def fit_of(without=(), **options):
-    return debias(biased_table().drop(without), "income", "sex", favourable=">50K", **options)
+    return debias(
+        biased_table().drop(without), "income", "sex", favourable=">50K", **options
+    )
 
 
 def test_a_model_means_what_it_means_in_python(folder):
-    typed = ["--train", "logistic", "--hide-protected", "--threshold", "0.4", "--decided", "best"]
+    typed = [
+        "--train",
+        "logistic",
+        "--hide-protected",
+        "--threshold",
+        "0.4",
+        "--decided",
+        "best",
+    ]
     shown = run("data.csv", *FAVOURED, *typed, *QUIET, "-o", "fair.csv", "--seed", 1)
     assert "to train it, use --mode weights" in shown
     plan = Model("logistic", sees_protected=False, threshold=0.4, decided="best")
@@ -34,27 +46,63 @@ def test_a_model_means_what_it_means_in_python(folder):
     assert read_table("fair.csv").frame.equals(fit.sample(ROWS))
 
 
-def test_weights_stand_beside_each_row_once_per_outcome_that_it_has_with_columns_left_out_of_the_fit(folder):
-    asked = [*FAVOURED, *RELABEL, *QUIET, "--mode", "weights", "--drop", "weight,age", "--weight-name", "w"]
+def test_weights_stand_beside_each_row_once_per_outcome_that_it_has_with_columns_left_out_of_the_fit(
+    folder,
+):
+    asked = [
+        *FAVOURED,
+        *RELABEL,
+        *QUIET,
+        "--mode",
+        "weights",
+        "--drop",
+        "weight,age",
+        "--weight-name",
+        "w",
+    ]
     shown, fair = run("data.csv", *asked, "-o", "fair.csv"), pl.read_csv("fair.csv")
-    assert_frame_equal(fair, fit_of(["weight", "age"], relabel="probabilities").weigh(biased_table(), name="w"))
+    assert_frame_equal(
+        fair,
+        fit_of(["weight", "age"], relabel="probabilities").weigh(
+            biased_table(), name="w"
+        ),
+    )
     assert ROWS < len(fair) < 2 * ROWS
     assert f"Note: {ROWS:,} rows became {len(fair):,}, because" in shown
     np.testing.assert_allclose(fair["w"].sum(), ROWS)
-    rate = fairmaxent.metrics.statistical_rate(fair, "income", "sex", favourable=">50K", weight="w")
+    rate = fairmaxent.metrics.statistical_rate(
+        fair, "income", "sex", favourable=">50K", weight="w"
+    )
     assert float(rate) == pytest.approx(1, abs=1e-8)
 
 
 def test_it_is_estimated_for_what_is_written(folder):
     mode = "weights"
-    shown = run("data.csv", *FAVOURED, "--mode", mode, "--estimate", mode, "-o", "fair.csv", "--seed", 1)
+    shown = run(
+        "data.csv",
+        *FAVOURED,
+        "--mode",
+        mode,
+        "--estimate",
+        mode,
+        "-o",
+        "fair.csv",
+        "--seed",
+        1,
+    )
     known = fit_of(estimate=mode).certificate.estimate
     assert f"gradient boosting trained on the {mode}" in shown
     assert f"95 % of measurements on {round(ROWS / 3)} other people" in shown
     name = "Statistical rate of its predictions, sex"
-    for line, kind, grouping in (("Accuracy", "accuracy", ""), ("AUC", "auc", ""), (name, "by_predictions", "sex")):
+    for line, kind, grouping in (
+        ("Accuracy", "accuracy", ""),
+        ("AUC", "auc", ""),
+        (name, "by_predictions", "sex"),
+    ):
         before, after = (getattr(own, kind) for own in (known.before, known.after))
-        numbers = [values[grouping] if grouping else values for values in (before, after)]
+        numbers = [
+            values[grouping] if grouping else values for values in (before, after)
+        ]
         low, high = known.after.ranges[kind][grouping]
         (own,) = (own for own in shown.splitlines() if own.startswith(line))
         assert f" {numbers[0]:.4f} (" in own
@@ -62,12 +110,15 @@ def test_it_is_estimated_for_what_is_written(folder):
 
 
 def test_a_warning_names_the_option_that_helps(folder, monkeypatch):
-    monkeypatch.setattr("fairmaxent.fit.certificate.SLACK", -1.0)  # whatever is expected is too little
+    # whatever is expected is too little
+    monkeypatch.setattr("fairmaxent.fit.certificate.SLACK", -1.0)
     shown = run("data.csv", *FAVOURED, "--estimate", "weights")
     assert "To make the table for your model, use --train" in shown
 
 
-@pytest.mark.parametrize(("mode", "output"), [("rows", "rows"), ("weights", "weights"), ("top-up", "rows")])
+@pytest.mark.parametrize(
+    ("mode", "output"), [("rows", "rows"), ("weights", "weights"), ("top-up", "rows")]
+)
 def test_where_it_is_not_estimated_one_line_says_how_to_ask(mode, output, folder):
     shown = run("data.csv", *FAVOURED, "--mode", mode)
     (line,) = [line for line in shown.splitlines() if "was not estimated" in line]
@@ -78,7 +129,9 @@ def test_where_it_is_not_estimated_one_line_says_how_to_ask(mode, output, folder
 def test_rates_and_shares_of_decisions_are_shown(folder):
     asked = ["data.csv", *FAVOURED, *QUIET, "--seed", "1"]
     shown = run(*asked, "--train", "logistic")
-    decisions = json.loads(run(*asked, "--train", "logistic", "--json"))["certificate"]["decisions"]
+    decisions = json.loads(run(*asked, "--train", "logistic", "--json"))["certificate"][
+        "decisions"
+    ]
     assert "decisions of LogisticRegression about people it has not seen" in shown
     assert all(f"{share['share']:.4f}" in shown for share in decisions["shares"])
     assert "it has not seen" not in run(*asked)

@@ -14,7 +14,9 @@ from click.testing import CliRunner
 from fairmaxent.cli.group import group
 from fairmaxent.files.formats import read_table
 
-openpyxl = pytest.importorskip("openpyxl", reason="workbooks are compared with what openpyxl reads and writes")
+openpyxl = pytest.importorskip(
+    "openpyxl", reason="workbooks are compared with what openpyxl reads and writes"
+)
 ROWS = 160
 ROLES = "--outcome Zusage --protected Geschlecht --favourable ja"
 DEBIAS = f"{ROLES} --representation-rate 1 --estimate none --seed 1"
@@ -30,14 +32,19 @@ def people():
             "Geschlecht": sex,
             "Gehalt": (rng.integers(80_000, 900_000, ROWS) * 5 / 100).round(2),
             "Quote": (rng.integers(0, 4000, ROWS) / 100).round(2),
-            "Eintritt": [dt.date(2010, 1, 13) + dt.timedelta(days=int(days)) for days in rng.integers(0, 5000, ROWS)],
+            "Eintritt": [
+                dt.date(2010, 1, 13) + dt.timedelta(days=int(days))
+                for days in rng.integers(0, 5000, ROWS)
+            ],
             "Zusage": np.where(yes, "ja", "nein"),
         }
     )
 
 
 def german(number, suffix=""):
-    return f"{number:,.2f}".replace(",", " ").replace(".", ",").replace(" ", ".") + suffix
+    return (
+        f"{number:,.2f}".replace(",", " ").replace(".", ",").replace(" ", ".") + suffix
+    )
 
 
 def text_of(rows, *, delimiter=";", end="\r\n"):
@@ -47,20 +54,38 @@ def text_of(rows, *, delimiter=";", end="\r\n"):
 
 
 def german_rows(currency=""):
-    return [[row[0], german(row[1], currency), german(row[2]), f"{row[3]:%d.%m.%Y}", row[4]] for row in people().rows()]
+    return [
+        [row[0], german(row[1], currency), german(row[2]), f"{row[3]:%d.%m.%Y}", row[4]]
+        for row in people().rows()
+    ]
 
 
 def american_rows():
-    return [[row[0], f"${row[1]:,.2f}", f"{row[2]:.2f}%", f"{row[3]:%m/%d/%Y}", row[4]] for row in people().rows()]
+    return [
+        [row[0], f"${row[1]:,.2f}", f"{row[2]:.2f}%", f"{row[3]:%m/%d/%Y}", row[4]]
+        for row in people().rows()
+    ]
 
 
 def write_workbook(path):
-    """An Excel workbook with titles, bands, a row of sums, formats and a second sheet."""
+    """An Excel workbook with titles, bands, a row of sums, formats and a second
+    sheet.
+    """
     book = openpyxl.Workbook()
     sheet = book.active
     sheet.title = "Bewerbungen"
-    above = ["Bewerbungen 2025"], ["Stand:", dt.date(2025, 12, 31)], [], ["Person", None, None, "Bewerbung"]
-    for row in (*above, people().columns, *people().rows(), ["Summe", people()["Gehalt"].sum()]):
+    above = (
+        ["Bewerbungen 2025"],
+        ["Stand:", dt.date(2025, 12, 31)],
+        [],
+        ["Person", None, None, "Bewerbung"],
+    )
+    for row in (
+        *above,
+        people().columns,
+        *people().rows(),
+        ["Summe", people()["Gehalt"].sum()],
+    ):
         sheet.append(row)
     sheet.merge_cells("A4:C4")
     for row in range(6, 6 + ROWS):
@@ -74,8 +99,16 @@ HEADER = people().columns
 TEXTS = {
     "german.csv": text_of([HEADER, *german_rows()]).encode("utf-8-sig"),
     "sep.csv": b"sep=;\r\n" + text_of([HEADER, *german_rows()]).encode(),
-    "money.csv": text_of([["Applications 2025"], [], HEADER, *american_rows()], delimiter=",", end="\n").encode(),
-    "latin.csv": text_of([["Bewerbungen; Größe"], HEADER, *german_rows(" €")]).encode("cp1252"),
+    "money.csv": (
+        text_of(
+            [["Applications 2025"], [], HEADER, *american_rows()],
+            delimiter=",",
+            end="\n",
+        ).encode()
+    ),
+    "latin.csv": (
+        text_of([["Bewerbungen; Größe"], HEADER, *german_rows(" €")]).encode("cp1252")
+    ),
 }
 
 
@@ -108,28 +141,46 @@ def test_a_fair_file_has_the_form_of_the_input(name, folder):
 
 
 @pytest.mark.parametrize("name", ["latin.csv", "book.xlsx"])
-def test_the_command_that_inspect_prints_writes_a_fair_file_of_the_same_form(name, folder):
+def test_the_command_that_inspect_prints_writes_a_fair_file_of_the_same_form(
+    name, folder
+):
     printed = run(f"inspect {name}").stdout.splitlines()[-1].strip()
     program, _, line = printed.partition(" ")
     assert program == "fairmaxent"
     run(f"{line} --estimate none")
     fair = folder / name.replace(".", "-fair.")
     table, source = read_table(fair), read_table(folder / name)
-    assert sorted(table.frame["Geschlecht"].value_counts()["count"]) == [ROWS // 2, ROWS // 2]
+    assert sorted(table.frame["Geschlecht"].value_counts()["count"]) == [
+        ROWS // 2,
+        ROWS // 2,
+    ]
     assert table.form == source.form
-    assert (folder / name.replace(".", "-report.").replace(name.rsplit(".")[-1], "html")).exists()
+    assert (
+        folder / name.replace(".", "-report.").replace(name.rsplit(".")[-1], "html")
+    ).exists()
 
 
 def test_a_workbook_comes_back_as_a_workbook(folder):
     said = run(f"debias book.xlsx {DEBIAS} --like-input -o fair.xlsx").stdout
-    assert "Note: book.xlsx has 2 sheets, and 'Bewerbungen' was read; to read 'Notizen', set --sheet" in said
-    assert "is in row 5, and what stands above it is taken for a title; if it is not, set --skip-lines 0" in said
-    assert "only the table was written; titles, number formats, formulas and other sheets" in said
+    assert (
+        "Note: book.xlsx has 2 sheets, and 'Bewerbungen' was read; to read 'Notizen',"
+        " set --sheet" in said
+    )
+    assert (
+        "is in row 5, and what stands above it is taken for a title; if it is not, set"
+        " --skip-lines 0" in said
+    )
+    assert (
+        "only the table was written; titles, number formats, formulas and other sheets"
+        in said
+    )
     book = openpyxl.load_workbook("fair.xlsx")
     header, *rows = book.active.iter_rows(values_only=True)
     assert (header, len(rows)) == (tuple(HEADER), ROWS)
     assert {tuple(map(type, row)) for row in rows} <= {
-        (str, kind, other, dt.datetime, str) for kind in (int, float) for other in (int, float)
+        (str, kind, other, dt.datetime, str)
+        for kind in (int, float)
+        for other in (int, float)
     }
 
 
@@ -139,23 +190,45 @@ def test_a_workbook_comes_back_as_a_workbook(folder):
         (
             f"debias book.xlsx {DEBIAS} --like-input -o fair.csv",
             3,
-            "--like-input writes xlsx, as the input is, and fair.csv is to be csv; name a file that ends in .xlsx",
+            (
+                "--like-input writes xlsx, as the input is, and fair.csv is to be csv;"
+                " name a file that ends in .xlsx"
+            ),
         ),
-        (f"debias german.csv {DEBIAS} --like-input -o fair.tsv", 3, "fair.tsv is to be tsv"),
-        (f"debias german.csv {DEBIAS} --like-input", 2, "--like-input is for -o; add -o"),
+        (
+            f"debias german.csv {DEBIAS} --like-input -o fair.tsv",
+            3,
+            "fair.tsv is to be tsv",
+        ),
+        (
+            f"debias german.csv {DEBIAS} --like-input",
+            2,
+            "--like-input is for -o; add -o",
+        ),
         (
             f"debias german.csv {DEBIAS} --like-input --scheduler tcp://h:1 -o out",
             2,
             "--scheduler cannot go together with --like-input",
         ),
-        (f"inspect german.csv {ROLES} --sheet 2", 3, "--sheet is for other files, and german.csv is csv"),
+        (
+            f"inspect german.csv {ROLES} --sheet 2",
+            3,
+            "--sheet is for other files, and german.csv is csv",
+        ),
         (
             f"inspect book.xlsx {ROLES} --sheet Bewerbung",
             3,
-            "--sheet is 'Bewerbung', which book.xlsx does not have; did you mean 'Bewerbungen'?",
+            (
+                "--sheet is 'Bewerbung', which book.xlsx does not have; did you mean"
+                " 'Bewerbungen'?"
+            ),
         ),
         (f"inspect book.xlsx {ROLES} --sheet 2", 3, "no rows"),
-        (f"inspect book.xlsx {ROLES} --encoding latin-1", 3, "--encoding is for other files"),
+        (
+            f"inspect book.xlsx {ROLES} --encoding latin-1",
+            3,
+            "--encoding is for other files",
+        ),
         (f"inspect book.xlsx {ROLES} --max-memory 10kB", 3, "--max-memory"),
         ("sample model.fme -n 2000000 -o big.xlsx", 3, "at most 1,048,576 rows"),
     ],

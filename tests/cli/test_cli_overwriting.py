@@ -1,4 +1,6 @@
-"""What a command reads is never overwritten, under whatever name, and nothing is written where it would be read."""
+"""What a command reads is never overwritten, under whatever name, and nothing is
+written where it would be read.
+"""
 
 import os
 import subprocess
@@ -92,26 +94,49 @@ def test_what_is_not_read_may_be_written(folder, typed):
 
 def run(*args, folder, **options):
     command = [sys.executable, "-m", "fairmaxent", *args]
-    return subprocess.run(command, cwd=folder, capture_output="stdout" not in options, timeout=120, **options)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        capture_output="stdout" not in options,
+        timeout=120,
+        **options,
+    )
 
 
 @pytest.mark.process
 def test_the_file_behind_stdin_and_stdout(folder):
     before = listing(folder)
     with open(folder / "data.csv", "rb") as file:
-        done = run("debias", "-", *ROLES, *QUIET, "-o", "data.csv", "--force", folder=folder, stdin=file)
+        done = run(
+            "debias",
+            "-",
+            *ROLES,
+            *QUIET,
+            "-o",
+            "data.csv",
+            "--force",
+            folder=folder,
+            stdin=file,
+        )
     assert done.returncode == 2
     assert b"data.csv is an input file" in done.stderr
     with open(folder / "data.csv", "ab") as file:
         piped = {"stdout": file, "stderr": subprocess.PIPE}
-        done = run("debias", "data.csv", *ROLES, *QUIET, "-o", "-", folder=folder, **piped)
+        done = run(
+            "debias", "data.csv", *ROLES, *QUIET, "-o", "-", folder=folder, **piped
+        )
     assert done.returncode == 2
     assert listing(folder) == before
 
 
 def test_hidden_files_and_records_of_other_tools_are_not_data(folder):
     extreme = biased_table().with_columns(income=pl.lit("other"))
-    for name in (".hidden.parquet", "_temporary/part.parquet", ".fairmaxent-0.tmp/part.parquet", "deep/._x.parquet"):
+    for name in (
+        ".hidden.parquet",
+        "_temporary/part.parquet",
+        ".fairmaxent-0.tmp/part.parquet",
+        "deep/._x.parquet",
+    ):
         (folder / "parts" / name).parent.mkdir(exist_ok=True)
         extreme.write_parquet(folder / "parts" / name)
     typed = ["debias", "parts", *ROLES, *QUIET, "-o", "fair.csv", "--seed", "1"]
@@ -120,12 +145,17 @@ def test_hidden_files_and_records_of_other_tools_are_not_data(folder):
     assert (len(fair), set(fair["income"])) == (ROWS, {"<=50K", ">50K"})
     (folder / "parts" / "empty.parquet").write_bytes(b"")
     refused = CliRunner().invoke(group, [*typed, "--force"]).stderr
-    assert f"parts{os.sep}empty.parquet, a part of the table, is an empty file" in refused
+    assert (
+        f"parts{os.sep}empty.parquet, a part of the table, is an empty file" in refused
+    )
 
 
 @pytest.mark.parametrize(
     ("typed", "says"),
-    [("demo", "fair.csv exists; use --force"), ("reproduce --quick", "holds no earlier reproduction")],
+    [
+        ("demo", "fair.csv exists; use --force"),
+        ("reproduce --quick", "holds no earlier reproduction"),
+    ],
 )
 def test_files_and_folders_of_others_are_left_alone(folder, typed, says):
     (folder / "fair.csv").write_text("precious")

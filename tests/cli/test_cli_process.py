@@ -38,23 +38,31 @@ def test_help_lists_every_command_and_the_exit_codes():
 @pytest.mark.process
 def test_help_imports_nothing_heavy(folder):
     script = (
-        "import sys\nfrom fairmaxent.cli.group import group\n"
-        "try: group.main(['--help'])\nexcept SystemExit: pass\n"
-        "print(repr([name for name in ('polars', 'pandas', 'rich', 'scipy', 'sklearn') if name in sys.modules]))"
+        "import sys\nfrom fairmaxent.cli.group import group\ntry:"
+        " group.main(['--help'])\nexcept SystemExit: pass\nprint(repr([name for name in"
+        " ('polars', 'pandas', 'rich', 'scipy', 'sklearn') if name in sys.modules]))"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, timeout=600
+    )
     assert ast.literal_eval(done.stdout.decode().splitlines()[-1]) == []
 
 
 def test_version():
     result = CliRunner().invoke(group, ["--version"], prog_name="fairmaxent")
-    assert (result.exit_code, result.stdout.strip()) == (0, f"fairmaxent {fairmaxent.__version__}")
+    assert (result.exit_code, result.stdout.strip()) == (
+        0,
+        f"fairmaxent {fairmaxent.__version__}",
+    )
 
 
 @pytest.mark.process
 def test_from_pipe_to_pipe(folder):
     content = (folder / "data.csv").read_bytes()
-    code, out, err = finish(start("debias", "-", *ROLES, *QUIET, "-o", "-", "--seed", "1", folder=folder), content)
+    code, out, err = finish(
+        start("debias", "-", *ROLES, *QUIET, "-o", "-", "--seed", "1", folder=folder),
+        content,
+    )
     assert code == 0
     fit = fairmaxent.debias(biased_table(), "income", "sex")
     assert pl.read_csv(out).equals(fit.sample(ROWS, random_state=1))
@@ -77,7 +85,9 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(folder):
 
 
 def _wait_for_reading(process):
-    """Wait until the process sleeps in reading its stdin: its state is sleeping and files.py is loaded."""
+    """Wait until the process sleeps in reading its stdin: its state is sleeping and
+    files.py is loaded.
+    """
     ended = time.monotonic() + 30
     while time.monotonic() < ended:
         with open(f"/proc/{process.pid}/wchan") as file:
@@ -102,11 +112,21 @@ def test_a_closed_pipe_ends_it_quietly(folder):
 
 
 @pytest.mark.process
-def test_what_happens_while_python_closes_down_does_not_change_the_code_of_a_failure(tmp_path):
+def test_what_happens_while_python_closes_down_does_not_change_the_code_of_a_failure(
+    tmp_path,
+):
     """An engine's thread that comes back to Python then would abort the process."""
-    script = "import atexit, os\natexit.register(os.abort)\nfrom fairmaxent.cli import main\nmain()"
+    script = (
+        "import atexit, os\natexit.register(os.abort)\nfrom fairmaxent.cli import"
+        " main\nmain()"
+    )
     arguments = ["inspect", "no-such-table.csv"]
-    ended = subprocess.run([sys.executable, "-c", script, *arguments], cwd=tmp_path, capture_output=True, text=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
     assert ended.returncode == 5
     assert ended.stderr.startswith("Error: ")
 
@@ -115,23 +135,36 @@ def test_what_happens_while_python_closes_down_does_not_change_the_code_of_a_fai
 def test_ctrl_c_before_there_is_anything_to_interrupt_ends_it_quietly(folder):
     """While click is imported."""
     script = (
-        "import os, signal, sys\nclass Interrupting:\n    def find_spec(self, name, *_):\n"
-        "        name != 'click' or os.kill(os.getpid(), signal.SIGINT)\nsys.meta_path.insert(0, Interrupting())\n"
-        "from fairmaxent.cli import main\nmain()"
+        "import os, signal, sys\nclass Interrupting:\n    def find_spec(self, name,"
+        " *_):\n        name != 'click' or os.kill(os.getpid(),"
+        " signal.SIGINT)\nsys.meta_path.insert(0, Interrupting())\nfrom fairmaxent.cli"
+        " import main\nmain()"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, cwd=folder, preexec_fn=heed_signals)
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        cwd=folder,
+        preexec_fn=heed_signals,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
 @pytest.mark.process
 def test_ctrl_c_ends_it_quietly_as_soon_as_python_itself_has_started(folder):
-    """Nothing but two small modules is imported before it is heeded, at whichever moment it comes."""
+    """Nothing but two small modules is imported before it is heeded, at whichever
+    moment it comes.
+    """
     script = (
-        "import importlib, signal, sys\nbefore = set(sys.modules)\n"
-        "signal.signal = lambda *_: sys.exit(' '.join(sorted(set(sys.modules) - before)))\n"
-        "from fairmaxent.cli import main\nmain()"
+        "import importlib, signal, sys\nbefore = set(sys.modules)\nsignal.signal ="
+        " lambda *_: sys.exit(' '.join(sorted(set(sys.modules) - before)))\nfrom"
+        " fairmaxent.cli import main\nmain()"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, cwd=folder, preexec_fn=heed_signals)
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        cwd=folder,
+        preexec_fn=heed_signals,
+    )
     assert done.stderr.split() == [b"fairmaxent", b"fairmaxent.cli"]
     for turn in range(20):
         process = start("--help", folder=folder)
@@ -144,12 +177,18 @@ def test_ctrl_c_ends_it_quietly_as_soon_as_python_itself_has_started(folder):
 
 @pytest.mark.process
 def test_without_click_it_says_what_to_install(folder):
-    script = "import sys\nsys.modules['click'] = None\nfrom fairmaxent.cli import main\nmain()"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=600, cwd=folder)
+    script = (
+        "import sys\nsys.modules['click'] = None\nfrom fairmaxent.cli import"
+        " main\nmain()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, timeout=600, cwd=folder
+    )
     assert done.returncode == 3
     assert (
         done.stderr.decode()
-        == "Error: the command line needs click, which is not installed; pip install click polars rich\n"
+        == "Error: the command line needs click, which is not installed; pip install"
+        " click polars rich\n"
     )
 
 
@@ -167,15 +206,36 @@ def test_the_census_table_is_made_fair_within_the_bars(tmp_path):
     adult = fairmaxent.datasets.load("adult", library="polars").frame
     adult.write_csv(tmp_path / "adult.csv", null_value="?")
     roles = ["--outcome", "income", "--protected", "sex,race", "--favourable", ">50K"]
-    args = ["debias", "adult.csv", *roles, "-o", "fair.csv", "--model", "model.fme", "--seed", "1", "--force"]
+    args = [
+        "debias",
+        "adult.csv",
+        *roles,
+        "-o",
+        "fair.csv",
+        "--model",
+        "model.fme",
+        "--seed",
+        "1",
+        "--force",
+    ]
     args += ["--estimate", "none"]  # which has bars of its own
-    # An installed package is compiled already; the first run does that here, the second is measured.
-    compiled = {"PYTHONPYCACHEPREFIX": str(tmp_path / "compiled"), "PYTHONDONTWRITEBYTECODE": ""}
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": os.environ | compiled}
+    # An installed package is compiled already; the first run does that here, the second
+    # is measured.
+    compiled = {
+        "PYTHONPYCACHEPREFIX": str(tmp_path / "compiled"),
+        "PYTHONDONTWRITEBYTECODE": "",
+    }
+    quiet = {
+        "stdout": subprocess.DEVNULL,
+        "stderr": subprocess.DEVNULL,
+        "env": os.environ | compiled,
+    }
     assert finish_silently(start(*args, folder=tmp_path, **quiet))[0] == 0
     code, used = finish_silently(start(*args, folder=tmp_path, **quiet))
     assert code == 0
     assert used.ru_utime + used.ru_stime < 3
     assert used.ru_maxrss < 500 * 1024
-    expected = fairmaxent.debias(adult, "income", ["sex", "race"], favourable=">50K").sample(len(adult), random_state=1)
+    expected = fairmaxent.debias(
+        adult, "income", ["sex", "race"], favourable=">50K"
+    ).sample(len(adult), random_state=1)
     assert pl.read_csv(tmp_path / "fair.csv").equals(expected)

@@ -1,4 +1,6 @@
-"""``fairmaxent debias --report``: the report is about the file that was written, and says how to write it again."""
+"""``fairmaxent debias --report``: the report is about the file that was written, and
+says how to write it again.
+"""
 
 import hashlib
 import io
@@ -20,13 +22,19 @@ FAVOURED = [*ROLES, "--favourable", ">50K"]
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    table = biased_table().with_columns(id=pl.Series([f"p{row}" for row in range(ROWS)]))
+    table = biased_table().with_columns(
+        id=pl.Series([f"p{row}" for row in range(ROWS)])
+    )
     table.write_csv("data.csv")
     return tmp_path
 
 
 def sr(frame, **options):
-    return float(fairmaxent.metrics.statistical_rate(frame, "income", "sex", favourable=">50K", **options))
+    return float(
+        fairmaxent.metrics.statistical_rate(
+            frame, "income", "sex", favourable=">50K", **options
+        )
+    )
 
 
 def reported(path="report.json"):
@@ -38,24 +46,55 @@ def delivered(report):
 
 
 def test_rows(folder):
-    args = ["--representation-rate", 1, "--iid", "--rows", 50, "--seed", 1, "-o", "fair.csv", "--report", "report.json"]
+    args = [
+        "--representation-rate",
+        1,
+        "--iid",
+        "--rows",
+        50,
+        "--seed",
+        1,
+        "-o",
+        "fair.csv",
+        "--report",
+        "report.json",
+    ]
     run("debias", "data.csv", *FAVOURED, *args)
     report = reported()
     assert (report["mode"], report["iid"], report["new_rows"]) == ("rows", True, 50)
-    assert delivered(report)["statistical_rate"] == pytest.approx(sr(pl.read_csv("fair.csv")))
+    assert delivered(report)["statistical_rate"] == pytest.approx(
+        sr(pl.read_csv("fair.csv"))
+    )
     assert [rate["met"] for rate in report["rates"]] == [False, False]
     assert report["source"]["file"] == "data.csv"
-    assert report["source"]["sha256"] == hashlib.sha256((folder / "data.csv").read_bytes()).hexdigest()
+    assert (
+        report["source"]["sha256"]
+        == hashlib.sha256((folder / "data.csv").read_bytes()).hexdigest()
+    )
 
 
 def test_weights_and_the_columns_that_took_no_part():
-    args = ["--mode", "weights", "--weight", "weight", "--drop", "id,age", "-o", "fair.csv", "--report", "report.json"]
+    args = [
+        "--mode",
+        "weights",
+        "--weight",
+        "weight",
+        "--drop",
+        "id,age",
+        "-o",
+        "fair.csv",
+        "--report",
+        "report.json",
+    ]
     run("debias", "data.csv", *FAVOURED, *args)
     fair = pl.read_csv("fair.csv")
-    assert fair.drop("fair_weight").equals(pl.read_csv("data.csv"))  # dropped from the fit, not from the file
+    # dropped from the fit, not from the file
+    assert fair.drop("fair_weight").equals(pl.read_csv("data.csv"))
     report = reported()
     assert (report["mode"], report["columns"], report["copies"]) == ("weights", 4, None)
-    assert delivered(report)["statistical_rate"] == pytest.approx(sr(fair, weight="fair_weight"))
+    assert delivered(report)["statistical_rate"] == pytest.approx(
+        sr(fair, weight="fair_weight")
+    )
     assert report["call"].endswith("weights = fit.weights()")
     space = {"frame": pl.read_csv("data.csv")}
     exec(report["call"], space)
@@ -63,9 +102,28 @@ def test_weights_and_the_columns_that_took_no_part():
 
 
 def test_a_report_on_a_saved_model_knows_its_mode():
-    run("debias", "data.csv", *FAVOURED, "--drop", "id", "--model", "model.fme", "--seed", 1)
+    run(
+        "debias",
+        "data.csv",
+        *FAVOURED,
+        "--drop",
+        "id",
+        "--model",
+        "model.fme",
+        "--seed",
+        1,
+    )
     for mode in ("rows", "weights", "top-up"):
-        asked = ["--mode", mode, "--data", "data.csv", "--drop", "id", "--no-trade-off", "--force"]
+        asked = [
+            "--mode",
+            mode,
+            "--data",
+            "data.csv",
+            "--drop",
+            "id",
+            "--no-trade-off",
+            "--force",
+        ]
         run("report", "model.fme", *asked, "-o", "report.json")
         report = reported()
         assert report["mode"] == mode
@@ -75,27 +133,67 @@ def test_a_report_on_a_saved_model_knows_its_mode():
 
 @pytest.mark.parametrize(("rows", "groups"), [(1, "joint"), (7, "each")])
 def test_console_and_report_have_the_same_rates(rows, groups):
-    roles = ["--outcome", "income", "--protected", "sex,race", "--favourable", ">50K", "--groups", groups]
-    args = [*roles, "--rows", rows, "--iid", "--seed", 2, "-o", "fair.csv", "--report", "report.json", "--json"]
+    roles = [
+        "--outcome",
+        "income",
+        "--protected",
+        "sex,race",
+        "--favourable",
+        ">50K",
+        "--groups",
+        groups,
+    ]
+    args = [
+        *roles,
+        "--rows",
+        rows,
+        "--iid",
+        "--seed",
+        2,
+        "-o",
+        "fair.csv",
+        "--report",
+        "report.json",
+        "--json",
+    ]
     record = json.loads(run("debias", "data.csv", *args).stdout)
     for rate in reported()["rates"]:
         assert record["after"][rate["kind"]][rate["grouping"]] == rate["delivered"]
 
 
 def test_a_group_that_vanishes_is_named_and_has_share_zero():
-    args = ["--representation-rate", 1, "--rows", 1, "--seed", 1, "-o", "fair.csv", "--report", "report.md"]
+    args = [
+        "--representation-rate",
+        1,
+        "--rows",
+        1,
+        "--seed",
+        1,
+        "-o",
+        "fair.csv",
+        "--report",
+        "report.md",
+    ]
     result = run("debias", "data.csv", *FAVOURED, *args)
     kept = pl.read_csv("fair.csv")["sex"][0]
     gone = {"Male": "Female", "Female": "Male"}[kept]
     assert f"Note: no row has sex = {gone}: its share is 0" in result.stdout
     assert re.search(rf"sex = {gone} +\d+ +\d+\.\d% +0\.0%", result.stdout)
-    assert re.search(r"representation rate of sex +1\.0000 +0\.\d+ +0\.0000", result.stdout)
+    assert re.search(
+        r"representation rate of sex +1\.0000 +0\.\d+ +0\.0000", result.stdout
+    )
     assert f"no row has sex = {gone}" in Path("report.md").read_text()
 
 
-@pytest.mark.parametrize("typed", [FAVOURED, ["--config", "options.toml", "--rows", 60]], ids=["typed", "a file"])
+@pytest.mark.parametrize(
+    "typed",
+    [FAVOURED, ["--config", "options.toml", "--rows", 60]],
+    ids=["typed", "a file"],
+)
 def test_without_a_seed_the_report_still_says_how_to_repeat_it(folder, typed):
-    (folder / "options.toml").write_text('outcome = "income"\nprotected = ["sex"]\n[target]\njob = "keep"\n')
+    (folder / "options.toml").write_text(
+        'outcome = "income"\nprotected = ["sex"]\n[target]\njob = "keep"\n'
+    )
     run("debias", "data.csv", *typed, "-o", "fair.csv", "--report", "report.json")
     first, report = pl.read_csv("fair.csv"), reported()
     run(*shlex.split(report["source"]["command"])[1:], "--force")
@@ -112,8 +210,12 @@ def test_a_truth_value_or_a_number_is_favourable_by_value(typed):
     table.write_csv("truth.csv")
     roles = ["--outcome", "high", "--protected", "sex", "--favourable", typed]
     run("debias", "truth.csv", *roles, "-o", "fair.csv", "--seed", 1)
-    fit = fairmaxent.debias(table, "high", "sex", favourable=table["high"].max(), random_state=1)
+    fit = fairmaxent.debias(
+        table, "high", "sex", favourable=table["high"].max(), random_state=1
+    )
     assert pl.read_csv("fair.csv").equals(fit.sample(ROWS))
     fit.save("model.fme")
     drawn = run("sample", "model.fme", "-n", 5, "--given", f"high={typed}").stdout
-    assert pl.read_csv(io.StringIO(drawn))["high"].to_list() == [table["high"].max()] * 5
+    assert (
+        pl.read_csv(io.StringIO(drawn))["high"].to_list() == [table["high"].max()] * 5
+    )

@@ -17,7 +17,9 @@ BLOCK = ("compas-small", "sex")
 
 @pytest.fixture
 def small_plan(monkeypatch, tmp_path):
-    """One data set, one fold, one repetition; and a folder without the files of COMPAS large."""
+    """One data set, one fold, one repetition; and a folder without the files of COMPAS
+    large.
+    """
     monkeypatch.setattr(reproduce, "QUICK", cells.Plan((0,), 2, (0,), 1))
     monkeypatch.setattr(reproduce, "TABLE_2_BLOCKS", (BLOCK, ("compas-large", "sex")))
     monkeypatch.setattr(reproduce, "CURVE_BLOCKS", (BLOCK,))
@@ -50,7 +52,14 @@ def test_tables_figures_and_page(small_plan, tmp_path):
     for name in ("table2.csv", "curves.csv"):
         assert (folder / name).read_bytes() == (again / name).read_bytes()
     table = pd.read_csv(folder / "table2.csv")
-    assert list(table.columns) == ["dataset", "protected", "method", "metric", "mean", "sd"]
+    assert list(table.columns) == [
+        "dataset",
+        "protected",
+        "method",
+        "metric",
+        "mean",
+        "sd",
+    ]
     assert set(table["method"]) == set(cells.TABLE_2_METHODS)
     curves = pd.read_csv(folder / "curves.csv")
     assert len(curves.drop_duplicates(["prior", "theta", "C"])) == 3 * 2 * 2
@@ -61,8 +70,15 @@ def test_tables_figures_and_page(small_plan, tmp_path):
 
 
 def test_what_is_missing_is_said_before_the_work(small_plan, tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduce.importlib.util, "find_spec", lambda name: None if name == "matplotlib" else True)
-    with pytest.raises(fairmaxent.errors.DependencyError, match=r"needs matplotlib; pip install matplotlib$"):
+    monkeypatch.setattr(
+        reproduce.importlib.util,
+        "find_spec",
+        lambda name: None if name == "matplotlib" else True,
+    )
+    with pytest.raises(
+        fairmaxent.errors.DependencyError,
+        match=r"needs matplotlib; pip install matplotlib$",
+    ):
         reproduce.reproduce(tmp_path / "out", quick=True)
     assert not (tmp_path / "out").exists()
 
@@ -74,7 +90,12 @@ def test_demo_leaves_data_rows_model_and_report(tmp_path, monkeypatch):
     folder = tmp_path / "demo"
     done = run("demo", "--out", folder)
     assert done.exit_code == 0, done.output
-    assert {path.name for path in folder.iterdir()} == {"census.csv", "fair.csv", "model.fme", "report.html"}
+    assert {path.name for path in folder.iterdir()} == {
+        "census.csv",
+        "fair.csv",
+        "model.fme",
+        "report.html",
+    }
     assert "$ fairmaxent debias" in done.stdout
     assert "statistical rate of sex, income = >50K" in done.stdout
     *_, why, command = done.stdout.splitlines()
@@ -84,7 +105,9 @@ def test_demo_leaves_data_rows_model_and_report(tmp_path, monkeypatch):
     rates = (fair["income"] == ">50K").groupby(fair["sex"]).mean()
     assert rates.min() / rates.max() > 0.99
     assert len(fair) == len(few.frame)
-    assert fairmaxent.load(folder / "model.fme").certificate.achieved["statistical_rate"]["sex"] == pytest.approx(1)
+    assert fairmaxent.load(folder / "model.fme").certificate.achieved[
+        "statistical_rate"
+    ]["sex"] == pytest.approx(1)
     again = run("demo", "--out", folder)
     assert again.exit_code == 5
     assert "census.csv exists; use --force" in again.stderr

@@ -1,4 +1,6 @@
-"""A scheduler that cannot be reached, or dies: one line, and a code that says what to look at."""
+"""A scheduler that cannot be reached, or dies: one line, and a code that says what to
+look at.
+"""
 
 import asyncio
 import logging
@@ -19,7 +21,9 @@ from fairmaxent.errors import StorageError
 LOST = "the Dask cluster failed or stopped answering"
 
 
-@pytest.mark.parametrize("address", ["tls://127.0.0.1:1", "ucx://127.0.0.1:1", "nonsense://x", "tcp://", ""])
+@pytest.mark.parametrize(
+    "address", ["tls://127.0.0.1:1", "ucx://127.0.0.1:1", "nonsense://x", "tcp://", ""]
+)
 def test_an_address_that_cannot_be_used_is_no_bug(address, tmp_path):
     biased_table().write_parquet(tmp_path / "data.parquet")
     args = ["debias", str(tmp_path / "data.parquet"), *ROLES, "--scheduler", address]
@@ -34,14 +38,24 @@ def test_an_address_that_cannot_be_used_is_no_bug(address, tmp_path):
     ("problem", "error", "says"),
     [
         (CommClosedError("the connection was closed"), StorageError, LOST),
-        (FutureCancelledError("task-1", "scheduler-connection-lost"), StorageError, LOST),
+        (
+            FutureCancelledError("task-1", "scheduler-connection-lost"),
+            StorageError,
+            LOST,
+        ),
         (asyncio.CancelledError(), StorageError, LOST),
         (TimeoutError("timed out"), StorageError, LOST),
-        (KilledWorker("task-1", SimpleNamespace(address="tcp://127.0.0.1:1"), 3), InputError, "several workers"),
+        (
+            KilledWorker("task-1", SimpleNamespace(address="tcp://127.0.0.1:1"), 3),
+            InputError,
+            "several workers",
+        ),
         (ZeroDivisionError("as it is"), ZeroDivisionError, "as it is"),
     ],
 )
-def test_a_lost_cluster_is_an_error_of_ours_and_all_else_is_told_as_before(problem, error, says):
+def test_a_lost_cluster_is_an_error_of_ours_and_all_else_is_told_as_before(
+    problem, error, says
+):
     def gather(_):
         raise problem
 

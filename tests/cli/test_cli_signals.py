@@ -1,4 +1,6 @@
-"""Runs that are told to end, killed, or not alone: nothing is lost, overwritten, half-written or left behind."""
+"""Runs that are told to end, killed, or not alone: nothing is lost, overwritten,
+half-written or left behind.
+"""
 
 import random
 import signal
@@ -25,7 +27,9 @@ def folder(tmp_path):
 
 
 def wait_until_it_stages(folder, count=1):
-    """Wait until there are temporary files: a run that reads stdin then waits for it."""
+    """Wait until there are temporary files: a run that reads stdin then waits for
+    it.
+    """
     ended = time.monotonic() + 60
     while len(list(folder.glob(".fairmaxent-*"))) < count:
         assert time.monotonic() < ended
@@ -54,8 +58,23 @@ def test_under_nohup_it_goes_on(folder):
 
 
 def pair(folder, *options):
-    """Start two runs with different seeds, let both work at the same time, and return how they ended."""
-    runs = [start("debias", "-", *ROLES, *QUIET, *OUTPUTS, "--seed", seed, *options, folder=folder) for seed in "12"]
+    """Start two runs with different seeds, let both work at the same time, and return
+    how they ended.
+    """
+    runs = [
+        start(
+            "debias",
+            "-",
+            *ROLES,
+            *QUIET,
+            *OUTPUTS,
+            "--seed",
+            seed,
+            *options,
+            folder=folder,
+        )
+        for seed in "12"
+    ]
     wait_until_it_stages(folder, 6)
     content = (folder / "data.csv").read_bytes()
     for one in runs:
@@ -72,12 +91,18 @@ def whose(folder):
     """The seed of the table, and of the model; each file is complete."""
     fit = fairmaxent.load(folder / "model.fme")
     table = pl.read_csv(folder / "fair.csv")
-    seeds = [seed for seed in (1, 2) if table.equals(fit.sample(len(table), random_state=seed))]
+    seeds = [
+        seed
+        for seed in (1, 2)
+        if table.equals(fit.sample(len(table), random_state=seed))
+    ]
     return seeds, fit.request.random_state
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_of_two_runs_at_the_same_time_one_is_done_and_the_other_refused_unless_forced(folder, force):
+def test_of_two_runs_at_the_same_time_one_is_done_and_the_other_refused_unless_forced(
+    folder, force
+):
     codes, said = pair(folder, *(["--force"] if force else []))
     seeds, seed = whose(folder)
     assert set(listing(folder)) == {"data.csv", "fair.csv", "model.fme", "report.md"}
@@ -92,12 +117,27 @@ def test_of_two_runs_at_the_same_time_one_is_done_and_the_other_refused_unless_f
 
 
 def test_told_to_end_while_a_library_works_it_ends_at_once(folder):
-    """Handlers in Python run only after the library's call, which would here write for minutes."""
+    """Handlers in Python run only after the library's call, which would here write for
+    minutes.
+    """
     biased_table().write_parquet(folder / "data.parquet")
     before = listing(folder)
-    args = ["debias", "data.parquet", *ROLES, *QUIET, "-o", "fair.parquet", "--rows", "300000000"]
+    args = [
+        "debias",
+        "data.parquet",
+        *ROLES,
+        *QUIET,
+        "-o",
+        "fair.parquet",
+        "--rows",
+        "300000000",
+    ]
     process = subprocess.Popen(
-        [sys.executable, "-c", WATCHED, *args], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", WATCHED, *args],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     for line in process.stderr:
         if line.startswith("rows"):
@@ -114,35 +154,66 @@ def hidden(folder):
 
 @pytest.mark.slow
 def test_two_hundred_signals_at_random_moments(folder):
-    """Signals of six kinds, one of which cannot be caught, at any moment of a run of a second or two."""
+    """Signals of six kinds, one of which cannot be caught, at any moment of a run of a
+    second or two.
+    """
     rng = random.Random(13)
     biased_table().write_parquet(folder / "data.parquet")
-    precious = {"fair.csv": b"old table", "model.fme": b"old model", "report.md": b"old report"}
+    precious = {
+        "fair.csv": b"old table",
+        "model.fme": b"old model",
+        "report.md": b"old report",
+    }
     codes, left = [], set()
     for turn in range(200):
         for name, content in precious.items():
             (folder / name).write_bytes(content)
         number = rng.choice([*ENDING, signal.SIGINT, signal.SIGKILL])
         data = rng.choice(["data.csv", "data.parquet"])
-        process = start("debias", data, *ROLES, *QUIET, *OUTPUTS, "--force", "--estimate", "none", folder=folder)
+        process = start(
+            "debias",
+            data,
+            *ROLES,
+            *QUIET,
+            *OUTPUTS,
+            "--force",
+            "--estimate",
+            "none",
+            folder=folder,
+        )
         time.sleep(rng.uniform(0.05, 2.5))
         process.send_signal(number)
         said = process.communicate(timeout=600)[1]
         codes.append(process.returncode)
         if number != signal.SIGKILL:
-            # Before the command line has started, Python itself ends in one of two ways.
-            early = (-number, 1) if number == signal.SIGINT and b"Error: " not in said else (-number,)
+            # Before the command line has started, Python itself ends in one of two
+            # ways.
+            early = (
+                (-number, 1)
+                if number == signal.SIGINT and b"Error: " not in said
+                else (-number,)
+            )
             assert process.returncode in (0, 128 + number, *early), (turn, said)
             assert hidden(folder) <= left, (turn, number)
         left = hidden(folder)
-        now = {name: content for name, content in listing(folder).items() if not name.startswith(".fairmaxent-")}
+        now = {
+            name: content
+            for name, content in listing(folder).items()
+            if not name.startswith(".fairmaxent-")
+        }
         assert set(now) == {"data.csv", "data.parquet", *precious}, (turn, number)
         changed = [now[name] != precious[name] for name in precious]
-        assert changed == sorted(changed, reverse=True), (turn, number, changed)  # they get their names in order
+        # they get their names in order
+        assert changed == sorted(changed, reverse=True), (turn, number, changed)
         if changed[0]:
             assert len(pl.read_csv(folder / "fair.csv")) == len(biased_table())
         if changed[1]:
             fairmaxent.load(folder / "model.fme")
     assert codes.count(0) < 150
-    subprocess.run([*COMMAND, "debias", "data.csv", *ROLES, *QUIET, *OUTPUTS, "--force"], cwd=folder, check=True)
-    assert set(listing(folder)) == {"data.csv", "data.parquet", *precious, *left}  # of runs that were killed
+    subprocess.run(
+        [*COMMAND, "debias", "data.csv", *ROLES, *QUIET, *OUTPUTS, "--force"],
+        cwd=folder,
+        check=True,
+    )
+    # of runs that were killed
+    assert set(listing(folder)) == {"data.csv", "data.parquet", *precious, *left}

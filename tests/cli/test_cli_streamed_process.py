@@ -1,4 +1,6 @@
-"""A Parquet table as a real process streams it: interrupted at every stage, and under a limit of its memory."""
+"""A Parquet table as a real process streams it: interrupted at every stage, and under a
+limit of its memory.
+"""
 
 import os
 import resource
@@ -23,7 +25,9 @@ pytestmark = pytest.mark.process
 
 @pytest.fixture
 def folder(tmp_path):
-    """Rows enough for a query to take a moment, and distinct ones enough for the solve."""
+    """Rows enough for a query to take a moment, and distinct ones enough for the
+    solve.
+    """
     many = biased_table().select(pl.all().repeat_by(600).explode())
     ages = pl.Series("age", pl.int_range(len(many), eager=True) * 7919 % 73 + 17)
     weights = pl.Series("weight", pl.int_range(len(many), eager=True) * 104_729 % 97)
@@ -32,17 +36,47 @@ def folder(tmp_path):
 
 
 def start(*args, folder, **options):
-    environment = os.environ | {"POLARS_MAX_THREADS": str(THREADS), "OPENBLAS_NUM_THREADS": "1"}
-    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
-    command = [sys.executable, "-c", WATCHED, "debias", "data.parquet", *ROLES, *QUIET, *args]
-    return subprocess.Popen(command, cwd=folder, **piped, **({"preexec_fn": heed_signals} | options))
+    environment = os.environ | {
+        "POLARS_MAX_THREADS": str(THREADS),
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    piped = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+        "env": environment,
+    }
+    command = [
+        sys.executable,
+        "-c",
+        WATCHED,
+        "debias",
+        "data.parquet",
+        *ROLES,
+        *QUIET,
+        *args,
+    ]
+    return subprocess.Popen(
+        command, cwd=folder, **piped, **({"preexec_fn": heed_signals} | options)
+    )
 
 
-@pytest.mark.parametrize(("stage", "after"), [("read", 0), ("count", 0.02), ("base", 0), ("solve", 0), ("rows", 0.1)])
+@pytest.mark.parametrize(
+    ("stage", "after"),
+    [("read", 0), ("count", 0.02), ("base", 0), ("solve", 0), ("rows", 0.1)],
+)
 def test_ctrl_c_at_every_stage_leaves_nothing(folder, stage, after):
     before = listing(folder)
     # More rows than are drawn before the signal comes.
-    process = start("-o", "fair.parquet", "--model", "model.fme", "--rows", "100000000", folder=folder)
+    process = start(
+        "-o",
+        "fair.parquet",
+        "--model",
+        "model.fme",
+        "--rows",
+        "100000000",
+        folder=folder,
+    )
     for line in process.stderr:
         if line.startswith(stage):
             break
@@ -50,7 +84,8 @@ def test_ctrl_c_at_every_stage_leaves_nothing(folder, stage, after):
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=600)
     assert process.returncode == 130
-    # Not always the last line: polars' thread that compresses may still be telling of its panic.
+    # Not always the last line: polars' thread that compresses may still be telling of
+    # its panic.
     assert "Error: interrupted; no incomplete file was left behind" in said.splitlines()
     assert listing(folder) == before
 
@@ -61,17 +96,26 @@ def _limited(megabytes):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits addresses as a shell's ulimit -v says")
+@pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="only Linux limits addresses as a shell's ulimit -v says",
+)
 def test_the_documented_address_space_is_enough(folder):
     arguments = ["-o", "fair.parquet", "--report", "report.json"]
     process = start(*arguments, folder=folder, preexec_fn=_limited(ADDRESS_SPACE))
     _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
-    assert pl.scan_parquet(folder / "fair.parquet").select(pl.len()).collect().item() == 600 * ROWS
+    assert (
+        pl.scan_parquet(folder / "fair.parquet").select(pl.len()).collect().item()
+        == 600 * ROWS
+    )
     assert (folder / "report.json").exists()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits addresses as a shell's ulimit -v says")
+@pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="only Linux limits addresses as a shell's ulimit -v says",
+)
 def test_too_little_memory_leaves_no_table(folder):
     process = start("-o", "fair.parquet", folder=folder, preexec_fn=_limited(400))
     _, said = process.communicate(timeout=120)

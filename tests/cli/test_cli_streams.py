@@ -1,4 +1,6 @@
-"""Streams that are closed or full, disks without room, folders without permission: one line and a code that is true."""
+"""Streams that are closed or full, disks without room, folders without permission: one
+line and a code that is true.
+"""
 
 import ctypes
 import os
@@ -29,7 +31,9 @@ def folder(tmp_path_factory):
 
 
 def shell(command, folder):
-    done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, timeout=120)
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=folder, capture_output=True, timeout=120
+    )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
@@ -39,8 +43,17 @@ def shell(command, folder):
         (f"debias - {R} <&-", 5, "stdin is closed"),
         (f"inspect data.csv {R} >&-", 5, "stdout is closed"),
         (f"debias gone.csv {R} 2>&-", 5, ""),
-        (f"inspect data.csv {R} >/dev/full", 5, "cannot write to stdout: No space left on device"),
-        pytest.param(f"debias data.csv {R} {Q} -o - >/dev/full", 5, "No space left on device", marks=pytest.mark.slow),
+        (
+            f"inspect data.csv {R} >/dev/full",
+            5,
+            "cannot write to stdout: No space left on device",
+        ),
+        pytest.param(
+            f"debias data.csv {R} {Q} -o - >/dev/full",
+            5,
+            "No space left on device",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 @pytest.mark.process
@@ -55,11 +68,22 @@ def test_closed_and_full_streams(folder, typed, code, said):
 
 @pytest.mark.process
 def test_all_streams_closed_it_still_writes_nothing_into_them(tmp_path):
-    """A file that is opened must not get the number of a closed stream: what is printed would go into it."""
+    """A file that is opened must not get the number of a closed stream: what is printed
+    would go into it.
+    """
     biased_table().write_csv(tmp_path / "data.csv")
-    assert shell(f"{COMMAND} debias data.csv {R} {Q} -o fair.csv --seed 1", tmp_path)[0] == 0
+    assert (
+        shell(f"{COMMAND} debias data.csv {R} {Q} -o fair.csv --seed 1", tmp_path)[0]
+        == 0
+    )
     wanted = (tmp_path / "fair.csv").read_bytes()
-    assert shell(f"{COMMAND} debias data.csv {R} {Q} -o fair.csv --seed 1 --force <&- 2>&-", tmp_path)[0] == 0
+    assert (
+        shell(
+            f"{COMMAND} debias data.csv {R} {Q} -o fair.csv --seed 1 --force <&- 2>&-",
+            tmp_path,
+        )[0]
+        == 0
+    )
     assert (tmp_path / "fair.csv").read_bytes() == wanted
 
 
@@ -84,9 +108,19 @@ def test_a_disk_without_room_leaves_everything_as_it_was(tmp_path, outputs, size
     (tmp_path / "full.md").symlink_to("/dev/full")
     (tmp_path / "fair.csv").write_text("old")
     before = listing(tmp_path)
-    command = [*COMMAND.split(), "debias", "data.csv", *ROLES, *QUIET, *outputs.split(), "--force"]
+    command = [
+        *COMMAND.split(),
+        "debias",
+        "data.csv",
+        *ROLES,
+        *QUIET,
+        *outputs.split(),
+        "--force",
+    ]
     options = {} if size is None else {"preexec_fn": limited(size)}
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, **options)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, timeout=120, **options
+    )
     assert done.returncode == 5, done.stderr
     assert done.stderr.startswith(b"Error: ")
     assert done.stderr.count(b"\n") == 1
@@ -94,14 +128,21 @@ def test_a_disk_without_room_leaves_everything_as_it_was(tmp_path, outputs, size
 
 
 def without_privileges():
-    """The superuser may write anywhere, but not once it has given up that capability."""
+    """The superuser may write anywhere, but not once it has given up that
+    capability.
+    """
     if os.getuid() == 0:
         ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
 
 
 @pytest.mark.parametrize(
     "outputs",
-    ["-o shut/fair.csv", "-o fair.csv --model shut/model.fme", "-o fair.csv --report shut/r.md", "-o shut/old.csv"],
+    [
+        "-o shut/fair.csv",
+        "-o fair.csv --model shut/model.fme",
+        "-o fair.csv --report shut/r.md",
+        "-o shut/old.csv",
+    ],
 )
 @pytest.mark.process
 def test_without_permission_nothing_is_written(tmp_path, outputs):
@@ -109,12 +150,25 @@ def test_without_permission_nothing_is_written(tmp_path, outputs):
     (tmp_path / "shut").mkdir()
     (tmp_path / "shut" / "old.csv").write_text("old")
     (tmp_path / "shut").chmod(0o555)
-    options = {"cwd": tmp_path, "capture_output": True, "timeout": 120, "preexec_fn": without_privileges}
+    options = {
+        "cwd": tmp_path,
+        "capture_output": True,
+        "timeout": 120,
+        "preexec_fn": without_privileges,
+    }
     if subprocess.run(["sh", "-c", ": > shut/probe"], **options).returncode == 0:
         (tmp_path / "shut").chmod(0o755)
         pytest.skip("this user may write anywhere")
     before = listing(tmp_path)
-    command = [*COMMAND.split(), "debias", "data.csv", *ROLES, *QUIET, *outputs.split(), "--force"]
+    command = [
+        *COMMAND.split(),
+        "debias",
+        "data.csv",
+        *ROLES,
+        *QUIET,
+        *outputs.split(),
+        "--force",
+    ]
     done = subprocess.run(command, **options)
     (tmp_path / "shut").chmod(0o755)
     assert done.returncode == 5, done.stderr
@@ -132,12 +186,23 @@ def test_only_you_can_read_rows_and_models_unless_asked(tmp_path, monkeypatch):
         for options, mode in (([], 0o600), (["--readable-by-others"], 0o644)):
             for name in ("fair.csv", "model.fme", "report.md", "rows.csv", "c.toml"):
                 Path(name).unlink(missing_ok=True)
-            assert CliRunner().invoke(group, ["debias", "data.csv", *ROLES, *QUIET, *outputs, *options]).exit_code == 0
+            assert (
+                CliRunner()
+                .invoke(
+                    group, ["debias", "data.csv", *ROLES, *QUIET, *outputs, *options]
+                )
+                .exit_code
+                == 0
+            )
             typed = ["sample", "model.fme", "-n", "5", "-o", "rows.csv", *options]
             assert CliRunner().invoke(group, typed).exit_code == 0
             typed = ["inspect", "data.csv", *ROLES, "--write-config", "c.toml"]
             assert CliRunner().invoke(group, typed).exit_code == 0
-            modes = {name: stat.S_IMODE(os.stat(name).st_mode) for name in os.listdir() if name != "data.csv"}
+            modes = {
+                name: stat.S_IMODE(os.stat(name).st_mode)
+                for name in os.listdir()
+                if name != "data.csv"
+            }
             rows = dict.fromkeys(("fair.csv", "model.fme", "rows.csv"), mode)
             assert modes == rows | {"report.md": 0o644, "c.toml": 0o644}
     finally:

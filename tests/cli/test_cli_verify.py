@@ -1,4 +1,6 @@
-"""``fairmaxent verify``: a clear answer, for people and for programs, and an exit code that means it."""
+"""``fairmaxent verify``: a clear answer, for people and for programs, and an exit code
+that means it.
+"""
 
 import hashlib
 import json
@@ -22,21 +24,29 @@ def test_a_sound_model_is_verified(tmp_path):
     record = json.loads(run("verify", model, "--json").stdout)
     assert record["verified"] is True
     assert record["achieved"]["statistical_rate"]["sex"] == pytest.approx(1)
-    assert record["unverified"] == ["how often each value within a bin was seen, by which values are drawn from bins"]
+    assert record["unverified"] == [
+        "how often each value within a bin was seen, by which values are drawn from"
+        " bins"
+    ]
 
     def forge(header):
         header["certificate"]["achieved"]["statistical_rate"]["sex"] = 0.5
 
     (tmp_path / "forged.fme").write_bytes(with_header(model.read_bytes(), forge))
     refused = run("verify", tmp_path / "forged.fme", code=5)
-    assert "its certificate states achieved statistical_rate sex as 0.5, but what it holds gives 1" in refused.stderr
+    assert (
+        "its certificate states achieved statistical_rate sex as 0.5, but what it holds"
+        " gives 1" in refused.stderr
+    )
     assert "verified" not in refused.stdout
 
 
 def test_what_only_the_table_or_the_rows_could_show_is_named(tmp_path):
     table = biased_table()
     mails = pl.Series("mail", [f"a{row}@example.org" for row in range(len(table))])
-    fit = fairmaxent.debias(table.with_columns(mails), "income", "sex", estimate=None, random_state=3)
+    fit = fairmaxent.debias(
+        table.with_columns(mails), "income", "sex", estimate=None, random_state=3
+    )
     fit.save(tmp_path / "model.fme")
     shown = run("verify", tmp_path / "model.fme").stdout
     assert "not verified: which columns were left out" in shown

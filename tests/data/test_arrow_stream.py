@@ -21,7 +21,9 @@ COLUMNS = {
 
 def stream(column, **options):
     sink, table = io.BytesIO(), pa.table({"values": column})
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+    with pa.ipc.new_stream(
+        sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)
+    ) as writer:
         writer.write_table(table)
     return sink.getvalue()
 
@@ -43,7 +45,8 @@ def test_a_small_file_that_inflates_is_refused(name):
 
 
 def test_more_values_than_bytes_are_refused():
-    for column in (pa.nulls(100_000), pa.chunked_array([pa.nulls(2_000)] * 20)):  # at once, or in many batches
+    # at once, or in many batches
+    for column in (pa.nulls(100_000), pa.chunked_array([pa.nulls(2_000)] * 20)):
         with pytest.raises(ValueError, match="more values than it can hold"):
             check_stream(stream(column))
 

@@ -19,7 +19,9 @@ class Fixed:
 
 
 def by_search(weights, starts, groups, uniform):
-    """The slow twin: the first item at which the running share of its group exceeds u."""
+    """The slow twin: the first item at which the running share of its group exceeds
+    u.
+    """
     ends = [*starts[1:], len(weights)]
     result = []
     for group, u in zip(groups, uniform, strict=True):
@@ -30,7 +32,9 @@ def by_search(weights, starts, groups, uniform):
     return np.array(result)
 
 
-@pytest.mark.parametrize("skew", [0.02, 0.3, 3.0], ids=["one item has nearly all", "uneven", "even"])
+@pytest.mark.parametrize(
+    "skew", [0.02, 0.3, 3.0], ids=["one item has nearly all", "uneven", "even"]
+)
 def test_draws_equal_a_plain_search(skew):
     rng = np.random.default_rng(0)
     for _ in range(40):
@@ -42,11 +46,15 @@ def test_draws_equal_a_plain_search(skew):
         groups = rng.integers(0, len(lengths), 300)
         uniform = rng.random(300)
         drawn = Choice.grouped(weights, starts).draw(groups, Fixed(uniform))
-        np.testing.assert_array_equal(drawn, by_search(weights, starts, groups, uniform))
+        np.testing.assert_array_equal(
+            drawn, by_search(weights, starts, groups, uniform)
+        )
 
 
 def test_the_ends_of_the_unit_interval_stay_inside_the_group_and_miss_impossible_items():
-    weights = np.array([[0.0, 0.0, 1.0, 0.0], [0.1, 0.0, 0.9, 0.0], [0.0, 1e-300, 0.0, 0.0]])
+    weights = np.array(
+        [[0.0, 0.0, 1.0, 0.0], [0.1, 0.0, 0.9, 0.0], [0.0, 1e-300, 0.0, 0.0]]
+    )
     choice = Choice.rows_of(weights)
     for u in (0.0, 0.5, np.nextafter(1.0, 0.0)):
         drawn = choice.draw(np.arange(3), Fixed([u] * 3))
@@ -56,7 +64,9 @@ def test_the_ends_of_the_unit_interval_stay_inside_the_group_and_miss_impossible
 def test_many_groups_keep_to_themselves():
     groups = 100_000
     choice = Choice.rows_of(np.tile([0.5, 0.5, 0.0], (groups, 1)))
-    drawn = choice.draw(np.arange(groups), Fixed(np.full(groups, np.nextafter(1.0, 0.0))))
+    drawn = choice.draw(
+        np.arange(groups), Fixed(np.full(groups, np.nextafter(1.0, 0.0)))
+    )
     assert (drawn == 1).all()
 
 
@@ -65,17 +75,24 @@ SHARES = np.array([0.45, 0.0, 0.3, 0.25])
 
 def test_cells_by_quota_are_the_quota_in_random_order():
     table = SHARES.reshape(2, 2)
-    cells, rng = cells_of(table, 1001, np.random.default_rng(0), independent=False), np.random.default_rng(0)
+    cells, rng = (
+        cells_of(table, 1001, np.random.default_rng(0), independent=False),
+        np.random.default_rng(0),
+    )
     counts = quota(table, 1001, rng)
     np.testing.assert_array_equal(np.bincount(cells, minlength=4), counts.ravel())
     assert (np.diff(cells) < 0).any()
-    np.testing.assert_array_equal(cells, rng.permutation(np.repeat(np.arange(4), counts.ravel())))
+    np.testing.assert_array_equal(
+        cells, rng.permutation(np.repeat(np.arange(4), counts.ravel()))
+    )
 
 
 def test_independent_cells_are_those_where_the_running_share_exceeds_a_uniform_number():
     cells = cells_of(SHARES, 1000, np.random.default_rng(0), independent=True)
     uniform = np.random.default_rng(0).random(1000)
-    np.testing.assert_array_equal(cells, np.searchsorted(np.cumsum(SHARES), uniform, side="right"))
+    np.testing.assert_array_equal(
+        cells, np.searchsorted(np.cumsum(SHARES), uniform, side="right")
+    )
     assert not (cells == 1).any()
 
 
@@ -90,7 +107,9 @@ def test_largest_remainders_sum_up_and_ties_go_first():
 
 
 def test_spread_draws_are_within_one_of_their_share_and_without_bias():
-    """Over many seeds, each item of each group comes as often on average as its share of the group's draws."""
+    """Over many seeds, each item of each group comes as often on average as its share
+    of the group's draws.
+    """
     rng = np.random.default_rng(0)
     weights, starts = rng.gamma(0.5, size=23), np.array([0, 1, 8, 11])
     lengths = np.diff([*starts, len(weights)])
@@ -109,4 +128,8 @@ def test_spread_draws_are_within_one_of_their_share_and_without_bias():
     error = np.sqrt(np.maximum(fraction * (1 - fraction), 1e-12) / runs)
     assert (np.abs(total / runs - expected) <= 4 * error).all()
     by_hand = np.where(np.repeat(np.arange(4), lengths) == groups[:, None], share, 0.0)
-    assert (np.abs(by_row / runs - by_hand) <= 5 * np.sqrt(by_hand * (1 - by_hand) / runs) + 1e-9).all()  # each row too
+    # each row too
+    assert (
+        np.abs(by_row / runs - by_hand)
+        <= 5 * np.sqrt(by_hand * (1 - by_hand) / runs) + 1e-9
+    ).all()

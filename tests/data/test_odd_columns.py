@@ -1,4 +1,6 @@
-"""Columns of kinds that few people have: read rightly, or refused with an error that names the column."""
+"""Columns of kinds that few people have: read rightly, or refused with an error that
+names the column.
+"""
 
 import datetime
 import decimal
@@ -40,33 +42,62 @@ def in_arrow(values, kind):
 
 
 def duck(column):
-    kinds = "case when i % 2 = 0 then 'a' else 'b' end as y, case when i % 3 = 0 then 'p' else 'q' end as z"
+    kinds = (
+        "case when i % 2 = 0 then 'a' else 'b' end as y, case when i % 3 = 0 then 'p'"
+        " else 'q' end as z"
+    )
     return duckdb.sql(f"select {kinds}, {column} from range(60) t(i)")
 
 
 def uuid_type():
-    return pa.uuid() if hasattr(pa, "uuid") else pytest.skip("pyarrow has UUIDs from version 18 on")
+    return (
+        pa.uuid()
+        if hasattr(pa, "uuid")
+        else pytest.skip("pyarrow has UUIDs from version 18 on")
+    )
 
 
-UUIDS = pa.array([uuid.UUID(int=number % 3).bytes for number in range(ROWS)], pa.binary(16))
+UUIDS = pa.array(
+    [uuid.UUID(int=number % 3).bytes for number in range(ROWS)], pa.binary(16)
+)
 COLUMNS = {
     "string_view": lambda: arrow(pa.array(TEXTS, pa.string_view())),
     "binary": lambda: arrow(pa.array([b"u", b"v", None] * 20)),
     "uuid": lambda: arrow(pa.ExtensionArray.from_storage(uuid_type(), UUIDS)),
-    "month_day_nano": lambda: arrow(pa.array([pa.MonthDayNano([1, number % 3, 0]) for number in range(ROWS)])),
-    "decimal256": lambda: arrow(pa.array([decimal.Decimal(1), None, None] * 20, pa.decimal256(40, 2))),
+    "month_day_nano": lambda: arrow(
+        pa.array([pa.MonthDayNano([1, number % 3, 0]) for number in range(ROWS)])
+    ),
+    "decimal256": lambda: arrow(
+        pa.array([decimal.Decimal(1), None, None] * 20, pa.decimal256(40, 2))
+    ),
     "far moments": lambda: arrow(pa.array(FAR).cast(pa.timestamp("us", "UTC"))),
-    "far days": lambda: arrow(pa.array([2**30, 5, 6] * 20, pa.int32()).cast(pa.date32())),
-    "Int128": lambda: polars(pl.Series([2**100 + number for number in range(ROWS)], dtype=pl.Int128)),
-    "lazy Int128": lambda: polars(pl.Series([2**100 + number for number in range(ROWS)], dtype=pl.Int128)).lazy(),
-    "far dates": lambda: polars(pl.Series([3_000_000, 1, 2] * 20, dtype=pl.Int32).cast(pl.Date)),
+    "far days": lambda: arrow(
+        pa.array([2**30, 5, 6] * 20, pa.int32()).cast(pa.date32())
+    ),
+    "Int128": lambda: polars(
+        pl.Series([2**100 + number for number in range(ROWS)], dtype=pl.Int128)
+    ),
+    "lazy Int128": (
+        lambda: polars(
+            pl.Series([2**100 + number for number in range(ROWS)], dtype=pl.Int128)
+        ).lazy()
+    ),
+    "far dates": lambda: polars(
+        pl.Series([3_000_000, 1, 2] * 20, dtype=pl.Int32).cast(pl.Date)
+    ),
     "far milliseconds": lambda: polars(pl.Series(FAR).cast(pl.Datetime("ms"))),
     "far durations": lambda: polars(pl.Series(FAR).cast(pl.Duration("ms"))),
     "lazy far dates": lambda: polars(pl.Series(FAR).cast(pl.Datetime("ms"))).lazy(),
-    "arrow dictionary": lambda: pandas(in_arrow(TEXTS, pa.dictionary(pa.int32(), pa.string()))),
-    "arrow far dates": lambda: pandas(in_arrow(FAR, pa.int64()).astype(pd.ArrowDtype(pa.timestamp("s")))),
+    "arrow dictionary": lambda: pandas(
+        in_arrow(TEXTS, pa.dictionary(pa.int32(), pa.string()))
+    ),
+    "arrow far dates": lambda: pandas(
+        in_arrow(FAR, pa.int64()).astype(pd.ArrowDtype(pa.timestamp("s")))
+    ),
     "far timedeltas": lambda: pandas(pd.Series(np.array(FAR).view("m8[s]"))),
-    "long integers": lambda: pandas(pd.Series([10**400 + number for number in range(ROWS)], dtype=object)),
+    "long integers": lambda: pandas(
+        pd.Series([10**400 + number for number in range(ROWS)], dtype=object)
+    ),
     "longdouble": lambda: pandas(pd.Series(np.arange(ROWS).astype(np.longdouble))),
     "sparse": lambda: pandas(pd.arrays.SparseArray(np.array(FAR).view("M8[s]"))),
     "DuckDB time": lambda: duck("make_time((i % 20)::int, 0, 0) as x"),
@@ -95,18 +126,24 @@ def test_each_kind_is_read_or_refused_by_name(kind):
 @pytest.mark.parametrize("wrap", [arrow, pandas_of_arrow])
 def test_an_ordered_dictionary_that_repeats_a_value_has_it_once(wrap):
     codes = pa.array([0, 1, 2] * 20, pa.int32())
-    frame = wrap(pa.DictionaryArray.from_arrays(codes, pa.array(["z", "m", "z"]), ordered=True))
+    frame = wrap(
+        pa.DictionaryArray.from_arrays(codes, pa.array(["z", "m", "z"]), ordered=True)
+    )
     attribute = Domain.infer(frame).attribute("x")
     assert attribute.labels == ("z", "m")
     assert attribute.kind == "ordered"
     assert attribute.counts.tolist() == [40, 20]
-    holding = pa.DictionaryArray.from_arrays(codes, pa.array(["z", None, "k"]), ordered=True)
+    holding = pa.DictionaryArray.from_arrays(
+        codes, pa.array(["z", None, "k"]), ordered=True
+    )
     assert Domain.infer(wrap(holding)).attribute("x").labels == ("z", "k", "missing")
 
 
 def test_a_date_and_its_midnight_are_not_two_levels():
     midnight = datetime.datetime(2020, 1, 1)
-    with pytest.raises(LevelError, match="column 'x' holds the same moment as a date and as a time"):
+    with pytest.raises(
+        LevelError, match="column 'x' holds the same moment as a date and as a time"
+    ):
         Domain.infer(pandas(pd.Series([midnight.date(), midnight] * 30, dtype=object)))
 
 
@@ -117,7 +154,9 @@ def test_a_dot_in_a_name_is_syntax_for_duckdb():
 
 @pytest.mark.parametrize("lazily", [False, True])
 def test_weights_that_leave_nothing_of_a_group(lazily):
-    frame = pl.DataFrame({"y": Y, "z": Z, "w": [1e99] + [1.0] * 59, "v": ["k", "l"] * 30})
+    frame = pl.DataFrame(
+        {"y": Y, "z": Z, "w": [1e99] + [1.0] * 59, "v": ["k", "l"] * 30}
+    )
     for protected in ("z", ["z", "v"]):
         with pytest.raises(InfeasibleError, match="check the weights"):
             debias(frame.lazy() if lazily else frame, "y", protected, weight="w")

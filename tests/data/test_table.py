@@ -16,7 +16,9 @@ SIZES = (4, 3, 5)
 def rows():
     """Input rows with design weights, some of them zero."""
     rng = np.random.default_rng(8)
-    codes = np.column_stack([rng.integers(0, size, 400) for size in SIZES]).astype(np.uint8)
+    codes = np.column_stack([rng.integers(0, size, 400) for size in SIZES]).astype(
+        np.uint8
+    )
     return codes, rng.integers(0, 3, 400) / 2
 
 
@@ -25,9 +27,15 @@ def rows():
 def test_tables_are_sums_over_the_input_rows(rows, wanted, of):
     codes, weight = rows
     expected = np.zeros([SIZES[column] for column in wanted])
-    for row, own in zip(codes, {"counts": weight, "rows": np.ones(400), "squares": weight**2}[of], strict=True):
+    for row, own in zip(
+        codes,
+        {"counts": weight, "rows": np.ones(400), "squares": weight**2}[of],
+        strict=True,
+    ):
         expected[tuple(row[list(wanted)])] += own
-    first, again = Table.compress(codes, SIZES, weight).tables([wanted, wanted], SIZES, of=of)
+    first, again = Table.compress(codes, SIZES, weight).tables(
+        [wanted, wanted], SIZES, of=of
+    )
     np.testing.assert_allclose(first, expected)
     np.testing.assert_array_equal(first, again)
 
@@ -51,7 +59,9 @@ def test_rows_that_break_a_rule_count_nothing(rows):
     kept = Table.compress(codes, SIZES, weight).without(partial(break_any, rules))
     fine = ~(((codes[:, 0] == 1) & (codes[:, 2] == 3)) | (codes[:, 1] == 2))
     assert kept.total == pytest.approx(weight[fine].sum())
-    assert kept.worth == pytest.approx(weight[fine].sum() ** 2 / (weight[fine] ** 2).sum())
+    assert kept.worth == pytest.approx(
+        weight[fine].sum() ** 2 / (weight[fine] ** 2).sum()
+    )
     assert kept.size == 400
 
 
@@ -62,11 +72,14 @@ def test_thinned_rows_stand_for_all(rows):
     thinned = table.thinned(40)
     assert (thinned.distinct, thinned.total) == (40, pytest.approx(table.total))
     (exact,), (rough,) = table.tables([(0,)], SIZES), thinned.tables([(0,)], SIZES)
-    assert np.abs(exact - rough).max() <= table.total / 40  # rows are sorted: a level is off by one step at most
+    # rows are sorted: a level is off by one step at most
+    assert np.abs(exact - rough).max() <= table.total / 40
 
 
 @pytest.mark.parametrize(
-    "sizes", [(3, 4, 2), (900, 900, 900), (2**30, 2**30, 2**30)], ids=["countable", "sorted", "ranked"]
+    "sizes",
+    [(3, 4, 2), (900, 900, 900), (2**30, 2**30, 2**30)],
+    ids=["countable", "sorted", "ranked"],
 )
 def test_equal_rows_are_merged_in_lexicographic_order(sizes):
     rng = np.random.default_rng(0)

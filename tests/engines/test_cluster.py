@@ -1,4 +1,6 @@
-"""A fit on a Dask cluster of two worker processes is the fit in memory, also when one of them is killed."""
+"""A fit on a Dask cluster of two worker processes is the fit in memory, also when one
+of them is killed.
+"""
 
 import json
 import os
@@ -32,7 +34,8 @@ from fairmaxent.solvers import Newton, Status, ThinnedNewton
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 dask = pytest.importorskip("dask.dataframe", reason="Dask is not installed")
 ROWS = 1500
-ROLES = {"outcome": "y", "protected": "z", "detail": "bins"}  # no row is kept on workers
+# no row is kept on workers
+ROLES = {"outcome": "y", "protected": "z", "detail": "bins"}
 SHIFT = {"target": {"a": {"0": 0.2, "1": 0.3, "2": 0.5}}, "random_state": 4}
 
 
@@ -43,8 +46,19 @@ def frame():
     z = rng.random(ROWS) < np.array([0.3, 0.5, 0.7])[a]
     y = rng.random(ROWS) < 0.2 + 0.3 * z + 0.1 * a
     b = np.where(rng.random(ROWS) < 0.7, a, rng.integers(0, 3, ROWS)).astype(str)
-    columns = {"y": np.where(y, "yes", "no"), "z": np.where(z, "f", "m"), "a": a.astype(str), "b": b}
-    return pd.DataFrame(columns | {"n": rng.normal(size=ROWS).round(3) + a, "w": rng.integers(0, 4, ROWS) / 2})
+    columns = {
+        "y": np.where(y, "yes", "no"),
+        "z": np.where(z, "f", "m"),
+        "a": a.astype(str),
+        "b": b,
+    }
+    return pd.DataFrame(
+        columns
+        | {
+            "n": rng.normal(size=ROWS).round(3) + a,
+            "w": rng.integers(0, 4, ROWS) / 2,
+        }
+    )
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +80,23 @@ def parted(table, parts=3):
 @pytest.fixture(scope="module")
 def both(cluster):
     """One fit with everything in it, on the workers and in memory."""
-    options = SHIFT | {"weight": "w", "forbid": [{"z": "f", "b": "1"}], "favourable": "yes"}
-    return debias(parted(frame()), **ROLES, **options), debias(frame(), **ROLES, **options)
+    options = SHIFT | {
+        "weight": "w",
+        "forbid": [{"z": "f", "b": "1"}],
+        "favourable": "yes",
+    }
+    return debias(parted(frame()), **ROLES, **options), debias(
+        frame(), **ROLES, **options
+    )
 
 
 def assert_same_fit(there, here):
     assert isinstance(there.table, Partitions)
-    np.testing.assert_allclose(there.optimum.solution.multipliers, here.optimum.solution.multipliers, atol=1e-10)
+    np.testing.assert_allclose(
+        there.optimum.solution.multipliers,
+        here.optimum.solution.multipliers,
+        atol=1e-10,
+    )
     assert there.certificate.iterations == here.certificate.iterations
     assert there.certificate.warnings == here.certificate.warnings
     found, wanted = there.certificate.to_dict(), here.certificate.to_dict()
@@ -80,10 +104,16 @@ def assert_same_fit(there, here):
         for kind, rates in wanted[name].items():
             assert found[name][kind] == pytest.approx(rates, abs=1e-10)
     assert found["distance"] == pytest.approx(wanted["distance"], abs=1e-10)
-    assert there.certificate.effective_rows == pytest.approx(here.certificate.effective_rows, rel=1e-9)
-    for cost, other in zip(there.certificate.costs.groups, here.certificate.costs.groups, strict=True):
+    assert there.certificate.effective_rows == pytest.approx(
+        here.certificate.effective_rows, rel=1e-9
+    )
+    for cost, other in zip(
+        there.certificate.costs.groups, here.certificate.costs.groups, strict=True
+    ):
         assert_same_cost(cost, other)
-    assert_same_cost(there.certificate.costs.worst_cell, here.certificate.costs.worst_cell)
+    assert_same_cost(
+        there.certificate.costs.worst_cell, here.certificate.costs.worst_cell
+    )
 
 
 def assert_same_cost(there, here):
@@ -96,24 +126,43 @@ def assert_same_cost(there, here):
 def test_the_fit_is_the_one_in_memory(both):
     there, here = both
     assert_same_fit(there, here)
-    assert there.distribution.prior.parts[0].parents == here.distribution.prior.parts[0].parents
+    assert (
+        there.distribution.prior.parts[0].parents
+        == here.distribution.prior.parts[0].parents
+    )
     assert isinstance(there.distribution.prior.parts[1], PartitionedRows)
-    assert (there.table.size, there.table.distinct) == (here.table.size, here.table.distinct)
-    found, wanted = (fit.distribution.marginal(["b", "y", "n"]).probability for fit in both)
+    assert (there.table.size, there.table.distinct) == (
+        here.table.size,
+        here.table.distinct,
+    )
+    found, wanted = (
+        fit.distribution.marginal(["b", "y", "n"]).probability for fit in both
+    )
     np.testing.assert_allclose(found, wanted, atol=1e-12)
     some = frame().drop(columns="w").head(50)
-    np.testing.assert_allclose(there.distribution.probability(some), here.distribution.probability(some), rtol=1e-9)
+    np.testing.assert_allclose(
+        there.distribution.probability(some),
+        here.distribution.probability(some),
+        rtol=1e-9,
+    )
     assert there.table.total == pytest.approx(here.table.total)
 
 
-SLOW = [pytest.param(options, marks=pytest.mark.slow) for options in ({"base_share": 1.0}, {"base": "product"})]
+SLOW = [
+    pytest.param(options, marks=pytest.mark.slow)
+    for options in ({"base_share": 1.0}, {"base": "product"})
+]
 
 
 @pytest.mark.parametrize("options", [{"base_share": 0.0}, *SLOW])
 def test_rows_alone_base_alone_and_another_base(cluster, monkeypatch, options):
-    monkeypatch.setattr(workers, "_SMALL", -1)  # so that no value goes along with its tasks
+    # so that no value goes along with its tasks
+    monkeypatch.setattr(workers, "_SMALL", -1)
     table = frame()[["y", "z", "a"]]
-    assert_same_fit(debias(parted(table), **ROLES, **SHIFT, **options), debias(table, **ROLES, **SHIFT, **options))
+    assert_same_fit(
+        debias(parted(table), **ROLES, **SHIFT, **options),
+        debias(table, **ROLES, **SHIFT, **options),
+    )
 
 
 def test_small_partitions_are_merged(both):
@@ -129,27 +178,42 @@ def test_small_partitions_are_merged(both):
 
 @pytest.fixture
 def skewed(both):
-    """The rows of a fit as partitions of unequal size and weight, and the same rows as one table in memory."""
+    """The rows of a fit as partitions of unequal size and weight, and the same rows as
+    one table in memory.
+    """
     here, client = both[1], both[0].table.client
     ends = [0, 80, 200, here.weighted.distinct]
     part_of = np.searchsorted(ends, np.arange(ends[-1]), side="right") - 1
     counts = here.weighted.counts * np.array([8.0, 1.0, 0.5])[part_of]
     table = Table(here.weighted.codes, counts, np.ones(ends[-1]), counts**2)
     tables = [
-        Table(table.codes[part], table.counts[part], table.rows[part], table.squares[part])
+        Table(
+            table.codes[part], table.counts[part], table.rows[part], table.squares[part]
+        )
         for part in (part_of == number for number in range(3))
     ]
-    return Partitions.of(client, here.distribution.blocks, client.scatter(tables, hash=False)), table
+    return (
+        Partitions.of(
+            client, here.distribution.blocks, client.scatter(tables, hash=False)
+        ),
+        table,
+    )
 
 
 def test_thinned_partitions_have_each_row_as_often_as_it_weighs(skewed):
-    """At equal steps of each partition's weight: a row's number is off by one, and its partition's by another."""
+    """At equal steps of each partition's weight: a row's number is off by one, and its
+    partition's by another.
+    """
     (there, here), rows = skewed, 250
     thinned = there.thinned(rows)
     np.testing.assert_allclose(thinned.counts, here.total / rows)
     np.testing.assert_allclose(thinned.squares, (here.total / rows) ** 2)
-    number = dict.fromkeys(map(tuple, here.codes.tolist()), 0) | Counter(map(tuple, thinned.codes.tolist()))
-    assert (np.abs(np.array(list(number.values())) - rows * here.counts / here.total) < 2).all()
+    number = dict.fromkeys(map(tuple, here.codes.tolist()), 0) | Counter(
+        map(tuple, thinned.codes.tolist())
+    )
+    assert (
+        np.abs(np.array(list(number.values())) - rows * here.counts / here.total) < 2
+    ).all()
     everything = there.thinned(here.distinct)
     np.testing.assert_array_equal(everything.codes, here.codes)
     np.testing.assert_allclose(everything.counts, here.counts, rtol=1e-12)
@@ -172,7 +236,9 @@ def test_newton_on_thinned_partitions_ends_where_newton_in_memory_does(both, ske
 
 
 class Killer(distributed.SchedulerPlugin):
-    """Once armed with the name of a task, kills the worker that the next one is given to."""
+    """Once armed with the name of a task, kills the worker that the next one is given
+    to.
+    """
 
     name = "killer"
 
@@ -183,12 +249,16 @@ class Killer(distributed.SchedulerPlugin):
     def transition(self, key, start, finish, *_, **__):
         if self.armed and finish == "processing" and str(key).startswith(self.armed):
             self.armed = None
-            self.killed.append(self.pids[self.scheduler.tasks[key].processing_on.address])
+            self.killed.append(
+                self.pids[self.scheduler.tasks[key].processing_on.address]
+            )
             os.kill(self.killed[-1], signal.SIGKILL)
 
 
 def wait_for_both_workers(client):
-    """Until a worker that was killed is back; on a busy machine its nanny may give up, so both are started anew."""
+    """Until a worker that was killed is back; on a busy machine its nanny may give up,
+    so both are started anew.
+    """
     try:
         client.wait_for_workers(2, timeout=60)
     except TimeoutError:
@@ -220,10 +290,13 @@ def test_a_worker_killed_in_the_third_iteration_costs_a_recomputation(cluster, k
 
     def progress(stage, share):
         told.append(stage)
-        if told.count("solve") == 4 and not killer.killed:  # once from the pipeline, then before each step
+        # once from the pipeline, then before each step
+        if told.count("solve") == 4 and not killer.killed:
             killer.armed = "fairmaxent-tilted"
 
-    there = within_minutes(debias, parted(table, 4), **ROLES, **SHIFT, progress=progress)
+    there = within_minutes(
+        debias, parted(table, 4), **ROLES, **SHIFT, progress=progress
+    )
     assert len(killer.killed) == 1
     assert killer.killed[0] not in cluster.run(os.getpid).values()
     assert_same_fit(there, here)
@@ -236,7 +309,10 @@ def test_a_worker_killed_while_it_writes_leaves_whole_files(both, killer, tmp_pa
     assert len(killer.killed) == 1
     calm, killed = (sorted((tmp_path / name).iterdir()) for name in ("calm", "killed"))
     assert [path.name for path in calm] == [path.name for path in killed]
-    assert all(one.read_bytes() == other.read_bytes() for one, other in zip(calm, killed, strict=True))
+    assert all(
+        one.read_bytes() == other.read_bytes()
+        for one, other in zip(calm, killed, strict=True)
+    )
 
 
 def test_a_write_that_fails_leaves_no_folder_even_while_other_workers_go_on(
@@ -253,7 +329,9 @@ def test_a_write_that_fails_leaves_no_folder_even_while_other_workers_go_on(
 
 
 def pair_table(rows, first, second):
-    return rows.groupby([first, second], observed=False).size().unstack(fill_value=0).to_numpy() / len(rows)
+    return rows.groupby([first, second], observed=False).size().unstack(
+        fill_value=0
+    ).to_numpy() / len(rows)
 
 
 def test_drawn_rows_have_the_pairwise_tables_of_the_model(both):
@@ -305,10 +383,14 @@ def test_weights_come_without_a_join_and_so_do_top_up_and_a_saved_model(both, tm
     loaded = fairmaxent.load(tmp_path / "model.fme")
     np.testing.assert_array_equal(loaded.table.codes, here.table.codes)
     np.testing.assert_array_equal(loaded.table.counts, here.table.counts)
-    np.testing.assert_allclose(loaded.distribution.root_table, here.distribution.root_table, atol=1e-12)
+    np.testing.assert_allclose(
+        loaded.distribution.root_table, here.distribution.root_table, atol=1e-12
+    )
     taken = there.collect()
     assert taken.collect() is taken
-    pd.testing.assert_frame_equal(taken.sample(50, random_state=1), loaded.sample(50, random_state=1))
+    pd.testing.assert_frame_equal(
+        taken.sample(50, random_state=1), loaded.sample(50, random_state=1)
+    )
 
 
 @pytest.fixture
@@ -319,29 +401,47 @@ def folder(tmp_path, monkeypatch):
 
 
 def typed(*args):
-    return CliRunner().invoke(group, ["debias", "census.parquet", *TYPED, *map(str, args)])
+    return CliRunner().invoke(
+        group, ["debias", "census.parquet", *TYPED, *map(str, args)]
+    )
 
 
 def test_the_command_lets_the_workers_write(cluster, folder):
-    asked = ("--scheduler", cluster.scheduler.address, "--seed", 1, "--drop", "race", "--rows", 999)
+    asked = (
+        "--scheduler",
+        cluster.scheduler.address,
+        "--seed",
+        1,
+        "--drop",
+        "race",
+        "--rows",
+        999,
+    )
     result = typed(*asked, "-o", "fair", "--model", "model.fme", "--json")
     assert result.exit_code == 0, result.output
     rows = pd.read_parquet("fair")
     assert list(rows.columns) == ["sex", "job", "age", "income"]
     loaded = fairmaxent.load("model.fme")
     cells = rows.groupby(["income", "sex"]).size().to_numpy()
-    np.testing.assert_allclose(cells, loaded.distribution.root_table.ravel() * 999, atol=1)
+    np.testing.assert_allclose(
+        cells, loaded.distribution.root_table.ravel() * 999, atol=1
+    )
     record = json.loads(result.output)
     assert record["rows"] == 999
     rate = float(fairmaxent.metrics.statistical_rate(rows, "income", "sex"))
     assert record["after"]["statistical_rate"]["sex"] == pytest.approx(rate, abs=1e-12)
     shown = typed(*asked)
-    assert "Nothing was written.\n\nNext: name a folder with -o, where the workers write the table" in shown.output
+    assert (
+        "Nothing was written.\n\nNext: name a folder with -o, where the workers write"
+        " the table" in shown.output
+    )
 
 
 REFUSED = {
     "-o -": "the workers write Parquet files; name a folder",
-    "-o fair --output-format csv": "--scheduler is for --output-format parquet, not for --output-format csv",
+    "-o fair --output-format csv": (
+        "--scheduler is for --output-format parquet, not for --output-format csv"
+    ),
     "-o fair --mode weights": "--scheduler is for --mode rows, not for --mode weights",
     "-o fair --report page.html": "--scheduler cannot go together with --report",
     "-o .": "is not empty: it contains census.parquet; empty it",
@@ -354,7 +454,9 @@ def test_what_cannot_work_is_one_line(folder, monkeypatch, args):
     monkeypatch.setattr(command, "_PATIENCE", 1)
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
-        result = typed("--scheduler", f"tcp://127.0.0.1:{nobody.getsockname()[1]}", *args.split())
+        result = typed(
+            "--scheduler", f"tcp://127.0.0.1:{nobody.getsockname()[1]}", *args.split()
+        )
     assert result.exit_code in (2, 3, 5)
     assert REFUSED[args] in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
@@ -369,8 +471,17 @@ def test_a_fit_whose_rows_are_thinned_is_the_fit_in_memory(cluster, monkeypatch)
     monkeypatch.setattr(maxent, "_VISITS", 1)
     monkeypatch.setattr(maxent, "_ROWS_PER_FEATURE", 4)
     there = debias(parted(table), **ROLES, **options)
-    assert (here.certificate.method, there.certificate.method) == ("newton", "thinned-newton")
-    np.testing.assert_allclose(there.optimum.solution.multipliers, here.optimum.solution.multipliers, atol=1e-7)
-    np.testing.assert_allclose(there.distribution.root_table, here.distribution.root_table, atol=1e-10)
-    found, wanted = (fit.distribution.marginal(["a", "b", "n"]).probability for fit in (there, here))
+    assert (here.certificate.method, there.certificate.method) == (
+        "newton",
+        "thinned-newton",
+    )
+    np.testing.assert_allclose(
+        there.optimum.solution.multipliers, here.optimum.solution.multipliers, atol=1e-7
+    )
+    np.testing.assert_allclose(
+        there.distribution.root_table, here.distribution.root_table, atol=1e-10
+    )
+    found, wanted = (
+        fit.distribution.marginal(["a", "b", "n"]).probability for fit in (there, here)
+    )
     np.testing.assert_allclose(found, wanted, atol=1e-9)

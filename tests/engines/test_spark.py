@@ -1,4 +1,6 @@
-"""A PySpark frame is counted by Spark, and gives the fit that the same table in memory gives."""
+"""A PySpark frame is counted by Spark, and gives the fit that the same table in memory
+gives.
+"""
 
 import importlib.util
 import shutil
@@ -28,7 +30,18 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-COLUMNS = ["age", "few", "height", "sex", "city", "paid", "born", "when", "income", "weight"]
+COLUMNS = [
+    "age",
+    "few",
+    "height",
+    "sex",
+    "city",
+    "paid",
+    "born",
+    "when",
+    "income",
+    "weight",
+]
 
 
 @pytest.fixture(scope="module")
@@ -55,17 +68,31 @@ def spark(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def frame(spark):
-    """Whole numbers, gaps, NaN, truth values, dates, times with a zone, texts, weights."""
+    """Whole numbers, gaps, NaN, truth values, dates, times with a zone, texts,
+    weights.
+    """
     return spark.createDataFrame(table().select(COLUMNS).to_arrow())
 
 
 @pytest.mark.parametrize("weight", [None, "weight"])
 def test_the_fit_is_that_of_the_table_in_memory(frame, weight):
     options = OPTIONS | {"forbid": [{"sex": "M", "paid": True}]}
-    ours = debias(frame, "income", ["sex", "height"], weight=weight, detail="bins", **options)
-    twin = debias(collected(frame), "income", ["sex", "height"], weight=weight, detail="bins", **options)
+    ours = debias(
+        frame, "income", ["sex", "height"], weight=weight, detail="bins", **options
+    )
+    twin = debias(
+        collected(frame),
+        "income",
+        ["sex", "height"],
+        weight=weight,
+        detail="bins",
+        **options,
+    )
     same_fit(ours, twin)
-    assert str(nw.from_native(ours.sample(50)).rows()) == str(nw.from_native(twin.sample(50)).rows())  # NaN and all
+    # NaN and all
+    assert str(nw.from_native(ours.sample(50)).rows()) == str(
+        nw.from_native(twin.sample(50)).rows()
+    )
 
 
 def test_weights_are_joined_by_spark(frame):
@@ -79,14 +106,21 @@ def test_weights_are_joined_by_spark(frame):
     twin = debias(native, "income", "sex", weight="weight", base_share=0, detail="bins")
     same_fit(fit, twin)
     np.testing.assert_allclose(rows["w"].to_numpy(), twin.weights(), rtol=1e-9)
-    rate = fairmaxent.metrics.statistical_rate(native, "income", "sex", weight=rows["w"].to_numpy())
+    rate = fairmaxent.metrics.statistical_rate(
+        native, "income", "sex", weight=rows["w"].to_numpy()
+    )
     assert float(rate) == pytest.approx(1)
 
 
 def test_names_that_spark_reads_in_its_own_way(spark):
-    odd = table().select("sex", "income", pl.col("few").alias("Rows"), pl.col("paid").alias("KEY0"))
+    odd = table().select(
+        "sex", "income", pl.col("few").alias("Rows"), pl.col("paid").alias("KEY0")
+    )
     tables = (spark.createDataFrame(odd.to_arrow()), odd.to_arrow())
     same_fit(*(debias(own, "income", "sex", detail="bins") for own in tables))
     dotted = spark.createDataFrame(odd.rename({"Rows": "a.b"}).to_arrow())
-    with pytest.raises(ColumnError, match=r"dot or backtick in a column name .*; rename the column 'a\.b'"):
+    with pytest.raises(
+        ColumnError,
+        match=r"dot or backtick in a column name .*; rename the column 'a\.b'",
+    ):
         debias(dotted, "income", "sex")

@@ -43,7 +43,9 @@ def counted(frame):
 @pytest.mark.parametrize(("n", "size"), [(1000, 64), (7, 3), (5, 1)])
 def test_batches_together_are_the_sample_by_quota(fit, n, size):
     batches = list(fit.sample_batches(n, size=size))
-    assert [len(batch) for batch in batches] == [size] * (n // size) + [n % size] * (n % size > 0)
+    assert [len(batch) for batch in batches] == [size] * (n // size) + [n % size] * (
+        n % size > 0
+    )
     assert counted(pl.concat(batches)).equals(counted(fit.sample(n)))
     assert all(batch.schema == biased_table().schema for batch in batches)
 
@@ -53,7 +55,12 @@ def test_what_is_scanned(folder):
     assert scan_table("-") is None
     assert scan_table("missing.parquet") is None
     for path in ("data.parquet", "parts", "parts/**/*.parquet"):
-        assert scan_table(path).collect().sort(pl.all()).equals(biased_table().sort(pl.all()))
+        assert (
+            scan_table(path)
+            .collect()
+            .sort(pl.all())
+            .equals(biased_table().sort(pl.all()))
+        )
     Path("empty").mkdir()
     with pytest.raises(StorageError, match="folder without Parquet"):
         scan_table("empty")
@@ -64,21 +71,35 @@ def test_what_is_scanned(folder):
         scan_table("broken.parquet")
 
 
-@pytest.mark.parametrize("name", ["fair.parquet", "fair.csv", "fair.csv.gz", "fair.tsv", "fair.jsonl", "fair.arrow"])
+@pytest.mark.parametrize(
+    "name",
+    ["fair.parquet", "fair.csv", "fair.csv.gz", "fair.tsv", "fair.jsonl", "fair.arrow"],
+)
 def test_batches_in_every_format(fit, folder, name):
     with Staging([name]) as staging:
         staging.write_table(as_lazy(fit.sample_batches(300, size=70)), name)
     written = read_table(name).frame
-    assert written.equals(pl.concat(fit.sample_batches(300, size=70)).select(written.columns))
+    assert written.equals(
+        pl.concat(fit.sample_batches(300, size=70)).select(written.columns)
+    )
 
 
 @pytest.mark.parametrize(
-    ("source", "mode"), [("data.parquet", "rows"), ("parts", "weights"), ("parts/**/*.parquet", "top-up")]
+    ("source", "mode"),
+    [("data.parquet", "rows"), ("parts", "weights"), ("parts/**/*.parquet", "top-up")],
 )
 def test_parquet_is_streamed_to_the_same_rates(folder, source, mode):
     arguments = [*ROLES, "--mode", mode, "--seed", 3, "--json", "--force"]
-    streamed = json.loads(run("debias", source, *arguments, "-o", "fair.parquet", "--model", "one.fme").stdout)
-    whole = json.loads(run("debias", "data.csv", *arguments, "-o", "twin.parquet", "--model", "two.fme").stdout)
+    streamed = json.loads(
+        run(
+            "debias", source, *arguments, "-o", "fair.parquet", "--model", "one.fme"
+        ).stdout
+    )
+    whole = json.loads(
+        run(
+            "debias", "data.csv", *arguments, "-o", "twin.parquet", "--model", "two.fme"
+        ).stdout
+    )
     assert streamed["rows"] == whole["rows"]
     for when in ("before", "after"):
         for kind, rates in whole[when].items():
@@ -90,9 +111,14 @@ def test_parquet_is_streamed_to_the_same_rates(folder, source, mode):
         assert np.allclose(np.sort(ours["fair_weight"]), np.sort(twin["fair_weight"]))
 
 
-@pytest.mark.parametrize(("source", "part"), [("data.parquet", "data.parquet"), ("parts", "parts/a.parquet")])
-def test_a_file_that_is_changed_while_it_is_read_is_refused(folder, monkeypatch, source, part):
-    plain = {"compression": "uncompressed", "statistics": False}  # the same bytes at the same places, in another order
+@pytest.mark.parametrize(
+    ("source", "part"), [("data.parquet", "data.parquet"), ("parts", "parts/a.parquet")]
+)
+def test_a_file_that_is_changed_while_it_is_read_is_refused(
+    folder, monkeypatch, source, part
+):
+    # the same bytes at the same places, in another order
+    plain = {"compression": "uncompressed", "statistics": False}
     table = pl.read_parquet(part)
     table.write_parquet(part, **plain)
     before, real = set(listing(folder)), cli_result.make_result
@@ -105,5 +131,8 @@ def test_a_file_that_is_changed_while_it_is_read_is_refused(folder, monkeypatch,
     monkeypatch.setattr(cli_result, "make_result", meddle)
     outputs = ["--mode", "weights", "-o", "fair.parquet", "--model", "model.fme"]
     result = run("debias", source, *ROLES, *outputs, code=5)
-    assert result.stderr == f"Error: {source} was changed while it was read; run the command again\n"
+    assert (
+        result.stderr
+        == f"Error: {source} was changed while it was read; run the command again\n"
+    )
     assert set(listing(folder)) == before

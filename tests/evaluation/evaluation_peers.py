@@ -1,4 +1,5 @@
-"""What SDMetrics and anonymeter say of tables in Parquet files, as JSON; run by an interpreter that has them.
+"""What SDMetrics and anonymeter say of tables in Parquet files, as JSON; run by an
+interpreter that has them.
 
 python evaluation_peers.py REAL NEW CONTROL QUESTION
 """
@@ -17,7 +18,10 @@ def main() -> None:
     logging.disable()
     np.random.seed(0)  # noqa: NPY002 (anonymeter draws people with it)
     real, new, control, question = sys.argv[1:]
-    real, new, control = (pd.read_parquet(path)[pd.read_parquet(new).columns] for path in (real, new, control))
+    real, new, control = (
+        pd.read_parquet(path)[pd.read_parquet(new).columns]
+        for path in (real, new, control)
+    )
     print(json.dumps(answered(real, new, control, json.loads(question))))
 
 
@@ -29,17 +33,33 @@ def answered(real, new, control, question):
     if kind == "singling_out":
         from anonymeter.evaluators import SinglingOutEvaluator
 
-        # It divides by the guesses asked for, not by those found, so ask for fewer than there are; few vary a lot.
-        how = {"ori": real, "syn": new, "control": control, "n_attacks": attacks // 2, "n_cols": 3}
-        evaluators = (SinglingOutEvaluator(**how, seed=seed, max_attempts=200_000) for seed in range(4))
-        found = [risk(evaluator.evaluate(mode="multivariate")) for evaluator in evaluators]
+        # It divides by the guesses asked for, not by those found, so ask for fewer than
+        # there are; few vary a lot.
+        how = {
+            "ori": real,
+            "syn": new,
+            "control": control,
+            "n_attacks": attacks // 2,
+            "n_cols": 3,
+        }
+        evaluators = (
+            SinglingOutEvaluator(**how, seed=seed, max_attempts=200_000)
+            for seed in range(4)
+        )
+        found = [
+            risk(evaluator.evaluate(mode="multivariate")) for evaluator in evaluators
+        ]
         return {name: sum(one[name] for one in found) / len(found) for name in found[0]}
     if kind == "linkability":
         from anonymeter.evaluators import LinkabilityEvaluator
 
         return risk(
             LinkabilityEvaluator(
-                ori=real, syn=new, control=control, n_attacks=attacks, aux_cols=tuple(question["parts"])
+                ori=real,
+                syn=new,
+                control=control,
+                n_attacks=attacks,
+                aux_cols=tuple(question["parts"]),
             ).evaluate(n_jobs=1)
         )
     from anonymeter.evaluators import InferenceEvaluator
@@ -72,16 +92,28 @@ def pd_is_number(column):
 def quality(real, new):
     from sdmetrics.reports import QualityReport
 
-    columns = {name: {"sdtype": "numerical" if pd_is_number(real[name]) else "categorical"} for name in real.columns}
+    columns = {
+        name: {"sdtype": "numerical" if pd_is_number(real[name]) else "categorical"}
+        for name in real.columns
+    }
     report = QualityReport()
-    tables = ({"table": real}, {"table": new}, {"tables": {"table": {"columns": columns}}, "relationships": []})
+    tables = (
+        {"table": real},
+        {"table": new},
+        {"tables": {"table": {"columns": columns}}, "relationships": []},
+    )
     report.generate(*tables, verbose=False)
-    shapes, pairs = (report.get_details(name).to_dict("list") for name in ("Column Shapes", "Column Pair Trends"))
+    shapes, pairs = (
+        report.get_details(name).to_dict("list")
+        for name in ("Column Shapes", "Column Pair Trends")
+    )
     scored = zip(pairs["Column 1"], pairs["Column 2"], pairs["Score"], strict=True)
     return {
         "quality": report.get_score(),
         "shapes": dict(zip(shapes["Column"], shapes["Score"], strict=True)),
-        "pairs": [[one, other, score] for one, other, score in scored if score == score],
+        "pairs": [
+            [one, other, score] for one, other, score in scored if score == score
+        ],
     }
 
 

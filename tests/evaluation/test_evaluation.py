@@ -1,4 +1,6 @@
-"""What evaluate says of rows that are copies, of rows that are not, and of tables that make no sense."""
+"""What evaluate says of rows that are copies, of rows that are not, and of tables that
+make no sense.
+"""
 
 import json
 from functools import cache
@@ -13,11 +15,14 @@ from fairmaxent.fit import pipeline as private_pipeline
 from quiet import Seeded
 
 ROWS = 400
-REAL, NEW, CONTROL = (people(ROWS, seed) for seed in (1, 2, 3))  # NEW: other people, so that nobody is given away
+# NEW: other people, so that nobody is given away
+REAL, NEW, CONTROL = (people(ROWS, seed) for seed in (1, 2, 3))
 
 
 def evaluated(new=NEW, real=REAL, control=CONTROL, **options):
-    return fairmaxent.evaluate(real, new, control=control, **({"attacks": 200} | options))
+    return fairmaxent.evaluate(
+        real, new, control=control, **({"attacks": 200} | options)
+    )
 
 
 @cache
@@ -43,21 +48,35 @@ def test_rows_of_other_people_are_not_flagged():
 
 def test_copies_are_flagged_by_every_attack():
     result = evaluated(REAL.sample(ROWS, seed=0, shuffle=True))
-    assert result.flagged == ("copies", "singling out", "linkability", "inference", "membership")
+    assert result.flagged == (
+        "copies",
+        "singling out",
+        "linkability",
+        "inference",
+        "membership",
+    )
     assert result.verdict.startswith("Do not treat these rows as anonymous")
     assert result.risks.copies.copies == ROWS
     assert result.risks.membership.rarely_wrong == 1
 
 
 @pytest.mark.parametrize("control", [people(1000, 3), people(100, 3), None])
-@pytest.mark.parametrize(("copied", "limit"), [(0, ""), (20, "is within"), (40, "may be above"), (200, "is above")])
+@pytest.mark.parametrize(
+    ("copied", "limit"),
+    [(0, ""), (20, "is within"), (40, "may be above"), (200, "is above")],
+)
 def test_copies_are_said_in_people(control, copied, limit):
     """None, .5 %, 1 % and 5 % of the rows; chance explains hardly any."""
     real, others = people(4000, 1), people(4000, 2)
-    result = evaluated(pl.concat([real[:copied], others[copied:]]), real, control, attacks=1)
+    result = evaluated(
+        pl.concat([real[:copied], others[copied:]]), real, control, attacks=1
+    )
     found = result.risks.copies.people
     assert copied <= found <= copied + 10
-    said = f"{found} of the 4,000 people of the real table are in the new rows with all their values; chance explains "
+    said = (
+        f"{found} of the 4,000 people of the real table are in the new rows with all"
+        " their values; chance explains "
+    )
     assert (said in result.verdict) == (copied > 0)
     assert f"That {limit} the limit of 40 beyond chance" in result.verdict or not copied
     assert ("copies" in result.flagged) == (limit == "is above")
@@ -67,7 +86,9 @@ def test_copies_are_said_in_people(control, copied, limit):
 def test_rows_that_are_equal_by_chance_are_not_copies(control):
     """With three columns of few values, most people have a double."""
     names = ["sex", "town", "hired"]
-    few = [None if table is None else table.select(names) for table in (REAL, NEW, control)]
+    few = [
+        None if table is None else table.select(names) for table in (REAL, NEW, control)
+    ]
     copies = evaluated(few[1], few[0], few[2]).risks.copies
     assert copies.copies == ROWS
     assert copies.by_chance == pytest.approx(ROWS, rel=0.01)
@@ -76,24 +97,44 @@ def test_rows_that_are_equal_by_chance_are_not_copies(control):
 
 def test_fair_rows_are_flagged_and_those_of_the_base_are_not():
     for share, flagged in ((0.2, True), (1.0, False)):
-        fit = fairmaxent.debias(REAL, "hired", "sex", base_share=share, estimate=None, random_state=0)
+        fit = fairmaxent.debias(
+            REAL, "hired", "sex", base_share=share, estimate=None, random_state=0
+        )
         assert bool(evaluated(fit.sample(ROWS)).flagged) == flagged
 
 
 def test_private_rows_are_not_flagged(monkeypatch):
     monkeypatch.setattr(private_pipeline, "OpenDP", lambda: Seeded(0))
-    levels = {"sex": ["f", "m"], "town": ["north", "east", "south", "west"], "hired": ["yes", "no"]}
-    edges = {"age": [18, 30, 45, 60, 75, 90], "income": [0, 20, 40, 80, 160], "height": [130, 160, 170, 180, 220]}
+    levels = {
+        "sex": ["f", "m"],
+        "town": ["north", "east", "south", "west"],
+        "hired": ["yes", "no"],
+    }
+    edges = {
+        "age": [18, 30, 45, 60, 75, 90],
+        "income": [0, 20, 40, 80, 160],
+        "height": [130, 160, 170, 180, 220],
+    }
     domain = fairmaxent.Domain.declare(levels=levels, edges=edges)
     privacy = fairmaxent.Privacy(epsilon=10.0)
-    fit = fairmaxent.debias(REAL, "hired", "sex", privacy=privacy, domain=domain, estimate=None, random_state=0)
+    fit = fairmaxent.debias(
+        REAL,
+        "hired",
+        "sex",
+        privacy=privacy,
+        domain=domain,
+        estimate=None,
+        random_state=0,
+    )
     assert evaluated(fit.sample(ROWS)).flagged == ()
 
 
 def test_control_rows_of_the_real_table_are_noticed():
     """With them, copies look like chance."""
     result = evaluated(REAL.sample(ROWS, seed=0, shuffle=True), control=REAL)
-    assert result.verdict.startswith("100 % of the control rows are rows of the real table")
+    assert result.verdict.startswith(
+        "100 % of the control rows are rows of the real table"
+    )
     assert result.risks.singling_out.value < 0.1
     assert "control rows are" not in untroubled().verdict
 
@@ -101,7 +142,12 @@ def test_control_rows_of_the_real_table_are_noticed():
 def test_without_control_rows_risks_are_bounded():
     result, known = evaluated(control=None), untroubled()
     judged = result.risks.judgements()
-    assert judged["membership"] == judged["singling out"] == judged["inference"] == "needs control"
+    assert (
+        judged["membership"]
+        == judged["singling out"]
+        == judged["inference"]
+        == "needs control"
+    )
     assert result.risks.membership is None
     for name in ("singling_out", "linkability"):
         assert getattr(result.risks, name).value >= getattr(known.risks, name).value
@@ -138,7 +184,9 @@ def test_the_order_of_columns_is_that_of_the_new_rows_and_others_are_left_out():
     result = evaluated(NEW.select("hired", "sex", "age"))
     assert result.columns == ("hired", "sex", "age")
     assert result.left_out == ("income", "town", "height")
-    assert "not compared, because the new rows do not have them: 'income'" in str(result)
+    assert "not compared, because the new rows do not have them: 'income'" in str(
+        result
+    )
 
 
 def test_a_model_learns_as_much_from_other_people():
@@ -147,7 +195,10 @@ def test_a_model_learns_as_much_from_other_people():
     assert result.people == ROWS
     assert result.auc_lost.low <= 0.02
     assert result.new.auc.low <= result.new.auc.value <= result.new.auc.high
-    assert [(one.column, one.group) for one in result.new.groups][:2] == [("sex", "f"), ("sex", "m")]
+    assert [(one.column, one.group) for one in result.new.groups][:2] == [
+        ("sex", "f"),
+        ("sex", "m"),
+    ]
     assert sum(one.people for one in result.new.groups) == 2 * ROWS
     assert set(result.new.rates) == {"sex", "town"}
 
@@ -170,11 +221,17 @@ def test_the_auc_is_that_of_scikit_learn():
     tables = [table.select(*names, "hired") for table in (NEW, REAL, CONTROL)]
     utility = evaluated(*tables, outcome="hired").utility
     for learned, table in ((utility.new, tables[0]), (utility.real, tables[1])):
-        model = HistGradientBoostingClassifier(random_state=0).fit(table.select(names).to_numpy(), table["hired"])
+        model = HistGradientBoostingClassifier(random_state=0).fit(
+            table.select(names).to_numpy(), table["hired"]
+        )
         chances = model.predict_proba(CONTROL.select(names).to_numpy())[:, 1]
-        assert learned.auc.value == pytest.approx(roc_auc_score(CONTROL["hired"] == "yes", chances), abs=1e-9)
+        assert learned.auc.value == pytest.approx(
+            roc_auc_score(CONTROL["hired"] == "yes", chances), abs=1e-9
+        )
         decided = np.where(chances > 0.5, "yes", "no")
-        assert learned.accuracy.value == pytest.approx(accuracy_score(CONTROL["hired"], decided), abs=1e-9)
+        assert learned.accuracy.value == pytest.approx(
+            accuracy_score(CONTROL["hired"], decided), abs=1e-9
+        )
 
 
 def test_without_control_rows_some_real_rows_judge():
@@ -186,14 +243,18 @@ def test_without_control_rows_some_real_rows_judge():
 
 @pytest.mark.parametrize("protected", [None, ["sex", "town"]])
 def test_without_scikit_learn_the_rooted_tree_learns(monkeypatch, protected):
-    monkeypatch.setattr("fairmaxent.relabelling.labellers.has_library", lambda name: False)
+    monkeypatch.setattr(
+        "fairmaxent.relabelling.labellers.has_library", lambda name: False
+    )
     utility = evaluated(outcome="hired", protected=protected).utility
     assert utility.model == "rooted tree"
     assert utility.real.auc.value > 0.75
 
 
 def test_the_text_fits_and_begins_with_the_verdict():
-    result = evaluated(REAL, outcome="hired", protected=["sex", "town"], favourable="yes")
+    result = evaluated(
+        REAL, outcome="hired", protected=["sex", "town"], favourable="yes"
+    )
     assert " ".join(str(result).split()).startswith(" ".join(result.verdict.split()))
     assert max(map(len, str(result).splitlines())) <= 80
     assert "Do not rely on this distance" in str(result)
@@ -202,7 +263,10 @@ def test_the_text_fits_and_begins_with_the_verdict():
 
 def test_names_and_levels_cannot_steer_a_terminal():
     odd = {"town": "to\x1b[2Jwn\n|x" + "y" * 90, "sex": "<b>"}
-    tables = [table.rename(odd).with_columns(hired=pl.col("hired") + "\x1b]0;x") for table in (NEW, REAL, CONTROL)]
+    tables = [
+        table.rename(odd).with_columns(hired=pl.col("hired") + "\x1b]0;x")
+        for table in (NEW, REAL, CONTROL)
+    ]
     text = str(evaluated(*tables, outcome="hired", protected=[odd["town"]]))
     assert "\x1b" not in text
     assert max(map(len, text.splitlines())) <= 80
@@ -220,21 +284,37 @@ def test_the_record_is_json_and_holds_everything():
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ((NEW.rename({"age": "Age"}),), {}, "a column 'Age', which the real table does not have; did you mean 'age'"),
+        (
+            (NEW.rename({"age": "Age"}),),
+            {},
+            "a column 'Age', which the real table does not have; did you mean 'age'",
+        ),
         ((NEW[:0],), {}, "the new rows: the table has no rows"),
         ((NEW, REAL, CONTROL[:0]), {}, "the control rows: the table has no rows"),
         ((NEW, REAL, CONTROL.drop("age")), {}, "the control rows have no column 'age'"),
-        ((NEW.with_columns(age=pl.lit("x")),), {}, "'age' holds numbers in the real table, but text in the new rows"),
+        (
+            (NEW.with_columns(age=pl.lit("x")),),
+            {},
+            "'age' holds numbers in the real table, but text in the new rows",
+        ),
         ((NEW.with_columns(age=pl.lit(np.inf)),), {}, "infinite"),
         ((5,), {}, "the new rows: int is not a table"),
         ((NEW.lazy(),), {}, "collect"),
         ((NEW,), {"outcome": "hird"}, "did you mean 'hired'"),
         ((NEW,), {"outcome": "hired", "protected": "sx"}, "did you mean 'sex'"),
-        ((NEW,), {"outcome": "hired", "protected": "hired"}, "both the outcome and protected"),
+        (
+            (NEW,),
+            {"outcome": "hired", "protected": "hired"},
+            "both the outcome and protected",
+        ),
         ((NEW,), {"outcome": "hired", "favourable": "maybe"}, "no level 'maybe'"),
         ((NEW,), {"protected": "sex"}, "without an outcome"),
         ((NEW,), {"secrets": ["agee"]}, "did you mean 'age'"),
-        ((NEW,), {"parts": [["age"], ["age", "sex"]]}, "pass two lists of different columns"),
+        (
+            (NEW,),
+            {"parts": [["age"], ["age", "sex"]]},
+            "pass two lists of different columns",
+        ),
         ((NEW,), {"parts": [["age"], []]}, "pass two lists of different columns"),
         *(((NEW,), {"attacks": attacks}, "attacks is") for attacks in (0, 2.5, True)),
     ],
@@ -245,15 +325,20 @@ def test_what_cannot_be_evaluated_is_refused(arguments, options, message):
 
 
 def test_a_constant_outcome():
-    constant = [table.with_columns(hired=pl.lit("no")) for table in (NEW, REAL, CONTROL)]
+    constant = [
+        table.with_columns(hired=pl.lit("no")) for table in (NEW, REAL, CONTROL)
+    ]
     with pytest.raises(fairmaxent.InputError, match="same value in all rows"):
         evaluated(*constant, outcome="hired")
     with pytest.raises(fairmaxent.InputError, match="single level"):
         evaluated(*constant, outcome="hired", protected="sex")
-    result = evaluated(constant[0], outcome="hired").utility  # only the new rows are constant
+    # only the new rows are constant
+    result = evaluated(constant[0], outcome="hired").utility
     assert result.new.auc.value == pytest.approx(0.5)
     assert result.real.auc.value > 0.7
-    assert evaluated(constant[0], constant[1], outcome="hired").utility.real.auc.value == pytest.approx(0.5)
+    assert evaluated(
+        constant[0], constant[1], outcome="hired"
+    ).utility.real.auc.value == pytest.approx(0.5)
 
 
 def test_too_few_rows_for_a_model():
@@ -280,23 +365,32 @@ def test_a_single_column(name):
 
 
 def test_columns_without_values():
-    empty = [table.with_columns(age=pl.lit(None), town=pl.lit(None, pl.String)) for table in (NEW, REAL, CONTROL)]
+    empty = [
+        table.with_columns(age=pl.lit(None), town=pl.lit(None, pl.String))
+        for table in (NEW, REAL, CONTROL)
+    ]
     for new, real in ((empty[0], REAL), (NEW, empty[1]), empty[:2]):
         result = evaluated(new, real, empty[2])
         assert result.fidelity.quality.by_column["age"] is None
         assert str(result)
-    assert evaluated(empty[0], REAL, CONTROL, outcome="hired").utility.new.auc.value == pytest.approx(0.6, abs=0.1)
+    assert evaluated(
+        empty[0], REAL, CONTROL, outcome="hired"
+    ).utility.new.auc.value == pytest.approx(0.6, abs=0.1)
 
 
 def test_dates_truth_values_and_large_numbers():
     def odd(table, seed):
         rng = np.random.default_rng(seed)
         return table.with_columns(
-            born=pl.Series(rng.integers(-9000, 9000, len(table))).cast(pl.Int32).cast(pl.Date),
+            born=pl.Series(rng.integers(-9000, 9000, len(table)))
+            .cast(pl.Int32)
+            .cast(pl.Date),
             truth=pl.Series(rng.random(len(table)) < 0.5),
             key=pl.Series(rng.integers(2**60, 2**61, len(table))),
         )
 
-    tables = [odd(table, seed) for seed, table in enumerate((NEW, REAL, CONTROL), start=100)]
+    tables = [
+        odd(table, seed) for seed, table in enumerate((NEW, REAL, CONTROL), start=100)
+    ]
     assert evaluated(*tables).flagged == ()
     assert "copies" in evaluated(tables[1], *tables[1:]).flagged

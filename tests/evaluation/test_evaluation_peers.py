@@ -1,7 +1,8 @@
-"""evaluate agrees with SDMetrics' quality, and with anonymeter's risks within both intervals.
+"""evaluate agrees with SDMetrics' quality, and with anonymeter's risks within both
+intervals.
 
-Both libraries want older versions of others than fairmaxent does, so that they run in an interpreter of their own:
-FAIRMAXENT_EVALUATION_PYTHON names it.
+Both libraries want older versions of others than fairmaxent does, so that they run in
+an interpreter of their own: FAIRMAXENT_EVALUATION_PYTHON names it.
 """
 
 import json
@@ -30,22 +31,45 @@ def installed():
 @pytest.fixture(autouse=True)
 def _libraries():
     if not installed():
-        pytest.skip("needs sdmetrics and anonymeter, or FAIRMAXENT_EVALUATION_PYTHON, an interpreter that has them")
+        pytest.skip(
+            "needs sdmetrics and anonymeter, or FAIRMAXENT_EVALUATION_PYTHON, an"
+            " interpreter that has them"
+        )
 
 
 def compas():
     """7214 rows with numbers as they are."""
     import pandas as pd
 
-    names = ["sex", "age", "race", "juv_fel_count", "decile_score", "juv_misd_count", "juv_other_count"]
+    names = [
+        "sex",
+        "age",
+        "race",
+        "juv_fel_count",
+        "decile_score",
+        "juv_misd_count",
+        "juv_other_count",
+    ]
     names += ["priors_count", "c_charge_degree", "is_violent_recid", "two_year_recid"]
     return pd.read_csv(realdata._path("compas-scores-two-years.csv"))[names]
 
 
 def coarse():
     """Adult without a fine column, so that many people are equally near."""
-    names = ["age", "workclass", "education", "marital_status", "occupation", "relationship", "race", "sex", "income"]
-    return realdata.adult().assign(age=lambda table: (table["age"] // 10).astype(str))[names]
+    names = [
+        "age",
+        "workclass",
+        "education",
+        "marital_status",
+        "occupation",
+        "relationship",
+        "race",
+        "sex",
+        "income",
+    ]
+    return realdata.adult().assign(age=lambda table: (table["age"] // 10).astype(str))[
+        names
+    ]
 
 
 TABLES = {
@@ -70,7 +94,9 @@ def tables(name, share):
     frame = frame.sample(len(frame), random_state=1).reset_index(drop=True)
     real, control = frame[:rows], frame[rows : 2 * rows].reset_index(drop=True)
     options = {} if SHARES[share] is None else {"base_share": SHARES[share]}
-    fit = fairmaxent.debias(real, outcome, protected, estimate=None, random_state=0, **options)
+    fit = fairmaxent.debias(
+        real, outcome, protected, estimate=None, random_state=0, **options
+    )
     return real, fit.sample(rows), control
 
 
@@ -83,19 +109,27 @@ def ours(name, share):
 def theirs(folder, name, share, **question):
     """What the libraries answer."""
     paths = []
-    for kind, frame in zip(("real", "new", "control"), tables(name, share), strict=True):
+    for kind, frame in zip(
+        ("real", "new", "control"), tables(name, share), strict=True
+    ):
         paths.append(folder / f"{name}-{share}-{kind}.parquet")
         if not paths[-1].exists():
             frame.to_parquet(paths[-1])
     script = Path(__file__).with_name("evaluation_peers.py")
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment = {
+        key: value for key, value in os.environ.items() if key != "PYTHONPATH"
+    }
     command = [PYTHON, str(script), *map(str, paths), json.dumps(question)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment
+    )
     return json.loads(done.stdout)
 
 
 def agree(risk, peer, slack):
-    """Each value is inside the other's interval; guesses are drawn, so that it may be nearly."""
+    """Each value is inside the other's interval; guesses are drawn, so that it may be
+    nearly.
+    """
     return risk.low - slack <= peer["value"] <= risk.high + slack and (
         peer["low"] - slack <= risk.value <= peer["high"] + slack
     )
@@ -104,11 +138,16 @@ def agree(risk, peer, slack):
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("name", TABLES)
 def test_the_quality_of_sdmetrics(folder, name, share):
-    peer, quality = theirs(folder, name, share, kind="quality"), ours(name, share).fidelity.quality
+    peer, quality = (
+        theirs(folder, name, share, kind="quality"),
+        ours(name, share).fidelity.quality,
+    )
     assert quality.score == pytest.approx(peer["quality"], abs=0.002)
     assert quality.by_column == pytest.approx(peer["shapes"], abs=1e-6)
     pairs = {(one, other): score for one, other, score in peer["pairs"]}
-    assert {(pair.first, pair.second): pair.score for pair in quality.by_pair} == pytest.approx(pairs, abs=1e-6)
+    assert {
+        (pair.first, pair.second): pair.score for pair in quality.by_pair
+    } == pytest.approx(pairs, abs=1e-6)
 
 
 @pytest.mark.slow
@@ -122,7 +161,13 @@ def test_the_risks_of_anonymeter(folder, name, share):
     answers = {
         "singling out": (risks.singling_out, {"kind": "singling_out"}),
         "linkability": (risks.linkability, {"kind": "linkability", "parts": halves}),
-        **{name: (risks.inference.by_column[name], {"kind": "inference", "secret": name}) for name in secrets},
+        **{
+            name: (
+                risks.inference.by_column[name],
+                {"kind": "inference", "secret": name},
+            )
+            for name in secrets
+        },
     }
     apart = {}
     for attack, (risk, question) in answers.items():

@@ -15,7 +15,9 @@ def closest_under(table, data, limit, kept):
     for axes in kept:
         others = tuple(axis for axis in range(table.ndim) if axis not in axes)
         conditions.append(
-            cp.sum(t, axis=others[0] if others else None) == data.sum(axis=others) if axes else cp.sum(t) == 1
+            cp.sum(t, axis=others[0] if others else None) == data.sum(axis=others)
+            if axes
+            else cp.sum(t) == 1
         )
     return closest(t, table, conditions)
 
@@ -28,14 +30,21 @@ def test_the_closest_table_under_a_limit(seed, largest, kept):
     data, table = (rng.dirichlet(np.full(12, 0.7)).reshape(3, 4) for _ in range(2))
     result = capped(table, data, largest * data, kept)
     assert (result <= largest * data * (1 + 1e-12)).all()
-    np.testing.assert_allclose(result, closest_under(table, data, largest * data, kept), atol=2e-6)
+    np.testing.assert_allclose(
+        result, closest_under(table, data, largest * data, kept), atol=2e-6
+    )
 
 
 def test_a_table_within_the_limit_stays_and_filled_cells_have_none():
     data = np.array([[0.5, 0.3], [0.2, 0.0]])
     fair = np.array([[0.4, 0.3], [0.2, 0.1]])
     assert capped(fair, data, np.where(data > 0, 1.01 * data, np.inf), [()]) is fair
-    limited = capped(np.array([[0.1, 0.1], [0.7, 0.1]]), data, np.where(data > 0, 1.5 * data, np.inf), [()])
+    limited = capped(
+        np.array([[0.1, 0.1], [0.7, 0.1]]),
+        data,
+        np.where(data > 0, 1.5 * data, np.inf),
+        [()],
+    )
     assert limited[1, 0] == pytest.approx(0.3)
     assert limited.sum() == pytest.approx(1.0)
     assert limited[1, 1] > 0.1

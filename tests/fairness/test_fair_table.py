@@ -34,18 +34,28 @@ def fair(table, groupings, representation, statistical, favourable, **options):
     targets = options.pop("shares", None) or {}
     count = len(groupings)
     rates = (representation,) * count, (statistical,) * count
-    wanted = Wanted(groupings, *rates, favourable, lambda cell: f"cell{cell}", **options)
-    return fair_table(table, wanted, targets if outcomes is None else {**targets, 0: outcomes})
+    wanted = Wanted(
+        groupings, *rates, favourable, lambda cell: f"cell{cell}", **options
+    )
+    return fair_table(
+        table, wanted, targets if outcomes is None else {**targets, 0: outcomes}
+    )
 
 
-def oracle_table(prior, groupings, shares, statistical, favourable, outcome_shares=None):
-    """Step 2 as the definition says it: min rate >= σ · max rate, nothing rearranged."""
+def oracle_table(
+    prior, groupings, shares, statistical, favourable, outcome_shares=None
+):
+    """Step 2 as the definition says it: min rate >= σ · max rate, nothing
+    rearranged.
+    """
     cells = np.argwhere(prior > 0)
     t = cp.Variable(len(cells))
     conditions = []
     if outcome_shares is not None:
         conditions += [
-            cp.sum(t[np.flatnonzero(cells[:, 0] == y)]) == share for y, share in enumerate(outcome_shares) if share > 0
+            cp.sum(t[np.flatnonzero(cells[:, 0] == y)]) == share
+            for y, share in enumerate(outcome_shares)
+            if share > 0
         ]
     for grouping, wanted in zip(groupings, shares, strict=True):
         groups = [group for group in np.ndindex(wanted.shape) if wanted[group] > 0]
@@ -56,7 +66,12 @@ def oracle_table(prior, groupings, shares, statistical, favourable, outcome_shar
             if not inside.any():
                 continue
             scale = prior[y].sum()
-            matrix = np.array([m * inside / wanted[g] / scale for g, m in zip(groups, members, strict=True)])
+            matrix = np.array(
+                [
+                    m * inside / wanted[g] / scale
+                    for g, m in zip(groups, members, strict=True)
+                ]
+            )
             conditions += [cp.min(matrix @ t) >= statistical * cp.max(matrix @ t)]
     result = np.zeros(prior.shape)
     result[prior > 0] = closest(t, prior[prior > 0], conditions)
@@ -64,7 +79,10 @@ def oracle_table(prior, groupings, shares, statistical, favourable, outcome_shar
 
 
 def random_table(rng, *, empty=0.0):
-    shape = (rng.integers(2, 5), *rng.integers(2, rng.choice([4, 7]), size=rng.integers(1, 4)))
+    shape = (
+        rng.integers(2, 5),
+        *rng.integers(2, rng.choice([4, 7]), size=rng.integers(1, 4)),
+    )
     table = rng.gamma(rng.choice([0.5, 1.0, 4.0]), size=shape) + 1e-6
     table[rng.random(shape) < empty] = 0.0
     return table / table.sum()
@@ -74,7 +92,9 @@ def random_wishes(rng, table):
     rates = [None, 0.3, 0.8, 0.9, 1.0]
     groupings = joint(table) if rng.random() < 0.4 else each(table)
     count = rng.integers(1, table.shape[0] + 1)
-    favourable = tuple(int(y) for y in np.sort(rng.choice(table.shape[0], size=count, replace=False)))
+    favourable = tuple(
+        int(y) for y in np.sort(rng.choice(table.shape[0], size=count, replace=False))
+    )
     return groupings, rates[rng.integers(5)], rates[rng.integers(5)], favourable
 
 
@@ -83,9 +103,13 @@ def assert_meets(result, groupings, shares, statistical, favourable):
     assert table.sum() == pytest.approx(1.0, abs=1e-12)
     assert (table >= 0).all()
     for grouping, wanted in zip(groupings, shares, strict=True):
-        np.testing.assert_allclose(group_shares(table, grouping), wanted, rtol=1e-10, atol=0)
+        np.testing.assert_allclose(
+            group_shares(table, grouping), wanted, rtol=1e-10, atol=0
+        )
         if statistical is not None:
-            assert statistical_rate(table, grouping, favourable) >= statistical * (1 - 1e-10)
+            assert statistical_rate(table, grouping, favourable) >= statistical * (
+                1 - 1e-10
+            )
 
 
 def result_or_error(*arguments, **options):
@@ -116,21 +140,42 @@ def test_empty_and_forbidden_cells_against_cvxpy(seed):
     shares = [group_shares(result.table, grouping) for grouping in groupings]
     assert_meets(result, groupings, shares, statistical, favourable)
     for grouping in groupings:
-        assert representation is None or representation_rate(result.table, grouping) >= representation - 1e-10
-    expected = oracle_table(np.where(result.table > 0, prior, 0.0), groupings, shares, statistical, favourable)
-    assert -1e-8 <= divergence(result.table, prior) - divergence(expected, prior) <= 1e-9
+        assert (
+            representation is None
+            or representation_rate(result.table, grouping) >= representation - 1e-10
+        )
+    expected = oracle_table(
+        np.where(result.table > 0, prior, 0.0),
+        groupings,
+        shares,
+        statistical,
+        favourable,
+    )
+    assert (
+        -1e-8 <= divergence(result.table, prior) - divergence(expected, prior) <= 1e-9
+    )
 
 
 def conditional_tables(shape, steps):
-    """All tables with given group shares whose P(y | g) lie on a grid: one column of P(· | g) per group."""
+    """All tables with given group shares whose P(y | g) lie on a grid: one column of
+    P(· | g) per group.
+    """
     outcomes, groups = shape
-    column = [c for c in itertools.product(range(1, steps), repeat=outcomes) if sum(c) == steps]
+    column = [
+        c
+        for c in itertools.product(range(1, steps), repeat=outcomes)
+        if sum(c) == steps
+    ]
     for columns in itertools.product(column, repeat=groups):
         yield np.array(columns, dtype=float).T / steps
 
 
-@pytest.mark.parametrize(("shape", "steps"), [((2, 2), 200), ((2, 3), 36), ((3, 2), 20)])
-@pytest.mark.parametrize("statistical", [pytest.param(0.5, marks=pytest.mark.slow), 0.8, 1.0])
+@pytest.mark.parametrize(
+    ("shape", "steps"), [((2, 2), 200), ((2, 3), 36), ((3, 2), 20)]
+)
+@pytest.mark.parametrize(
+    "statistical", [pytest.param(0.5, marks=pytest.mark.slow), 0.8, 1.0]
+)
 def test_no_table_on_a_grid_is_closer(shape, steps, statistical):
     rng = np.random.default_rng(7)
     table = rng.dirichlet(np.full(shape[0] * shape[1], 1.5)).reshape(shape)
@@ -138,7 +183,9 @@ def test_no_table_on_a_grid_is_closer(shape, steps, statistical):
     result = fair(table, ((1,),), 0.7, statistical, favourable)
     shares = group_shares(result.table, (1,))
     grid = np.array(list(conditional_tables(shape, steps)))
-    fair_enough = (grid.min(axis=2) >= statistical * grid.max(axis=2) - 1e-12).all(axis=1)
+    fair_enough = (grid.min(axis=2) >= statistical * grid.max(axis=2) - 1e-12).all(
+        axis=1
+    )
     candidates = grid[fair_enough] * shares
     best = (candidates * np.log(candidates / table)).sum(axis=(1, 2)).min()
     assert divergence(result.table, table) <= best + 1e-12
@@ -150,15 +197,21 @@ def test_no_table_on_a_grid_is_closer(shape, steps, statistical):
 def test_a_fair_table_is_its_own_fair_table(layout, statistical):
     table = np.random.default_rng(3).dirichlet(np.full(24, 0.8)).reshape(2, 3, 4)
     once = fair(table, layout(table), 0.8, statistical, (1,)).table
-    np.testing.assert_allclose(fair(once, layout(table), 0.8, statistical, (1,)).table, once, rtol=1e-12)
-    np.testing.assert_allclose(fair(table, layout(table), None, None, (1,)).table, table, rtol=1e-14)
+    np.testing.assert_allclose(
+        fair(once, layout(table), 0.8, statistical, (1,)).table, once, rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        fair(table, layout(table), None, None, (1,)).table, table, rtol=1e-14
+    )
 
 
 def test_small_cells_are_met_as_exactly_as_large_ones():
     table = np.array([[0.5, 2e-6, 0.2], [0.3 - 3e-6, 1e-6, 1e-6]])
     table /= table.sum()
     result = fair(table, ((1,),), None, 0.8, (0, 1))
-    np.testing.assert_allclose(group_shares(result.table, (1,)), group_shares(table, (1,)), rtol=1e-12)
+    np.testing.assert_allclose(
+        group_shares(result.table, (1,)), group_shares(table, (1,)), rtol=1e-12
+    )
     assert statistical_rate(result.table, (1,), [0, 1]) == pytest.approx(0.8, rel=1e-11)
 
 
@@ -180,7 +233,9 @@ def test_several_targets_fit_the_joint_of_the_data():
     for _ in range(500):  # iterative proportional fitting, the textbook way
         fitted *= (targets[1] / fitted.sum(axis=1))[:, np.newaxis]
         fitted *= targets[2] / fitted.sum(axis=0)
-    np.testing.assert_allclose(group_table(result, (1, 2)).sum(axis=0), fitted, rtol=1e-9)
+    np.testing.assert_allclose(
+        group_table(result, (1, 2)).sum(axis=0), fitted, rtol=1e-9
+    )
 
 
 def test_a_level_with_target_zero_is_removed_and_takes_no_part():
@@ -189,14 +244,20 @@ def test_a_level_with_target_zero_is_removed_and_takes_no_part():
     result = fair(table, ((1,),), 0.9, 1.0, (1,), shares={1: target}).table
     np.testing.assert_allclose(group_shares(result, (1,)), target, atol=1e-12)
     assert (result[:, 1] == 0).all()
-    np.testing.assert_allclose(outcome_rates(result, (1,))[1, [0, 2, 3]], result[1].sum(), rtol=1e-10)
-    without = fair(table, ((1,),), None, None, (1,), outcome_shares=np.array([0.0, 1.0])).table
+    np.testing.assert_allclose(
+        outcome_rates(result, (1,))[1, [0, 2, 3]], result[1].sum(), rtol=1e-10
+    )
+    without = fair(
+        table, ((1,),), None, None, (1,), outcome_shares=np.array([0.0, 1.0])
+    ).table
     assert (without[0] == 0).all()
 
 
 def test_a_missing_cell_is_named_and_can_be_filled():
     table = np.array([[0.4, 0.3], [0.3, 0.0]])
-    with pytest.raises(InfeasibleError, match=r"cell\(1, 1\).*base_share > 0.* or lower the rate$"):
+    with pytest.raises(
+        InfeasibleError, match=r"cell\(1, 1\).*base_share > 0.* or lower the rate$"
+    ):
         fair(table, ((1,),), None, 0.8, (1,))
     filled = fair(table, ((1,),), None, 0.8, (1,), fill=0.05)
     assert filled.table[1, 1] > 0
@@ -218,7 +279,9 @@ def test_an_intersection_without_rows_is_named_and_can_be_filled():
     table = np.full((2, 2, 2), 1 / 6)
     table[:, 1, 1] = 0.0
     table /= table.sum()
-    with pytest.raises(InfeasibleError, match=r"cell\(., 1, 1\).*or use groups='each'$"):
+    with pytest.raises(
+        InfeasibleError, match=r"cell\(., 1, 1\).*or use groups='each'$"
+    ):
         fair(table, ((1, 2),), 0.8, None, (1,))
     assert fair(table, ((1, 2),), None, None, (1,)).table[:, 1, 1].sum() == 0
     filled = fair(table, ((1, 2),), 0.8, None, (1,), fill=1e-3)
@@ -227,8 +290,12 @@ def test_an_intersection_without_rows_is_named_and_can_be_filled():
 
 
 def test_an_intersection_that_two_targets_need_is_named():
-    """Level 2 of axis 1 has rows in level 0 of axis 2 only, and there are too few of these."""
-    table = np.array([[[0.2, 0.1], [0.2, 0.1], [0.1, 0.0]], [[0.1, 0.05], [0.1, 0.0], [0.05, 0.0]]])
+    """Level 2 of axis 1 has rows in level 0 of axis 2 only, and there are too few of
+    these.
+    """
+    table = np.array(
+        [[[0.2, 0.1], [0.2, 0.1], [0.1, 0.0]], [[0.1, 0.05], [0.1, 0.0], [0.05, 0.0]]]
+    )
     wanted = {1: np.array([0.2, 0.2, 0.6]), 2: np.array([0.3, 0.7])}
     with pytest.raises(InfeasibleError, match=r"cell\(0, 2, 1\)"):
         fair(table, ((1, 2),), None, None, (1,), shares=wanted)
@@ -242,7 +309,9 @@ def test_a_forbidden_intersection_is_no_group():
     allowed = np.ones(table.shape, dtype=bool)
     allowed[:, 1, 1] = False
     result = fair(table / table.sum(), ((1, 2),), 1.0, 1.0, (1,), allowed=allowed).table
-    np.testing.assert_allclose(group_shares(result, (1, 2)), [[1 / 3, 1 / 3], [1 / 3, 0]], atol=1e-12)
+    np.testing.assert_allclose(
+        group_shares(result, (1, 2)), [[1 / 3, 1 / 3], [1 / 3, 0]], atol=1e-12
+    )
 
 
 def test_a_forbidden_cell_in_the_way_and_a_wholly_forbidden_level_are_named():
@@ -253,7 +322,15 @@ def test_a_forbidden_cell_in_the_way_and_a_wholly_forbidden_level_are_named():
     allowed = np.array([[True, True], [False, False]])
     with pytest.raises(ForbiddenError, match=r"cell\(1, 0\)"):
         fair(table, ((1,),), None, None, (1,), allowed=allowed)
-    kept = fair(table, ((1,),), None, None, (1,), allowed=allowed, outcome_shares=np.array([1.0, 0.0]))
+    kept = fair(
+        table,
+        ((1,),),
+        None,
+        None,
+        (1,),
+        allowed=allowed,
+        outcome_shares=np.array([1.0, 0.0]),
+    )
     assert kept.table[1].sum() == 0
 
 
@@ -273,14 +350,18 @@ def test_errors_carry_the_options_they_speak_of():
         fair(no_rows, ((1, 2),), 0.8, None, (1,))
     with pytest.raises(ForbiddenError) as barred:
         fair(np.full((2, 2), 0.25), ((1,),), None, None, (1,), allowed=forbidden)
-    with pytest.raises(RateError, match=r"^statistical_rate is 80; .*; write 0\.8 for 80 %; or none$") as percent:
+    with pytest.raises(
+        RateError, match=r"^statistical_rate is 80; .*; write 0\.8 for 80 %; or none$"
+    ) as percent:
         check_rate(Option("statistical_rate"), 80, hint="; or none")
     for caught, options in (
         (missing, [Option("base_share"), Option("groups", "each")]),
         (barred, [Option("forbid"), Option("target")]),
         (percent, [Option("statistical_rate")]),
     ):
-        assert [part for part in caught.value.parts if isinstance(part, Option)] == options
+        assert [
+            part for part in caught.value.parts if isinstance(part, Option)
+        ] == options
 
 
 def test_relabelling_levels_relabels_the_answer():

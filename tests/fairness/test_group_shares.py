@@ -11,7 +11,9 @@ from oracle import closest, divergence
 
 def closest_shares(data, rate):
     """The group shares of a fair table with a single outcome."""
-    return fair_table(data[np.newaxis], Wanted(((1,),), (rate,), (None,), (), str), {}).table[0]
+    return fair_table(
+        data[np.newaxis], Wanted(((1,),), (rate,), (None,), (), str), {}
+    ).table[0]
 
 
 def oracle_shares(data, rate):
@@ -44,7 +46,9 @@ def test_closest_shares_keeps_what_is_fair_and_leaves_out_what_is_empty():
 
 def test_no_shares_on_a_grid_are_closer():
     data = np.array([0.07, 0.28, 0.65])
-    first, second = (axis.ravel() / 400 for axis in np.meshgrid(np.arange(1, 400), np.arange(1, 400)))
+    first, second = (
+        axis.ravel() / 400 for axis in np.meshgrid(np.arange(1, 400), np.arange(1, 400))
+    )
     grid = np.stack([first, second, 1 - first - second], axis=1)
     grid = grid[(grid.min(axis=1) > 0) & (grid.min(axis=1) >= 0.5 * grid.max(axis=1))]
     best = (grid * np.log(grid / data)).sum(axis=1).min()

@@ -34,11 +34,19 @@ def test_definitions_2_1_and_2_2(grouping):
         rates[group] = part / part.sum()
     ratio = min(mass[a] / mass[b] for a, b in itertools.permutations(groups, 2))
     assert representation_rate(TABLE, grouping) == pytest.approx(ratio)
-    worst = min(rates[a][y] / rates[b][y] for y in (0, 2) for a, b in itertools.permutations(groups, 2))
+    worst = min(
+        rates[a][y] / rates[b][y]
+        for y in (0, 2)
+        for a, b in itertools.permutations(groups, 2)
+    )
     assert statistical_rate(TABLE, grouping, [0, 2]) == pytest.approx(worst)
     for group in groups:
-        assert group_shares(TABLE, grouping)[group] == pytest.approx(mass[group] / TABLE.sum())
-        np.testing.assert_allclose(outcome_rates(TABLE, grouping)[(slice(None), *group)], rates[group])
+        assert group_shares(TABLE, grouping)[group] == pytest.approx(
+            mass[group] / TABLE.sum()
+        )
+        np.testing.assert_allclose(
+            outcome_rates(TABLE, grouping)[(slice(None), *group)], rates[group]
+        )
 
 
 def test_groups_without_mass_are_left_out_and_the_pair_names_the_groups_and_the_outcome():
@@ -64,9 +72,13 @@ def test_smallest_over_largest_of_one_row_and_of_many(if_all_zero):
         ([np.nan, np.nan], np.nan),
     ]
     rates, ratios = (np.array(part) for part in zip(*cases, strict=True))
-    np.testing.assert_array_equal(smallest_over_largest(rates, if_all_zero=if_all_zero), ratios)
+    np.testing.assert_array_equal(
+        smallest_over_largest(rates, if_all_zero=if_all_zero), ratios
+    )
     for row, ratio in cases:
-        np.testing.assert_array_equal(smallest_over_largest(np.array(row), if_all_zero=if_all_zero), ratio)
+        np.testing.assert_array_equal(
+            smallest_over_largest(np.array(row), if_all_zero=if_all_zero), ratio
+        )
     assert np.isnan(smallest_over_largest(np.zeros(0), if_all_zero=if_all_zero))
 
 
@@ -78,24 +90,50 @@ def test_rates_of_many_tables_are_those_of_each(seed):
     tables[tables.sum(axis=(1, 2, 3)) == 0] = 1.0
     for grouping in ((1,), (2,), (1, 2), (2, 1)):
         for outcomes in ((0,), (0, 2), (0, 1, 2)):
-            shares, ratios = rates_of_many(tables, tables.sum(axis=0), grouping, outcomes)
-            whole = np.array([(group_shares(table, grouping) > 0).sum() for table in tables])
+            shares, ratios = rates_of_many(
+                tables, tables.sum(axis=0), grouping, outcomes
+            )
+            whole = np.array(
+                [(group_shares(table, grouping) > 0).sum() for table in tables]
+            )
             whole = whole == (group_shares(tables.sum(axis=0), grouping) > 0).sum()
-            expected = np.array([representation_rate(table, grouping) for table in tables])
+            expected = np.array(
+                [representation_rate(table, grouping) for table in tables]
+            )
             np.testing.assert_allclose(shares, np.where(whole, expected, 0.0))
-            np.testing.assert_allclose(ratios, [statistical_rate(table, grouping, outcomes) for table in tables])
+            np.testing.assert_allclose(
+                ratios,
+                [statistical_rate(table, grouping, outcomes) for table in tables],
+            )
 
 
 @pytest.mark.parametrize("last_digits", range(8))
 @pytest.mark.parametrize("size", [1e-15, 1e-10])
-def test_rounding_does_not_change_the_groups_that_are_named_nor_hide_the_smallest_rate(size, last_digits):
+def test_rounding_does_not_change_the_groups_that_are_named_nor_hide_the_smallest_rate(
+    size, last_digits
+):
     noise = 1 + size * np.random.default_rng(last_digits).standard_normal((2, 4))
-    pair = statistical_pair(np.array([[1.0, 1, 3, 3], [2.0, 2, 1, 1]]) * noise, (1,), [0])
+    pair = statistical_pair(
+        np.array([[1.0, 1, 3, 3], [2.0, 2, 1, 1]]) * noise, (1,), [0]
+    )
     assert (pair.lowest, pair.highest) == ((0,), (2,))
-    even = np.array([[0.05], [0.2]]) * noise  # the rarer outcome has the smaller rate, but for the rounding
-    assert representation_pair(even, (1,)).lowest == representation_pair(even, (1,)).highest == (0,)
+    # the rarer outcome has the smaller rate, but for the rounding
+    even = np.array([[0.05], [0.2]]) * noise
+    assert (
+        representation_pair(even, (1,)).lowest
+        == representation_pair(even, (1,)).highest
+        == (0,)
+    )
     assert statistical_pair(even, (1,), [1, 0]).outcome == 1
-    smallest = min(a / b for row in even / even.sum(axis=0) for a, b in itertools.permutations(row, 2))
-    frame = pd.DataFrame({"y": np.repeat([1, 0], 4), "z": np.tile(range(4), 2), "w": even.ravel()})
+    smallest = min(
+        a / b
+        for row in even / even.sum(axis=0)
+        for a, b in itertools.permutations(row, 2)
+    )
+    frame = pd.DataFrame(
+        {"y": np.repeat([1, 0], 4), "z": np.tile(range(4), 2), "w": even.ravel()}
+    )
     measured = metrics.statistical_rate(frame, "y", "z", weight="w").value
-    assert [statistical_rate(even, (1,), [1, 0]), measured] == pytest.approx([smallest, smallest], abs=1e-14)
+    assert [statistical_rate(even, (1,), [1, 0]), measured] == pytest.approx(
+        [smallest, smallest], abs=1e-14
+    )

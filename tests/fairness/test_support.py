@@ -5,7 +5,8 @@ import pytest
 
 from fairmaxent.fairness.wishes import Row, conditions_of, supported
 
-# Three outcomes in each of four groups z. Group 0 has all of them, group 1 the first alone, and 2 and 3 have no rows.
+# Three outcomes in each of four groups z. Group 0 has all of them, group 1 the first
+# alone, and 2 and 3 have no rows.
 GROUPS = np.repeat(np.arange(4), 3)
 OUTCOMES = np.tile(np.arange(3), 4)
 SEEN = (GROUPS == 0) | ((GROUPS == 1) & (OUTCOMES == 0))
@@ -14,13 +15,26 @@ NEEDED = (GROUPS == 1) & (OUTCOMES == 1)
 
 def opened_by(*rows, groups):
     every, floor = np.ones(12, dtype=bool), np.where(SEEN, 0.25, 0.0)
-    wishes = {"seen": SEEN, "allowed": every, "floor": floor, "fill": 0.01, "describe": str, "joint": False}
-    return supported(conditions_of(12, [Row(every, 1.0), *rows], []), **wishes, groups=groups)
+    wishes = {
+        "seen": SEEN,
+        "allowed": every,
+        "floor": floor,
+        "fill": 0.01,
+        "describe": str,
+        "joint": False,
+    }
+    return supported(
+        conditions_of(12, [Row(every, 1.0), *rows], []), **wishes, groups=groups
+    )
 
 
 @pytest.mark.parametrize("by_group", [True, False])
-def test_a_needed_cell_of_a_group_with_rows_is_opened_alone_and_a_group_without_rows_as_a_whole(by_group):
-    opened = opened_by(Row(NEEDED, 0.1), Row(GROUPS == 2, 0.2), groups=GROUPS if by_group else None)
+def test_a_needed_cell_of_a_group_with_rows_is_opened_alone_and_a_group_without_rows_as_a_whole(
+    by_group,
+):
+    opened = opened_by(
+        Row(NEEDED, 0.1), Row(GROUPS == 2, 0.2), groups=GROUPS if by_group else None
+    )
     assert opened[SEEN | NEEDED].all()
     assert not opened[(GROUPS == 1) & (OUTCOMES == 2)].any()
     assert opened[GROUPS == 2].sum() == (3 if by_group else 1)

@@ -1,4 +1,6 @@
-"""Text files as offices of many kinds write them, at random: every value comes back, also when it is written again."""
+"""Text files as offices of many kinds write them, at random: every value comes back,
+also when it is written again.
+"""
 
 import csv
 import datetime as dt
@@ -12,7 +14,16 @@ from fairmaxent.files.write import write_table
 from tables import times
 
 MANY_DAYS = [dt.date(2000, 1, 1) + dt.timedelta(days=day) for day in range(9000)]
-UNITS = [("€ ", ""), ("", " €"), ("$", ""), ("CHF ", ""), ("", " kr"), ("", "%"), ("", " %"), ("", "")]
+UNITS = [
+    ("€ ", ""),
+    ("", " €"),
+    ("$", ""),
+    ("CHF ", ""),
+    ("", " kr"),
+    ("", "%"),
+    ("", " %"),
+    ("", ""),
+]
 
 
 class Office:
@@ -23,32 +34,53 @@ class Office:
         self.european = rng.random() < 0.5
         self.decimal = "," if self.european else "."
         self.delimiter = rng.choice(";\t|" if self.european else ",\t")
-        self.group = rng.choice([".", "", "\u202f", "'"] if self.european else [",", "", "'"])
-        self.encoding = rng.choice(["utf-8", "utf-8-sig", "utf-16", *(["cp1252"] * (self.group != "\u202f"))])
+        self.group = rng.choice(
+            [".", "", "\u202f", "'"] if self.european else [",", "", "'"]
+        )
+        self.encoding = rng.choice(
+            ["utf-8", "utf-8-sig", "utf-16", *(["cp1252"] * (self.group != "\u202f"))]
+        )
         self.end = rng.choice(["\n", "\r\n"])
         self.marker = rng.choice(["", "NA"])
         self.rows = rng.randint(6, 40)
 
     def number(self, value, decimals):
-        text = f"{abs(value):,.{decimals}f}".replace(",", "\0").replace(".", self.decimal).replace("\0", self.group)
+        text = (
+            f"{abs(value):,.{decimals}f}".replace(",", "\0")
+            .replace(".", self.decimal)
+            .replace("\0", self.group)
+        )
         return "-" * (value < 0) + text
 
     def amounts(self):
         (prefix, suffix), decimals = self.rng.choice(UNITS), self.rng.choice([1, 2])
-        values = [round(self.rng.uniform(-1e5, 1e6), decimals) for _ in range(self.rows)]
-        return values, [f"{prefix}{self.number(value, decimals)}{suffix}" for value in values]
+        values = [
+            round(self.rng.uniform(-1e5, 1e6), decimals) for _ in range(self.rows)
+        ]
+        return values, [
+            f"{prefix}{self.number(value, decimals)}{suffix}" for value in values
+        ]
 
     def counts(self):
         values = [self.rng.randint(-5000, 2_000_000) for _ in range(self.rows)]
         return values, [self.number(value, 0) for value in values]
 
     def dates(self):
-        pattern = self.rng.choice(["%d.%m.%Y", "%d/%m/%Y"]) if self.european else "%m/%d/%Y"
-        values = [*self.rng.choices(MANY_DAYS, k=self.rows - 2), dt.date(2001, 12, 31), dt.date(2002, 1, 30)]
+        pattern = (
+            self.rng.choice(["%d.%m.%Y", "%d/%m/%Y"]) if self.european else "%m/%d/%Y"
+        )
+        values = [
+            *self.rng.choices(MANY_DAYS, k=self.rows - 2),
+            dt.date(2001, 12, 31),
+            dt.date(2002, 1, 30),
+        ]
         if self.rng.random() < 0.5:
             pattern += " %H:%M"
             values = [
-                dt.datetime.combine(day, dt.time(self.rng.randrange(24), self.rng.randrange(60))) for day in values
+                dt.datetime.combine(
+                    day, dt.time(self.rng.randrange(24), self.rng.randrange(60))
+                )
+                for day in values
             ]
         return values, [value.strftime(pattern) for value in values]
 

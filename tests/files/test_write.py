@@ -1,4 +1,6 @@
-"""Every write, every name and every flush of an output fails once: nothing is lost, half-written or left behind."""
+"""Every write, every name and every flush of an output fails once: nothing is lost,
+half-written or left behind.
+"""
 
 import contextlib
 import errno
@@ -26,7 +28,10 @@ TABLE = pl.DataFrame({"a": [1, 2, 3], "b": ["x", "y", None]})
 def seen(folder):
     """Names, contents and permissions of everything in a folder."""
     return {
-        str(path.relative_to(folder)): (stat.S_IMODE(path.stat().st_mode), path.is_file() and path.read_bytes())
+        str(path.relative_to(folder)): (
+            stat.S_IMODE(path.stat().st_mode),
+            path.is_file() and path.read_bytes(),
+        )
         for path in folder.rglob("*")
     }
 
@@ -60,7 +65,12 @@ def test_a_file_alone_and_a_folder_of_parts(folders, exists):
 
     run = lambda folder: fit.write_sample(60, folder / "parts", size=20, random_state=1)  # noqa: E731
     assert all_or_nothing(make, run, seen) > 15
-    assert all_or_nothing(make, lambda folder: write_whole(folder / "fair.csv", b"new" * 1000), seen) > 5
+    assert (
+        all_or_nothing(
+            make, lambda folder: write_whole(folder / "fair.csv", b"new" * 1000), seen
+        )
+        > 5
+    )
     assert all_or_nothing(make, lambda folder: fit.save(folder / "model.fme"), seen) > 5
 
 
@@ -71,11 +81,17 @@ def test_a_pipe_gets_what_is_complete_before_any_file_appears(tmp_path):
     with Staging(names) as staging:
         staging.write_table(TABLE, names[1])
         write_whole(staging.path_for(names[0]), b"table")
-        assert len(list(tmp_path.iterdir())) == 2  # nothing temporary stands beside a pipe
+        # nothing temporary stands beside a pipe
+        assert len(list(tmp_path.iterdir())) == 2
     assert other.communicate(timeout=60)[0].decode() == TABLE.write_csv()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fair.csv", "pipe"]
-    other = subprocess.Popen(["head", "-c", "1", tmp_path / "pipe"], stdout=subprocess.DEVNULL)
-    with pytest.raises(StorageError, match="Broken pipe"), Staging([tmp_path / "new", names[1]]) as staging:
+    other = subprocess.Popen(
+        ["head", "-c", "1", tmp_path / "pipe"], stdout=subprocess.DEVNULL
+    )
+    with (
+        pytest.raises(StorageError, match="Broken pipe"),
+        Staging([tmp_path / "new", names[1]]) as staging,
+    ):
         staging.write_table(pl.concat([TABLE] * 20_000), names[1])
     other.wait(timeout=60)
     assert not (tmp_path / "new").exists()
@@ -94,7 +110,9 @@ def write_three(folder, *, force):
 
 @pytest.mark.parametrize("force", [False, True])
 def test_of_three_files_each_is_complete_or_not_there(folders, force):
-    """Wherever it fails, each name has the old content or the new one, and what is new was named in order."""
+    """Wherever it fails, each name has the old content or the new one, and what is new
+    was named in order.
+    """
     calm = folders(old=force)
     with pytest.MonkeyPatch.context() as patch:
         calls = Faults(patch).calls
@@ -117,7 +135,9 @@ def test_of_three_files_each_is_complete_or_not_there(folders, force):
 
 
 @pytest.mark.parametrize("name", ["fair.csv", "link.csv"])
-def test_a_file_stays_without_force_and_keeps_its_place_and_rights_with_it(folders, name):
+def test_a_file_stays_without_force_and_keeps_its_place_and_rights_with_it(
+    folders, name
+):
     folder = folders()
     (folder / "link.csv").symlink_to("fair.csv")
     before = seen(folder)
@@ -132,31 +152,52 @@ def test_a_file_stays_without_force_and_keeps_its_place_and_rights_with_it(folde
 @pytest.mark.process
 def test_a_temporary_file_goes_with_the_process(tmp_path):
     program = (
-        "import sys; from pathlib import Path; from fairmaxent.files.write import new_temporary; "
-        "new_temporary(Path(sys.argv[1])); new_temporary(Path(sys.argv[1]), folder_mode=0o700); "
-        "print(len(list(Path(sys.argv[1]).iterdir())))"
+        "import sys; from pathlib import Path; from fairmaxent.files.write import"
+        " new_temporary; new_temporary(Path(sys.argv[1]));"
+        " new_temporary(Path(sys.argv[1]), folder_mode=0o700);"
+        " print(len(list(Path(sys.argv[1]).iterdir())))"
     )
-    ended = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert ended.stdout == "2\n"
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("answer", [None, errno.EPERM, errno.EINVAL], ids=["links", "Linux on FAT", "Windows on FAT"])
-def test_a_name_taken_in_the_meantime_is_left_alone_also_without_hard_links(answer, folders, monkeypatch):
+@pytest.mark.parametrize(
+    "answer",
+    [None, errno.EPERM, errno.EINVAL],
+    ids=["links", "Linux on FAT", "Windows on FAT"],
+)
+def test_a_name_taken_in_the_meantime_is_left_alone_also_without_hard_links(
+    answer, folders, monkeypatch
+):
     if answer is not None:
-        monkeypatch.setattr(os, "link", Mock(side_effect=OSError(answer, os.strerror(answer))))
+        monkeypatch.setattr(
+            os, "link", Mock(side_effect=OSError(answer, os.strerror(answer)))
+        )
     folder = folders(old=False)
     with Staging([folder / "new.csv"]) as staging:
         staging.path_for(folder / "new.csv").write_text("new")
     assert (folder / "new.csv").read_text() == "new"
     taken = r"b\.csv was made by another program.*force=True"
-    with pytest.raises(StorageError, match=taken), Staging([folder / "b.csv"]) as staging:  # noqa: PT012
+    with (
+        pytest.raises(StorageError, match=taken),
+        Staging([folder / "b.csv"]) as staging,
+    ):
         staging.path_for(folder / "b.csv").write_text("ours")
         (folder / "b.csv").write_text("theirs")
     assert (folder / "b.csv").read_text() == "theirs"
     assert sorted(seen(folder)) == ["b.csv", "mine.txt", "new.csv"]
-    target = folder / "c.csv"  # a link made in the meantime is not followed, and replaced only with force
-    for force, refused in ((False, pytest.raises(StorageError, match="made by an")), (True, contextlib.nullcontext())):
+    # a link made in the meantime is not followed, and replaced only with force
+    target = folder / "c.csv"
+    for force, refused in (
+        (False, pytest.raises(StorageError, match="made by an")),
+        (True, contextlib.nullcontext()),
+    ):
         with refused, Staging([target], force=force) as staging:
             target.symlink_to("mine.txt")
             staging.path_for(target).write_text("new")
@@ -167,7 +208,9 @@ def test_a_name_taken_in_the_meantime_is_left_alone_also_without_hard_links(answ
 
 @pytest.mark.parametrize("theirs", [False, True])
 @pytest.mark.parametrize("windows", [False, True])
-def test_an_empty_folder_is_replaced_and_a_filled_one_never(theirs, windows, folders, monkeypatch):
+def test_an_empty_folder_is_replaced_and_a_filled_one_never(
+    theirs, windows, folders, monkeypatch
+):
     folder, fcntl, rename = folders(), pytest.importorskip("fcntl"), os.rename
     names = [folder / "fair.csv", folder / "parts"]
     names[1].mkdir()
@@ -178,13 +221,19 @@ def test_an_empty_folder_is_replaced_and_a_filled_one_never(theirs, windows, fol
 
     def windows_rename(old, new):
         if os.path.exists(new):
-            raise FileExistsError(errno.EEXIST, "Cannot create a file when that file already exists")
+            raise FileExistsError(
+                errno.EEXIST, "Cannot create a file when that file already exists"
+            )
         rename(old, new)
 
     if windows:
         monkeypatch.setattr(os, "fsync", windows_flush)
         monkeypatch.setattr(os, "rename", windows_rename)
-    refused = pytest.raises(StorageError, match="cannot write") if theirs else contextlib.nullcontext()
+    refused = (
+        pytest.raises(StorageError, match="cannot write")
+        if theirs
+        else contextlib.nullcontext()
+    )
     with refused, Staging(names[:1], folders=names[1:], force=True) as staging:
         staging.path_for(names[0]).write_text("new")
         (staging.path_for(names[1]) / "one").write_text("new")
@@ -206,7 +255,12 @@ def test_only_the_owner_can_read_rows_and_models_unless_asked(tmp_path):
         os.umask(mask)
     modes = {name: mode for name, (mode, _) in seen(tmp_path).items()}
     mine = {"model.fme": 0o600, "parts": 0o700, "parts/part-00000.parquet": 0o600}
-    shared = {"shared.fme": 0o644, "shared": 0o755, "shared/part-00000.parquet": 0o644, "report.html": 0o644}
+    shared = {
+        "shared.fme": 0o644,
+        "shared": 0o755,
+        "shared/part-00000.parquet": 0o644,
+        "report.html": 0o644,
+    }
     assert modes == mine | shared
 
 
@@ -216,15 +270,27 @@ def test_a_failure_names_the_file_that_was_asked_for(tmp_path, monkeypatch):
     target = tmp_path / "model.fme"
     with pytest.raises(StorageError) as problem, Staging([target]) as staging:
         write_whole(staging.path_for(target), b"x")
-    expected = f"cannot write {target}: No space left on device; choose another location"
+    expected = (
+        f"cannot write {target}: No space left on device; choose another location"
+    )
     assert str(problem.value) == problem.value.spelled(str) == expected
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="needs a device that is always full"
+)
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "jsonl", "xlsx"])
-def test_a_full_disk_is_said_of_the_table_that_was_asked_for(suffix, tmp_path, monkeypatch):
-    monkeypatch.setattr(write, "open_temporary", lambda _: os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb"))
-    with pytest.raises(StorageError, match=rf"^cannot write \S*/fair\.{suffix}\b.*No space left"):
+def test_a_full_disk_is_said_of_the_table_that_was_asked_for(
+    suffix, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        write,
+        "open_temporary",
+        lambda _: os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb"),
+    )
+    with pytest.raises(
+        StorageError, match=rf"^cannot write \S*/fair\.{suffix}\b.*No space left"
+    ):
         write_table(pl.DataFrame({"x": range(10_000)}), tmp_path / f"fair.{suffix}")
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,6 @@
-"""A fit at a glance: its summary as a frame, its plot, its report, and what a notebook shows."""
+"""A fit at a glance: its summary as a frame, its plot, its report, and what a notebook
+shows.
+"""
 
 import sys
 from html.parser import HTMLParser
@@ -25,7 +27,14 @@ def frame():
 
 @pytest.fixture(scope="module")
 def fit(frame):
-    return debias(frame, "y", ["z0", "z1"], favourable="o1", representation_rate=0.9, statistical_rate=0.8)
+    return debias(
+        frame,
+        "y",
+        ["z0", "z1"],
+        favourable="o1",
+        representation_rate=0.9,
+        statistical_rate=0.8,
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -42,13 +51,20 @@ def test_a_summary_is_what_a_group_by_gives(frame, fit):
     assert len(summary) == 5
     for column in ("z0", "z1"):
         for group, rows in frame.groupby(column):
-            line, inside = summary.loc[(column, group)], (frame[column] == group).to_numpy()
+            line, inside = (
+                summary.loc[(column, group)],
+                (frame[column] == group).to_numpy(),
+            )
             favoured = (frame["y"] == "o1").to_numpy()
             assert line["outcome"] == "o1"
             assert line["rows"] == len(rows)
             assert line["share_before"] == pytest.approx(inside.mean())
-            assert line["share_after"] == pytest.approx((weights * inside).sum() / len(frame), abs=1e-7)
-            assert line["weight_factor"] == pytest.approx(weights[inside].mean(), abs=1e-7)
+            assert line["share_after"] == pytest.approx(
+                (weights * inside).sum() / len(frame), abs=1e-7
+            )
+            assert line["weight_factor"] == pytest.approx(
+                weights[inside].mean(), abs=1e-7
+            )
             assert line["rate_before"] == pytest.approx(favoured[inside].mean())
             after = (weights * inside * favoured).sum() / (weights * inside).sum()
             assert line["rate_after"] == pytest.approx(after, abs=1e-7)
@@ -58,8 +74,13 @@ def test_a_summary_is_what_a_group_by_gives(frame, fit):
 def test_its_intervals_are_those_of_the_metric(frame, groups):
     weighted = frame.assign(w=np.random.default_rng(1).uniform(0.5, 3, len(frame)))
     fit = debias(weighted, "y", ["z0", "z1"], groups=groups, weight="w")
-    rate = fairmaxent.metrics.statistical_rate(weighted, "y", ["z0", "z1"], groups=groups, weight="w", confidence=0.9)
-    expected = {(group.columns, group.group, group.outcome): (group.rate, *group.interval) for group in rate.groups}
+    rate = fairmaxent.metrics.statistical_rate(
+        weighted, "y", ["z0", "z1"], groups=groups, weight="w", confidence=0.9
+    )
+    expected = {
+        (group.columns, group.group, group.outcome): (group.rate, *group.interval)
+        for group in rate.groups
+    }
     for line in fit.summary(confidence=0.9).to_dict("records"):
         shown = (line["rate_before"], line["rate_before_low"], line["rate_before_high"])
         names = (tuple(line[name].split(" × ")) for name in ("column", "group"))
@@ -67,13 +88,25 @@ def test_its_intervals_are_those_of_the_metric(frame, groups):
     assert not expected
 
 
-@pytest.mark.parametrize(("convert", "kind"), [(pl.from_pandas, pl.DataFrame), (pa.Table.from_pandas, pa.Table)])
+@pytest.mark.parametrize(
+    ("convert", "kind"),
+    [(pl.from_pandas, pl.DataFrame), (pa.Table.from_pandas, pa.Table)],
+)
 def test_a_summary_is_a_frame_of_the_same_library(frame, fit, convert, kind):
-    summary = debias(convert(frame), "y", ["z0", "z1"], favourable="o1", representation_rate=0.9, statistical_rate=0.8)
+    summary = debias(
+        convert(frame),
+        "y",
+        ["z0", "z1"],
+        favourable="o1",
+        representation_rate=0.9,
+        statistical_rate=0.8,
+    )
     summary = summary.summary()
     assert isinstance(summary, kind)
     measured = summary.to_pandas()
-    pd.testing.assert_frame_equal(measured, fit.summary(), check_dtype=False, check_exact=False, atol=1e-9)
+    pd.testing.assert_frame_equal(
+        measured, fit.summary(), check_dtype=False, check_exact=False, atol=1e-9
+    )
 
 
 class _Tags(HTMLParser):
@@ -83,7 +116,10 @@ class _Tags(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
-        assert all(name in ("class", "role", "scope", "aria-label", "data-label") for name, _ in attrs)
+        assert all(
+            name in ("class", "role", "scope", "aria-label", "data-label")
+            for name, _ in attrs
+        )
 
     def handle_data(self, data):
         self.text += data
@@ -92,7 +128,13 @@ class _Tags(HTMLParser):
 def test_a_notebook_shows_what_was_asked_reached_paid_and_comes_next(fit):
     page = _Tags()
     page.feed(fit._repr_html_())
-    for text in ("representation rate of z0", "0.9000", "✓ reached", "equally weighted rows (of 500)", "fit.report("):
+    for text in (
+        "representation rate of z0",
+        "0.9000",
+        "✓ reached",
+        "equally weighted rows (of 500)",
+        "fit.report(",
+    ):
         assert text in page.text
     assert "short" not in page.text
     assert repr(fit).count("\n") < 24
@@ -102,20 +144,43 @@ def test_a_rate_that_was_not_reached_is_marked(frame):
     short = debias(frame, "y", ["z0", "z1"], favourable="o1", largest_weight=1.01)
     assert "✗ short" in short._repr_html_()
     assert "✗ short" in repr(short)
-    estimated = debias(frame, "y", "z0", favourable="o1", estimate=fairmaxent.Estimate(student="tree"))
-    line = next(line for line in repr(estimated).splitlines() if "a model's decisions for z0, estimated" in line)
+    estimated = debias(
+        frame, "y", "z0", favourable="o1", estimate=fairmaxent.Estimate(student="tree")
+    )
+    line = next(
+        line
+        for line in repr(estimated).splitlines()
+        if "a model's decisions for z0, estimated" in line
+    )
     assert f"{estimated.certificate.estimate.after.by_predictions['z0']:.4f}" in line
 
 
 def test_names_from_data_are_never_markup(frame):
-    hostile = frame.rename(columns={"z0": HOSTILE}).assign(y=frame["y"].where(frame["y"] == "o0", HOSTILE))
+    hostile = frame.rename(columns={"z0": HOSTILE}).assign(
+        y=frame["y"].where(frame["y"] == "o0", HOSTILE)
+    )
     fit = debias(hostile, "y", HOSTILE, favourable=HOSTILE)
     page = _Tags()
     page.feed(fit._repr_html_())
-    assert set(page.tags) <= {"div", "h4", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"}
+    assert set(page.tags) <= {
+        "div",
+        "h4",
+        "p",
+        "strong",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "ul",
+        "li",
+    }
     for steering in ("\x1b", "\u202e"):
         assert steering not in repr(fit) + repr(fit.distribution)
-        assert steering not in page.text + str(fairmaxent.metrics.statistical_rate(hostile, "y", HOSTILE))
+        assert steering not in page.text + str(
+            fairmaxent.metrics.statistical_rate(hostile, "y", HOSTILE)
+        )
     axes = fit.plot()
     axes.figure.draw_without_rendering()  # a formula that is none would raise here
     assert "$\\frac{$" in axes.get_title()
@@ -123,20 +188,32 @@ def test_names_from_data_are_never_markup(frame):
 
 def _drawn(axes, marker):
     """Values of the points with a marker, from top to bottom."""
-    return [value for line in axes.lines if line.get_marker() == marker for value in line.get_xdata()]
+    return [
+        value
+        for line in axes.lines
+        if line.get_marker() == marker
+        for value in line.get_xdata()
+    ]
 
 
 @pytest.mark.parametrize(("what", "name"), [("rates", "rate"), ("shares", "share")])
 def test_a_plot_shows_before_and_after(fit, what, name):
     axes, summary = fit.plot(what), fit.summary()
-    assert [text.get_text() for text in axes.get_yticklabels()] == summary["group"].tolist()
+    assert [text.get_text() for text in axes.get_yticklabels()] == summary[
+        "group"
+    ].tolist()
     assert _drawn(axes, "o") == pytest.approx(summary[f"{name}_before"].tolist())
     assert _drawn(axes, "D") == pytest.approx(summary[f"{name}_after"].tolist())
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["before", "after", "95 % interval before"][: 3 if what == "rates" else 2]
+    assert (
+        labels
+        == ["before", "after", "95 % interval before"][: 3 if what == "rates" else 2]
+    )
     if what == "rates":
         ends = summary[["rate_before_low", "rate_before_high"]].to_numpy()
-        assert np.array(axes.collections[0].get_segments())[:, :, 0] == pytest.approx(ends)
+        assert np.array(axes.collections[0].get_segments())[:, :, 0] == pytest.approx(
+            ends
+        )
 
 
 def test_of_many_groups_those_that_change_most_are_drawn(monkeypatch):
@@ -155,8 +232,12 @@ def test_a_plot_needs_matplotlib_and_goes_on_the_axes_given(fit, monkeypatch):
 
     first = pyplot.figure().add_subplot()
     assert fit.plot(ax=first) is first
-    with pytest.raises(fairmaxent.InputError, match="what is 'rate'; did you mean 'rates'"):
+    with pytest.raises(
+        fairmaxent.InputError, match="what is 'rate'; did you mean 'rates'"
+    ):
         fit.plot("rate")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(fairmaxent.errors.DependencyError, match="pip install matplotlib"):
+    with pytest.raises(
+        fairmaxent.errors.DependencyError, match="pip install matplotlib"
+    ):
         fit.plot()

@@ -1,4 +1,6 @@
-"""Design weights that matter: the estimate of a trained model, against scikit-learn on weighted rows."""
+"""Design weights that matter: the estimate of a trained model, against scikit-learn on
+weighted rows.
+"""
 
 import numpy as np
 import pandas as pd
@@ -15,31 +17,56 @@ LEVELS = {"z": 2, "x": 5, "c": 3}
 
 
 def survey(seed=11):
-    """Some people stand for many: those whose outcome is not what x would make one expect, above all in group z1."""
+    """Some people stand for many: those whose outcome is not what x would make one
+    expect, above all in group z1.
+    """
     rng = np.random.default_rng(seed)
     z, c = rng.choice(2, ROWS, p=[0.4, 0.6]), rng.integers(0, 3, ROWS)
     x = np.clip(rng.integers(0, 4, ROWS) + z, 0, 4)
     y = rng.random(ROWS) < 1 / (1 + np.exp(2.0 - x))
     against = y == (x < 2)
-    weight = rng.uniform(0.5, 1.5, ROWS) * np.where(against, 2.0 + 6.0 * z, 1.0) * np.where(c == 2, 3.0, 1.0)
+    weight = (
+        rng.uniform(0.5, 1.5, ROWS)
+        * np.where(against, 2.0 + 6.0 * z, 1.0)
+        * np.where(c == 2, 3.0, 1.0)
+    )
     codes = {"z": z, "x": x, "c": c}
-    frame = pd.DataFrame({name: [f"{name}{code}" for code in column] for name, column in codes.items()})
+    frame = pd.DataFrame(
+        {name: [f"{name}{code}" for code in column] for name, column in codes.items()}
+    )
     return frame.assign(y=np.where(y, "p", "n"), weight=weight)
 
 
 def estimated(frame, weight):
-    """The fit of a survey on its rows alone, with the estimate for a logistic regression on its weights."""
+    """The fit of a survey on its rows alone, with the estimate for a logistic
+    regression on its weights.
+    """
     student = LogisticRegression(max_iter=2000, tol=1e-10)
-    options = {"favourable": "p", "base_share": 0.0, "target": {"y": "free"}, "weight": weight}
-    return debias(frame, "y", "z", estimate=Estimate(output="weights", student=student), **options)
+    options = {
+        "favourable": "p",
+        "base_share": 0.0,
+        "target": {"y": "free"},
+        "weight": weight,
+    }
+    return debias(
+        frame, "y", "z", estimate=Estimate(output="weights", student=student), **options
+    )
 
 
 def inputs(frame):
-    return np.column_stack([frame[name] == f"{name}{level}" for name, size in LEVELS.items() for level in range(size)])
+    return np.column_stack(
+        [
+            frame[name] == f"{name}{level}"
+            for name, size in LEVELS.items()
+            for level in range(size)
+        ]
+    )
 
 
 def fair_weights(frame):
-    """The fair table in closed form: each group has the rate of everybody, and sizes stay as they are."""
+    """The fair table in closed form: each group has the rate of everybody, and sizes
+    stay as they are.
+    """
     favoured, weight = (frame["y"] == "p").to_numpy(), frame["weight"].to_numpy()
     mass = pd.Series(weight).groupby(frame["z"].to_numpy()).sum()
     rate = pd.Series(weight * favoured).groupby(frame["z"].to_numpy()).sum() / mass
@@ -54,9 +81,12 @@ def cross_validated(frame, fold, weights_of):
         rest = frame[fold != number]
         weights = weights_of(rest)
         model = LogisticRegression(max_iter=2000, tol=1e-10)
-        # One per row on average over all rows, or of the rows at hand: a penalty has the same force either way.
+        # One per row on average over all rows, or of the rows at hand: a penalty has
+        # the same force either way.
         model.fit(inputs(rest), rest["y"], sample_weight=weights)
-        chance[fold == number] = model.predict_proba(inputs(frame[fold == number]))[:, 1]
+        chance[fold == number] = model.predict_proba(inputs(frame[fold == number]))[
+            :, 1
+        ]
     return chance
 
 
@@ -70,7 +100,9 @@ def test_the_estimate_is_weighted_cross_validation(monkeypatch):
     monkeypatch.setattr(Tryout, "rounds", 1)
     frame = survey()
     fit = estimated(frame, "weight")
-    people = People.of(fit.roles, fit.table, fit.table.counts, positions=None, design=None)
+    people = People.of(
+        fit.roles, fit.table, fit.table.counts, positions=None, design=None
+    )
     fold = fold_of_each(people, FOLDS, seed=0)
     weight = frame["weight"].to_numpy()
     lessons = {
@@ -84,10 +116,16 @@ def test_the_estimate_is_weighted_cross_validation(monkeypatch):
         decided = chance > 0.5
         accuracy = accuracy_score(truth, decided, sample_weight=weight)
         assert scores.accuracy == pytest.approx(accuracy, abs=1e-6)
-        assert scores.auc == pytest.approx(roc_auc_score(truth, chance, sample_weight=weight), abs=1e-4)
-        assert scores.by_predictions["z"] == pytest.approx(ratio(decided, frame, weight), abs=1e-6)
+        assert scores.auc == pytest.approx(
+            roc_auc_score(truth, chance, sample_weight=weight), abs=1e-4
+        )
+        assert scores.by_predictions["z"] == pytest.approx(
+            ratio(decided, frame, weight), abs=1e-6
+        )
         # Logistic regressions on rows and on counts stop at slightly different points.
-        assert scores.by_probabilities["z"] == pytest.approx(ratio(chance, frame, weight), abs=5e-4)
+        assert scores.by_probabilities["z"] == pytest.approx(
+            ratio(chance, frame, weight), abs=5e-4
+        )
         right = ratio(decided[truth], frame[truth], weight[truth])
         assert scores.equal_opportunity["z"] == pytest.approx(right, abs=1e-6)
         # The weights matter: the same decisions, counted by rows, would look otherwise.

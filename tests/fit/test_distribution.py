@@ -17,7 +17,9 @@ MANY = 100_000
 
 
 def mixed_frame(seed: int = 0, rows: int = 3000) -> pd.DataFrame:
-    """Two protected columns, three outcomes, and five other columns that hang together."""
+    """Two protected columns, three outcomes, and five other columns that hang
+    together.
+    """
     rng = np.random.default_rng(seed)
     sex = rng.choice(["F", "M"], rows, p=[0.3, 0.7])
     race = rng.choice(["a", "b", "c"], rows, p=[0.6, 0.3, 0.1])
@@ -26,9 +28,13 @@ def mixed_frame(seed: int = 0, rows: int = 3000) -> pd.DataFrame:
     columns["y"] = np.digitize(skill + rng.normal(size=rows), [-0.5, 1.0])
     columns["degree"] = np.digitize(skill, [-1, 0, 1]).astype(str)
     columns["age"] = np.round(40 + 10 * rng.normal(size=rows) + 3 * skill).astype(int)
-    columns["hours"] = np.where(rng.random(rows) < 0.6, 40.0, 40 + 8 * rng.normal(size=rows))
+    columns["hours"] = np.where(
+        rng.random(rows) < 0.6, 40.0, 40 + 8 * rng.normal(size=rows)
+    )
     columns["city"] = rng.choice(list("uvwxyz"), rows)
-    return pd.DataFrame(columns | {"union": rng.random(rows) < 0.2 + 0.1 * (race == "b")})
+    return pd.DataFrame(
+        columns | {"union": rng.random(rows) < 0.2 + 0.1 * (race == "b")}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +46,9 @@ def test_more_rows_than_memory_holds_are_refused_with_a_way_out(fit):
     with max_memory("1MB"):
         assert len(fit.sample(1000)) == 1000
         for draw in (fit.sample, fit.distribution.sample):
-            with pytest.raises(LimitError, match=r"drawing 50,000 rows.*sample_batches"):
+            with pytest.raises(
+                LimitError, match=r"drawing 50,000 rows.*sample_batches"
+            ):
                 draw(50_000)
 
 
@@ -61,7 +69,9 @@ def pairwise_p_values(distribution, drawn_codes, given=()) -> list[float]:
         statistic = ((seen[kept] - expected[kept]) ** 2 / expected[kept]).sum()
         if rest_expected >= 5:
             statistic += (rest_seen - rest_expected) ** 2 / rest_expected
-        result.append(float(chi2.sf(statistic, max(1, kept.sum() - 1 + (rest_expected >= 5)))))
+        result.append(
+            float(chi2.sf(statistic, max(1, kept.sum() - 1 + (rest_expected >= 5))))
+        )
     return result
 
 
@@ -75,7 +85,13 @@ def test_many_rows_match_all_exact_pairwise_tables(fit, iid):
         assert 0.2 < np.mean(p_values) < 0.8
 
 
-@pytest.mark.parametrize("iid", [pytest.param(False, id="quota"), pytest.param(True, id="iid", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "iid",
+    [
+        pytest.param(False, id="quota"),
+        pytest.param(True, id="iid", marks=pytest.mark.slow),
+    ],
+)
 def test_many_rows_given_evidence_match_the_conditional_tables(fit, iid):
     given = {"sex": "F", "city": ["u", "v"], "union": True}
     drawn = fit.sample(MANY, given=given, random_state=2, iid=iid)
@@ -83,18 +99,28 @@ def test_many_rows_given_evidence_match_the_conditional_tables(fit, iid):
     assert set(drawn["city"]) == {"u", "v"}
     assert drawn["union"].all()
     conditional = fit.distribution.condition(given)
-    assert min(pairwise_p_values(conditional, fit.domain.encode(drawn), ("sex", "union"))) > 1e-4
+    assert (
+        min(pairwise_p_values(conditional, fit.domain.encode(drawn), ("sex", "union")))
+        > 1e-4
+    )
 
 
 def test_an_event_of_probability_1e_9_is_drawn_exactly():
-    """Twelve columns of the uniform base, eight of them fixed: rejection would need a thousand million tries."""
+    """Twelve columns of the uniform base, eight of them fixed: rejection would need a
+    thousand million tries.
+    """
     rng = np.random.default_rng(3)
-    frame = pd.DataFrame({f"x{i}": rng.choice(list("abcdefghijkl"), 400) for i in range(10)})
+    frame = pd.DataFrame(
+        {f"x{i}": rng.choice(list("abcdefghijkl"), 400) for i in range(10)}
+    )
     frame["z"], frame["y"] = rng.choice(["p", "q"], 400), rng.choice(["no", "yes"], 400)
     fit = debias(frame, "y", "z", base="uniform", base_share=0.5)
     given = {f"x{i}": "c" for i in range(8)}
     row = pd.DataFrame([{**given, "x8": "a", "x9": "b", "z": "p", "y": "no"}])
-    log_evidence = fit.distribution.condition(given).tilted.log_partition - fit.distribution.tilted.log_partition
+    log_evidence = (
+        fit.distribution.condition(given).tilted.log_partition
+        - fit.distribution.tilted.log_partition
+    )
     assert np.exp(log_evidence) < 1e-8
     drawn = fit.sample(100_000, given=given, random_state=4, iid=True)
     assert (drawn[list(given)] == "c").all().all()
@@ -106,8 +132,12 @@ def test_an_event_of_probability_1e_9_is_drawn_exactly():
 
 def test_quota_is_within_one_row_of_the_exact_table(fit):
     drawn = fit.sample(1237, random_state=0)
-    exact = fit.distribution.marginal(["y", "sex", "race"]).set_index(["y", "sex", "race"])["probability"]
-    counts = drawn.groupby(["y", "sex", "race"]).size().reindex(exact.index, fill_value=0)
+    exact = fit.distribution.marginal(["y", "sex", "race"]).set_index(
+        ["y", "sex", "race"]
+    )["probability"]
+    counts = (
+        drawn.groupby(["y", "sex", "race"]).size().reindex(exact.index, fill_value=0)
+    )
     assert (abs(counts - 1237 * exact) < 1).all()
     assert len(drawn) == 1237
 
@@ -124,16 +154,30 @@ def test_probability_sums_to_one_over_a_small_domain():
     np.testing.assert_allclose(table["probability"], probability, atol=1e-14)
     for size in (1, 2):
         for names in itertools.permutations(domain.names, size):
-            own = everything.assign(probability=probability).groupby(list(names), observed=True)["probability"].sum()
-            shown = fit.distribution.marginal(list(names)).set_index(list(names))["probability"]
-            np.testing.assert_allclose(own.to_numpy(), shown.reindex(own.index).to_numpy(), atol=1e-12)
+            own = (
+                everything.assign(probability=probability)
+                .groupby(list(names), observed=True)["probability"]
+                .sum()
+            )
+            shown = fit.distribution.marginal(list(names)).set_index(list(names))[
+                "probability"
+            ]
+            np.testing.assert_allclose(
+                own.to_numpy(), shown.reindex(own.index).to_numpy(), atol=1e-12
+            )
 
 
 def test_condition_is_bayes_and_stacks(fit):
     distribution = fit.distribution
-    both = distribution.marginal(["degree", "city"]).set_index(["degree", "city"])["probability"]
-    given = distribution.marginal("degree", given={"city": "w"}).set_index("degree")["probability"]
-    np.testing.assert_allclose(given, both.xs("w", level="city") / both.xs("w", level="city").sum(), atol=1e-12)
+    both = distribution.marginal(["degree", "city"]).set_index(["degree", "city"])[
+        "probability"
+    ]
+    given = distribution.marginal("degree", given={"city": "w"}).set_index("degree")[
+        "probability"
+    ]
+    np.testing.assert_allclose(
+        given, both.xs("w", level="city") / both.xs("w", level="city").sum(), atol=1e-12
+    )
     once = distribution.condition({"city": "w", "sex": "M"})
     twice = distribution.condition({"city": "w"}).condition({"sex": "M"})
     np.testing.assert_allclose(once.tilted.levels, twice.tilted.levels, atol=1e-14)
@@ -158,7 +202,10 @@ def test_intervals_of_quota_draws_hold_their_rates(fit, n):
     inside = dict.fromkeys(intervals, 0)
     for seed in range(30):
         drawn = fit.sample(n, random_state=seed)
-        table, groups = pd.crosstab(drawn["sex"], drawn["y"], normalize="index"), drawn["sex"].value_counts()
+        table, groups = (
+            pd.crosstab(drawn["sex"], drawn["y"], normalize="index"),
+            drawn["sex"].value_counts(),
+        )
         rates = {"representation_rate": groups.min() / groups.max()}
         rates["statistical_rate"] = (table.min() / table.max()).min()
         for kind, rate in rates.items():
@@ -173,16 +220,25 @@ def test_intervals_of_quota_draws_hold_their_rates(fit, n):
 def test_intervals_are_as_wide_as_the_confidence_asks(fit):
     """Quantiles of rates that are drawn and counted here, from the fair table alone."""
     table = fit.distribution.marginal(["y", "sex", "race"])["probability"].to_numpy()
-    drawn = np.random.default_rng(12).multinomial(800, table / table.sum(), size=6000).reshape(-1, 3, 2, 3)
+    drawn = (
+        np.random.default_rng(12)
+        .multinomial(800, table / table.sum(), size=6000)
+        .reshape(-1, 3, 2, 3)
+    )
     by_sex = drawn.sum(axis=3)
     rates = by_sex / by_sex.sum(axis=1, keepdims=True)
     expected = {
-        "representation_rate": by_sex.sum(axis=1).min(axis=1) / by_sex.sum(axis=1).max(axis=1),
+        "representation_rate": (
+            by_sex.sum(axis=1).min(axis=1) / by_sex.sum(axis=1).max(axis=1)
+        ),
         "statistical_rate": (rates.min(axis=2) / rates.max(axis=2)).min(axis=1),
     }
     for kind, values in expected.items():
         found = {
-            level: fit.certificate.interval(800, iid=True, confidence=level)[kind]["sex"] for level in (0.4, 0.7, 0.9)
+            level: fit.certificate.interval(800, iid=True, confidence=level)[kind][
+                "sex"
+            ]
+            for level in (0.4, 0.7, 0.9)
         }
         for level, interval in found.items():
             wanted = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
@@ -191,7 +247,9 @@ def test_intervals_are_as_wide_as_the_confidence_asks(fit):
         assert lows[0] - lows[2] > 0.03
         assert sorted(lows, reverse=True) == list(lows)
         assert sorted(highs) == list(highs)
-    assert fit.certificate.interval(800, iid=True) == fit.certificate.interval(800, iid=True, confidence=0.95)
+    assert fit.certificate.interval(800, iid=True) == fit.certificate.interval(
+        800, iid=True, confidence=0.95
+    )
 
 
 @pytest.mark.parametrize("confidence", [1.0, "0.9"])

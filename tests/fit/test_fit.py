@@ -34,7 +34,9 @@ def test_design_weights_count_as_repeated_rows():
     times = np.random.default_rng(0).integers(1, 4, len(frame))
     repeated = frame.loc[np.repeat(frame.index, times)].reset_index(drop=True)
     domain = Domain.infer(repeated)
-    by_weight = debias(frame.assign(w=times), "y", "z0", weight="w", domain=domain, base_share=0)
+    by_weight = debias(
+        frame.assign(w=times), "y", "z0", weight="w", domain=domain, base_share=0
+    )
     by_rows = debias(repeated, "y", "z0", domain=domain, base_share=0)
     names = ["z0", "y", "x0", "x2"]
     np.testing.assert_allclose(
@@ -47,20 +49,29 @@ def test_design_weights_count_as_repeated_rows():
     assert drawn["w"].dtype == times.dtype
     assert (drawn["w"] == 1).all()
     weights = by_weight.weights()
-    assert rates_of(frame.assign(probability=weights), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
+    assert rates_of(frame.assign(probability=weights), ["z0"], "y")[1] == pytest.approx(
+        1, abs=1e-8
+    )
 
 
 def test_rows_that_are_left_over_go_to_the_largest_remainders():
     fair = np.array([0.56, 0.29, 0.15])
     np.testing.assert_array_equal(fair_counts(fair, 10, np.zeros(3)), [6, 3, 1])
-    np.testing.assert_array_equal(fair_counts(fair, 10, np.array([0.0, 0.0, 2.0])), [5, 3, 2])
+    np.testing.assert_array_equal(
+        fair_counts(fair, 10, np.array([0.0, 0.0, 2.0])), [5, 3, 2]
+    )
     assert fair_counts(fair, 10, np.array([0.0, 0.0, 3.0])) is None
 
 
 def reaches(fair, old, total: int) -> bool:
-    """Whether whole numbers within one of total·fair, none below the old ones, sum to the total: by trying them all."""
+    """Whether whole numbers within one of total·fair, none below the old ones, sum to
+    the total: by trying them all.
+    """
     wanted = (fair * total).round(9)
-    choices = [{n for n in (int(np.floor(w)), int(np.ceil(w))) if n >= o} for w, o in zip(wanted, old, strict=True)]
+    choices = [
+        {n for n in (int(np.floor(w)), int(np.ceil(w))) if n >= o}
+        for w, o in zip(wanted, old, strict=True)
+    ]
     return any(sum(counts) == total for counts in itertools.product(*choices))
 
 
@@ -70,17 +81,25 @@ def test_top_up_adds_the_fewest_rows():
         fit = debias(frame, "y", "z0")
         added = fit.top_up(random_state=0)
         both = pd.concat([frame, added])
-        fair = fit.distribution.marginal(["z0", "y"]).set_index(["z0", "y"])["probability"]
+        fair = fit.distribution.marginal(["z0", "y"]).set_index(["z0", "y"])[
+            "probability"
+        ]
         old = frame.groupby(["z0", "y"]).size()
         counts = both.groupby(["z0", "y"]).size()
         assert (abs(counts - len(both) * fair[counts.index]) <= 1).all()
-        fewest = next(total for total in itertools.count(len(frame)) if reaches(fair[old.index], old, total))
+        fewest = next(
+            total
+            for total in itertools.count(len(frame))
+            if reaches(fair[old.index], old, total)
+        )
         assert len(both) == fewest
         assert list(added.columns) == list(frame.columns)
 
 
 @pytest.mark.parametrize(
-    "convert", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "pyarrow"]
+    "convert",
+    [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas],
+    ids=["pandas", "polars", "pyarrow"],
 )
 def test_every_library_gets_its_own_kind_back(convert):
     frame = convert(random_frame(np.random.default_rng(13), (2,), 2))
@@ -110,7 +129,9 @@ def test_missing_values_are_a_group_and_a_level_if_they_are_compared():
 
 def test_real_data_full_width_adult():
     frame = realdata.adult()
-    fit = debias(frame, "income", ["sex", "race"], representation_rate=1.0, random_state=0)
+    fit = debias(
+        frame, "income", ["sex", "race"], representation_rate=1.0, random_state=0
+    )
     table = fit.distribution.marginal(["sex", "race", "income"])
     for name in ("sex", "race"):
         shares, rate = rates_of(table, [name], "income")
@@ -121,7 +142,8 @@ def test_real_data_full_width_adult():
     for name in ("sex", "race"):
         shares, rate = rates_of(as_table(drawn), [name], "income")
         assert shares == pytest.approx(1, abs=1e-3)
-        assert rate == pytest.approx(1, abs=5e-3)  # one row in a cell of some 170 is 6e-3 of it
+        # one row in a cell of some 170 is 6e-3 of it
+        assert rate == pytest.approx(1, abs=5e-3)
 
 
 def test_rows_of_design_weight_zero_keep_it():
@@ -133,7 +155,9 @@ def test_rows_of_design_weight_zero_keep_it():
     assert weights.mean() == pytest.approx(1)
     assert "z0 = g2" in fit.certificate.removed_levels
     shares = fit.distribution.marginal("z0").set_index("z0")["probability"]
-    assert shares.to_dict() == pytest.approx({"g0": 0.5, "g1": 0.5, "g2": 0.0}, abs=1e-9)
+    assert shares.to_dict() == pytest.approx(
+        {"g0": 0.5, "g1": 0.5, "g2": 0.0}, abs=1e-9
+    )
 
 
 def test_evidence_on_a_binned_number_is_that_number():
@@ -147,25 +171,35 @@ def test_evidence_on_a_binned_number_is_that_number():
     assert fit.sample(50, given={"age": label})["age"].nunique() > 1
     with pytest.raises(LevelError, match=r"'age' never holds 999"):
         fit.sample(5, given={"age": 999})
-    with pytest.raises(LevelError, match=r"30 shares its level.*name the complete level, '\["):
+    with pytest.raises(
+        LevelError, match=r"30 shares its level.*name the complete level, '\["
+    ):
         debias(frame, "y", "z0", forbid=[{"age": 30, "x2": True}])
     with pytest.raises(EvidenceError, match="probability zero"):
         fit.distribution.condition({"age": 30}).condition({"age": 31})
 
 
 def test_evidence_of_several_numbers_keeps_their_proportions():
-    """Two ages of which one shares its bin: drawn given both, they stand as in the model."""
+    """Two ages of which one shares its bin: drawn given both, they stand as in the
+    model.
+    """
     rng = np.random.default_rng(30)
-    frame = pd.DataFrame({"z": rng.choice(["a", "b"], 3000), "y": rng.choice(["n", "p"], 3000)})
+    frame = pd.DataFrame(
+        {"z": rng.choice(["a", "b"], 3000), "y": rng.choice(["n", "p"], 3000)}
+    )
     frame["age"] = np.concatenate([rng.integers(18, 80, 2600), np.full(400, 60)])
     fit = debias(frame, "y", "z", base_share=0.5)
     free = fit.sample(400_000, random_state=0, iid=True)["age"]
     wanted = (free == 20).sum() / free.isin([20, 60]).sum()
-    drawn = fit.sample(100_000, given={"age": [20, 60]}, random_state=1, iid=True)["age"]
+    drawn = fit.sample(100_000, given={"age": [20, 60]}, random_state=1, iid=True)[
+        "age"
+    ]
     assert set(drawn) == {20, 60}
     assert (drawn == 20).mean() == pytest.approx(wanted, abs=0.01)
     conditional = fit.distribution.condition({"age": [20, 60]})
-    assert conditional.expectation("age") == pytest.approx(20 * wanted + 60 * (1 - wanted), abs=0.5)
+    assert conditional.expectation("age") == pytest.approx(
+        20 * wanted + 60 * (1 - wanted), abs=0.5
+    )
     narrower = conditional.condition({"age": 20})
     rows = pd.DataFrame({"z": ["a", "a"], "y": ["n", "n"], "age": [20, 21]})
     inside, outside = narrower.probability(rows)

@@ -18,8 +18,16 @@ def people():
     rows = 800
     columns = {"age": rng.integers(16, 90, rows).astype(float)}
     columns["children"] = rng.integers(0, 4, rows)
-    columns["joined"] = pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, rows), unit="D")
-    frame = pd.DataFrame(columns | {"sex": rng.choice(["f", "m"], rows), "hired": rng.choice(["no", "yes"], rows)})
+    columns["joined"] = pd.to_datetime("2020-01-01") + pd.to_timedelta(
+        rng.integers(0, 900, rows), unit="D"
+    )
+    frame = pd.DataFrame(
+        columns
+        | {
+            "sex": rng.choice(["f", "m"], rows),
+            "hired": rng.choice(["no", "yes"], rows),
+        }
+    )
     frame.loc[::50, "age"] = np.nan
     return frame
 
@@ -37,7 +45,9 @@ def fit(people):
         (slice(41.5, None), 41.5, np.inf, "rows"),
     ],
 )
-def test_every_row_lies_in_the_range_and_the_rates_hold(people, span, low, high, detail):
+def test_every_row_lies_in_the_range_and_the_rates_hold(
+    people, span, low, high, detail
+):
     fit = fairmaxent.debias(people, "hired", "sex", detail=detail, estimate=None)
     drawn = fit.sample(2000, given={"age": span}, random_state=1)
     assert ((drawn.age >= low) & (drawn.age < high)).all()
@@ -51,18 +61,25 @@ def test_a_range_is_the_same_as_all_its_values(fit, people):
     values = sorted(people.age[(people.age >= 30) & (people.age < 40)].unique())
     for column in ("sex", "children"):
         spans, lists = (
-            fit.distribution.marginal(column, given={"age": given}).probability for given in (slice(30, 40), values)
+            fit.distribution.marginal(column, given={"age": given}).probability
+            for given in (slice(30, 40), values)
         )
         assert np.abs(spans - lists).max() < 1e-12
 
 
 def test_whole_numbers_and_dates(fit, people):
-    assert set(fit.sample(500, given={"children": slice(1, 3)}, random_state=0).children) == {1, 2}
+    assert set(
+        fit.sample(500, given={"children": slice(1, 3)}, random_state=0).children
+    ) == {1, 2}
     start, stop = datetime.datetime(2020, 6, 1), datetime.datetime(2020, 9, 1)
     drawn = fit.sample(300, given={"joined": slice(start, stop)}, random_state=0)
     assert ((drawn.joined >= start) & (drawn.joined < stop)).all()
-    lazy = fairmaxent.debias(pl.from_pandas(people).lazy(), "hired", "sex", estimate=None)
-    assert set(lazy.sample(200, given={"children": slice(1, 3)}, random_state=0)["children"]) == {1, 2}
+    lazy = fairmaxent.debias(
+        pl.from_pandas(people).lazy(), "hired", "sex", estimate=None
+    )
+    assert set(
+        lazy.sample(200, given={"children": slice(1, 3)}, random_state=0)["children"]
+    ) == {1, 2}
 
 
 @pytest.mark.parametrize(
@@ -80,11 +97,24 @@ def test_refusals(fit, given, words):
         fit.sample(10, given=given)
 
 
-@pytest.mark.parametrize(("text", "low", "high"), [("18..65", 18, 65), ("60..", 60, 200)])
+@pytest.mark.parametrize(
+    ("text", "low", "high"), [("18..65", 18, 65), ("60..", 60, 200)]
+)
 def test_the_command_line_takes_ranges(fit, tmp_path, text, low, high):
     model, output = tmp_path / "model.fme", tmp_path / "rows.csv"
     fit.save(model)
-    arguments = ["sample", str(model), "-n", "200", "--given", f"age={text}", "-o", str(output), "--seed", "1"]
+    arguments = [
+        "sample",
+        str(model),
+        "-n",
+        "200",
+        "--given",
+        f"age={text}",
+        "-o",
+        str(output),
+        "--seed",
+        "1",
+    ]
     done = CliRunner().invoke(group, arguments)
     assert done.exit_code == 0, done.output
     assert pd.read_csv(output).age.between(low, high, inclusive="left").all()

@@ -1,4 +1,6 @@
-"""Names, e-mail addresses, numbers and notes of people: not one of them gets out unless it is kept on purpose."""
+"""Names, e-mail addresses, numbers and notes of people: not one of them gets out unless
+it is kept on purpose.
+"""
 
 import zipfile
 
@@ -22,7 +24,9 @@ KEPT = ["age", "town", "sex", "hired"]
 
 
 def people():
-    """Every personal value begins with a mark that can be looked for; people come more than once."""
+    """Every personal value begins with a mark that can be looked for; people come more
+    than once.
+    """
     rng = np.random.default_rng(8)
     person = rng.integers(0, 200, ROWS)
     columns = {"name": [f"Zqname{n} Zqsurname{n % 17}" for n in person]}
@@ -30,10 +34,19 @@ def people():
     columns["phone"] = [f"+49 30 77{n:05}" for n in person]
     columns["ssn"] = [f"{n + 100}-{n % 90 + 10}-77{n % 100:02}" for n in person]
     columns["patient_id"] = 770_000 + person
-    columns["note"] = [f"zqnote {n}: feels better since the {n % 30}th, wants to come again soon" for n in person]
+    columns["note"] = [
+        f"zqnote {n}: feels better since the {n % 30}th, wants to come again soon"
+        for n in person
+    ]
     columns["age"] = rng.integers(18, 90, ROWS)
     columns["town"] = rng.choice(["Bonn", "Ulm", "Jena"], ROWS)
-    return pd.DataFrame(columns | {"sex": rng.choice(["F", "M"], ROWS), "hired": rng.choice(["no", "yes"], ROWS)})
+    return pd.DataFrame(
+        columns
+        | {
+            "sex": rng.choice(["F", "M"], ROWS),
+            "hired": rng.choice(["no", "yes"], ROWS),
+        }
+    )
 
 
 def personal_values():
@@ -46,7 +59,10 @@ def leaks(text):
     return [value for value in personal_values() if value in text]
 
 
-LIBRARIES = {"pandas": lambda frame: frame, "lazy": lambda frame: pl.from_pandas(frame).lazy()}
+LIBRARIES = {
+    "pandas": lambda frame: frame,
+    "lazy": lambda frame: pl.from_pandas(frame).lazy(),
+}
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -55,22 +71,37 @@ def test_nothing_of_them_is_in_rows_model_certificate_or_reports(library, tmp_pa
     fit = debias(frame, "hired", "sex", random_state=0, estimate=None)
     assert fit.columns == tuple(KEPT)
     assert list(fit.certificate.left_out_columns) == PERSONAL
-    drawn = [fit.sample(500), fit.sample(20, iid=True), fit.top_up(), *fit.sample_batches(50, size=20)]
+    drawn = [
+        fit.sample(500),
+        fit.sample(20, iid=True),
+        fit.top_up(),
+        *fit.sample_batches(50, size=20),
+    ]
     for rows in drawn:
         assert nw.from_native(rows, eager_only=True).columns == KEPT
     fit.save(tmp_path / "model.fme")
     with zipfile.ZipFile(tmp_path / "model.fme") as archive:
         content = b"".join(archive.read(name) for name in archive.namelist())
     assert leaks(content.decode("latin-1")) == []
-    assert fairmaxent.load(tmp_path / "model.fme").certificate.left_out_columns == fit.certificate.left_out_columns
+    assert (
+        fairmaxent.load(tmp_path / "model.fme").certificate.left_out_columns
+        == fit.certificate.left_out_columns
+    )
     for name in ("report.html", "report.md", "report.json"):
         write_report(fit, tmp_path / name, data=frame, trade_off=False)
         assert leaks((tmp_path / name).read_text(encoding="utf-8")) == []
-    assert leaks(f"{fit.certificate}{fit.certificate.to_dict()}{fit!r}{fit.domain!r}") == []
+    assert (
+        leaks(f"{fit.certificate}{fit.certificate.to_dict()}{fit!r}{fit.domain!r}")
+        == []
+    )
 
 
 def test_a_note_says_which_were_left_out_and_how_to_keep_them():
-    (note,) = [text for text in debias(people(), "hired", "sex").certificate.warnings if "left out" in text]
+    (note,) = [
+        text
+        for text in debias(people(), "hired", "sex").certificate.warnings
+        if "left out" in text
+    ]
     assert all(repr(name) in note for name in PERSONAL)
     assert note.endswith(f"use keep_columns={PERSONAL!r}")
 
@@ -91,7 +122,12 @@ def test_a_given_domain_is_narrowed():
     fit = debias(people(), "hired", "sex", domain=domain)
     assert fit.columns == tuple(KEPT)
     assert fit.domain.attribute("age").size == 2
-    lazy = debias(pl.from_pandas(people()).lazy(), "hired", "sex", domain=Domain.infer(pl.from_pandas(people())))
+    lazy = debias(
+        pl.from_pandas(people()).lazy(),
+        "hired",
+        "sex",
+        domain=Domain.infer(pl.from_pandas(people())),
+    )
     assert lazy.columns == tuple(KEPT)
 
 
@@ -99,7 +135,14 @@ def test_weights_are_for_all_rows_and_the_users_own_table_keeps_its_columns():
     fit = debias(people(), "hired", "sex")
     assert len(fit.weights()) == ROWS
     assert list(fit.weigh(people()).columns) == [*people().columns, "fair_weight"]
-    relabelled = debias(people(), "hired", "sex", favourable="yes", relabel="probabilities", estimate=None)
+    relabelled = debias(
+        people(),
+        "hired",
+        "sex",
+        favourable="yes",
+        relabel="probabilities",
+        estimate=None,
+    )
     assert relabelled.columns == tuple(KEPT)
 
 
@@ -107,7 +150,9 @@ def test_paper_fits_leave_them_out_too():
     options = {"outcome": "hired", "protected": "sex"}
     fit = fairmaxent.paper.fit(people(), **options)
     assert fit.columns == tuple(KEPT)
-    assert fairmaxent.paper.fit(people(), **options, keep_columns="patient_id").columns == ("patient_id", *KEPT)
+    assert fairmaxent.paper.fit(
+        people(), **options, keep_columns="patient_id"
+    ).columns == ("patient_id", *KEPT)
 
 
 @pytest.mark.parametrize("keep", ["nmae", ["age", "nmae"], 3, {"name"}])
@@ -121,28 +166,61 @@ def run(*args):
 
 
 @pytest.mark.parametrize(
-    ("suffix", "more"), [("csv", []), ("parquet", ["--bins", "8", "--mode", "top-up", "--representation-rate", "1"])]
+    ("suffix", "more"),
+    [
+        ("csv", []),
+        ("parquet", ["--bins", "8", "--mode", "top-up", "--representation-rate", "1"]),
+    ],
 )
 def test_the_command_leaks_nothing(suffix, more, tmp_path):
     data, out = tmp_path / f"data.{suffix}", tmp_path / "fair.csv"
     table = pl.from_pandas(people())
     (table.write_csv if suffix == "csv" else table.write_parquet)(data)
     model, report = tmp_path / "model.fme", tmp_path / "report.json"
-    asked = ["--outcome", "hired", "--protected", "sex", "-o", out, "--model", model, "--report", report]
+    asked = [
+        "--outcome",
+        "hired",
+        "--protected",
+        "sex",
+        "-o",
+        out,
+        "--model",
+        model,
+        "--report",
+        report,
+    ]
     result = run("debias", data, *asked, *more, "--estimate", "none")
     assert result.exit_code == 0, result.stderr
-    assert leaks(result.stdout + result.stderr + out.read_text() + report.read_text()) == []
+    assert (
+        leaks(result.stdout + result.stderr + out.read_text() + report.read_text())
+        == []
+    )
     assert f"--keep-columns {','.join(PERSONAL)}" in result.stdout
     assert "protect it like the table itself" in result.stdout
     for command in ("inspect", "inspect --json"):
         first, *flags = command.split()
-        assert leaks(run(first, data, "--outcome", "hired", "--protected", "sex", *flags).stdout) == []
-    assert leaks(run("verify", model).stdout + run("verify", model, "--json").stdout) == []
+        assert (
+            leaks(
+                run(
+                    first, data, "--outcome", "hired", "--protected", "sex", *flags
+                ).stdout
+            )
+            == []
+        )
+    assert (
+        leaks(run("verify", model).stdout + run("verify", model, "--json").stdout) == []
+    )
 
 
 def test_messages_cut_values_and_stay_short():
     notes = [f"{number} " + "was seen again and again " * 400 for number in range(2)]
-    frame = pd.DataFrame({"diagnosis": notes * 50, "sex": ["F", "M"] * 50, "hired": ["no", "yes", "yes", "no"] * 25})
+    frame = pd.DataFrame(
+        {
+            "diagnosis": notes * 50,
+            "sex": ["F", "M"] * 50,
+            "hired": ["no", "yes", "yes", "no"] * 25,
+        }
+    )
     domain = Domain.infer(frame)
     assert max(map(len, domain.attribute("diagnosis").labels)) == 60
     with pytest.raises(LevelError) as caught:
@@ -151,9 +229,18 @@ def test_messages_cut_values_and_stay_short():
     with pytest.raises(LevelError) as caught:
         debias(frame, "hired", "sex", forbid=[{"diagnosis": "something else " * 2000}])
     assert len(str(caught.value)) < 500
-    fit = debias(frame, "hired", "sex", statistical_rate=None, target={"diagnosis": {notes[0]: 0.3, notes[1]: 0.7}})
-    assert "was seen again and again " * 4 not in str(fit.certificate) + str(fit.certificate.to_dict())
-    assert set(fit.sample(20)["diagnosis"]) <= set(notes)  # rows hold the values themselves
+    fit = debias(
+        frame,
+        "hired",
+        "sex",
+        statistical_rate=None,
+        target={"diagnosis": {notes[0]: 0.3, notes[1]: 0.7}},
+    )
+    assert "was seen again and again " * 4 not in str(fit.certificate) + str(
+        fit.certificate.to_dict()
+    )
+    # rows hold the values themselves
+    assert set(fit.sample(20)["diagnosis"]) <= set(notes)
 
 
 @pytest.mark.parametrize(
@@ -173,11 +260,17 @@ def test_a_hint_lists_no_people(options):
 TOWNS = ["Zqtown", "Jena", "Bonn", "Ulm"]
 LISTED = {
     "pandas": lambda frame: frame.assign(town=pd.Categorical(frame["town"], TOWNS)),
-    "polars": lambda frame: pl.from_pandas(frame).with_columns(pl.col("town").cast(pl.Enum(TOWNS))),
+    "polars": (
+        lambda frame: pl.from_pandas(frame).with_columns(
+            pl.col("town").cast(pl.Enum(TOWNS))
+        )
+    ),
     "pyarrow": lambda frame: pa.table(
         {
             **frame.drop(columns="town"),
-            "town": pa.DictionaryArray.from_arrays([TOWNS.index(town) for town in frame["town"]], TOWNS),
+            "town": pa.DictionaryArray.from_arrays(
+                [TOWNS.index(town) for town in frame["town"]], TOWNS
+            ),
         }
     ),
 }
@@ -185,7 +278,9 @@ LISTED = {
 
 @pytest.mark.parametrize("library", LISTED)
 def test_rows_to_share_list_no_category_that_no_row_has(library, tmp_path):
-    fit = debias(LISTED[library](people()[KEPT]), "hired", "sex", release=True, estimate=None)
+    fit = debias(
+        LISTED[library](people()[KEPT]), "hired", "sex", release=True, estimate=None
+    )
     drawn = fit.sample(300, random_state=0)
     assert set(pl.DataFrame(drawn)["town"].cast(pl.String)) == {"Bonn", "Jena", "Ulm"}
     nw.from_native(drawn).write_parquet(tmp_path / "drawn.parquet")

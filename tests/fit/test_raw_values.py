@@ -1,4 +1,6 @@
-"""Details: drawn rows that keep the numbers of a real row, also under evidence, after saving, and never forbidden."""
+"""Details: drawn rows that keep the numbers of a real row, also under evidence, after
+saving, and never forbidden.
+"""
 
 import numpy as np
 import pandas as pd
@@ -13,22 +15,30 @@ DRAWS = 4000
 
 @pytest.fixture(scope="module")
 def table():
-    """Numbers in bins, and an amount that is a function of the row, so that copies of a row are known for sure."""
+    """Numbers in bins, and an amount that is a function of the row, so that copies of a
+    row are known for sure.
+    """
     rng = np.random.default_rng(0)
     rows = 400
     sex = rng.choice(["F", "M"], rows)
     age = rng.integers(20, 70, rows)
     amount = age * 1000 + np.arange(rows)
-    income = np.where(rng.random(rows) < 0.2 + 0.3 * (sex == "M") + 0.2 * (age > 45), "high", "low")
+    income = np.where(
+        rng.random(rows) < 0.2 + 0.3 * (sex == "M") + 0.2 * (age > 45), "high", "low"
+    )
     return pd.DataFrame({"sex": sex, "age": age, "amount": amount, "income": income})
 
 
 def fitted(table, **options):
-    return fairmaxent.debias(table, "income", "sex", **({"base_share": 0, "random_state": 1} | options))
+    return fairmaxent.debias(
+        table, "income", "sex", **({"base_share": 0, "random_state": 1} | options)
+    )
 
 
 def copies(drawn, table):
-    return (drawn.merge(table, how="left", indicator=True)["_merge"] == "both").to_numpy()
+    return (
+        drawn.merge(table, how="left", indicator=True)["_merge"] == "both"
+    ).to_numpy()
 
 
 def test_rows_alone_are_copies_and_bins_are_not(table):
@@ -38,17 +48,23 @@ def test_rows_alone_are_copies_and_bins_are_not(table):
 
 
 def test_with_a_base_the_copies_are_those_of_the_rows_component(table):
-    """Rows of the rows component are copies, those of the base are by chance, as often as with the base alone."""
+    """Rows of the rows component are copies, those of the base are by chance, as often
+    as with the base alone.
+    """
     fit, alone = fitted(table, base_share=0.5), fitted(table, base_share=1)
     by_chance = copies(alone.sample(DRAWS), table).mean()
     base, rows = fit.distribution.tilted.shares
     assert by_chance < 0.2
-    assert abs(copies(fit.sample(DRAWS), table).mean() - (rows + base * by_chance)) < 0.03
+    assert (
+        abs(copies(fit.sample(DRAWS), table).mean() - (rows + base * by_chance)) < 0.03
+    )
     assert alone.distribution.details is None
 
 
 def skewed(seed=0, rows=600):
-    """Skewed numbers in a few wide bins, which depend on the outcome within a bin; some are missing."""
+    """Skewed numbers in a few wide bins, which depend on the outcome within a bin; some
+    are missing.
+    """
     rng = np.random.default_rng(seed)
     sex = rng.choice(["F", "M"], rows)
     income = np.where(rng.random(rows) < 0.25 + 0.3 * (sex == "M"), "high", "low")
@@ -58,9 +74,13 @@ def skewed(seed=0, rows=600):
     return pd.DataFrame(columns | {"w": rng.integers(1, 5, rows).astype(float)})
 
 
-@pytest.mark.parametrize("options", [{}, {"weight": "w"}], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize(
+    "options", [{}, {"weight": "w"}], ids=["unweighted", "weighted"]
+)
 def test_the_expectation_of_rows_is_an_exact_weighted_sum(options):
-    """Without a base, the mean is that of the rows themselves, each counting by its fair weight."""
+    """Without a base, the mean is that of the rows themselves, each counting by its
+    fair weight.
+    """
     frame = skewed() if options else skewed().drop(columns="w")
     fit = fitted(frame, **options)
     weights, known = fit.weights(), frame["wealth"].notna()
@@ -69,27 +89,40 @@ def test_the_expectation_of_rows_is_an_exact_weighted_sum(options):
         for name, value in (given or {}).items():
             kept &= frame[name].isin(value if isinstance(value, list) else [value])
         exact = np.average(frame["wealth"][kept], weights=weights[kept])
-        assert fit.distribution.expectation("wealth", given=given) == pytest.approx(exact, rel=1e-9)
-
-
-@pytest.mark.parametrize(("detail", "relabel"), [("rows", None), ("bins", None), ("rows", "probabilities")])
-def test_the_expectation_is_the_mean_of_what_is_drawn(detail, relabel):
-    fit = fitted(skewed().drop(columns="w"), base_share=0.3, detail=detail, relabel=relabel)
-    drawn = fit.sample(50_000, random_state=3)["wealth"].dropna()
-    assert fit.distribution.expectation("wealth") == pytest.approx(drawn.mean(), abs=5 * drawn.sem())
-    given = {"income": "high", "wealth": fit.domain.attribute("wealth").labels[3]}
-    drawn = fit.sample(20_000, random_state=4, given=given)["wealth"]
-    assert fit.distribution.expectation("wealth", given=given) == pytest.approx(drawn.mean(), abs=5 * drawn.sem())
+        assert fit.distribution.expectation("wealth", given=given) == pytest.approx(
+            exact, rel=1e-9
+        )
 
 
 @pytest.mark.parametrize(
-    ("given", "iid"), [({"age": [33, 58], "sex": "F"}, True), ({"age": 40, "income": "low"}, False)]
+    ("detail", "relabel"), [("rows", None), ("bins", None), ("rows", "probabilities")]
+)
+def test_the_expectation_is_the_mean_of_what_is_drawn(detail, relabel):
+    fit = fitted(
+        skewed().drop(columns="w"), base_share=0.3, detail=detail, relabel=relabel
+    )
+    drawn = fit.sample(50_000, random_state=3)["wealth"].dropna()
+    assert fit.distribution.expectation("wealth") == pytest.approx(
+        drawn.mean(), abs=5 * drawn.sem()
+    )
+    given = {"income": "high", "wealth": fit.domain.attribute("wealth").labels[3]}
+    drawn = fit.sample(20_000, random_state=4, given=given)["wealth"]
+    assert fit.distribution.expectation("wealth", given=given) == pytest.approx(
+        drawn.mean(), abs=5 * drawn.sem()
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "iid"),
+    [({"age": [33, 58], "sex": "F"}, True), ({"age": 40, "income": "low"}, False)],
 )
 def test_evidence_on_raw_values_is_met_by_a_real_row(table, given, iid):
     drawn = fitted(table).sample(300, given=given, iid=iid)
     assert copies(drawn, table).all()
     for column, wanted in given.items():
-        assert drawn[column].isin(wanted if isinstance(wanted, list) else [wanted]).all()
+        assert (
+            drawn[column].isin(wanted if isinstance(wanted, list) else [wanted]).all()
+        )
 
 
 def test_given_a_raw_value_rows_weigh_as_bayes_says(table):
@@ -98,7 +131,9 @@ def test_given_a_raw_value_rows_weigh_as_bayes_says(table):
     weights = fit.weights() * (table["age"] == 33).to_numpy()
     expected = pd.Series(weights / weights.sum(), table["amount"])
     given = fit.distribution.condition({"age": 33})
-    seen = given.sample(20_000, iid=True, random_state=2)["amount"].value_counts(normalize=True)
+    seen = given.sample(20_000, iid=True, random_state=2)["amount"].value_counts(
+        normalize=True
+    )
     seen = seen.reindex(expected.index, fill_value=0.0)
     assert np.abs(seen - expected).max() < 0.02
     by_sex = expected.groupby(table["sex"].to_numpy()).sum()
@@ -107,16 +142,25 @@ def test_given_a_raw_value_rows_weigh_as_bayes_says(table):
 
 
 def test_no_real_row_agrees_with_the_evidence(table):
-    absent = next(a for a in table["amount"] if table.loc[table["amount"] == a, "sex"].item() == "F")
+    absent = next(
+        a
+        for a in table["amount"]
+        if table.loc[table["amount"] == a, "sex"].item() == "F"
+    )
     with pytest.raises(fairmaxent.errors.EvidenceError, match="probability zero"):
         fitted(table).sample(5, given={"amount": int(absent), "sex": "M"})
-    drawn = fitted(table, base_share=0.5).sample(5, given={"amount": int(absent), "sex": "M"})
+    drawn = fitted(table, base_share=0.5).sample(
+        5, given={"amount": int(absent), "sex": "M"}
+    )
     assert (drawn["amount"] == absent).all()
     assert (drawn["sex"] == "M").all()
 
 
 def test_forbidden_rows_are_not_copied(table):
-    rule = {"sex": "F", "age": fairmaxent.Domain.infer(table).attribute("age").labels[0]}
+    rule = {
+        "sex": "F",
+        "age": fairmaxent.Domain.infer(table).attribute("age").labels[0],
+    }
     fit = fitted(table, base_share=0.5, forbid=[rule])
     drawn = fit.sample(DRAWS)
     first = fit.domain.encode(drawn)[:, fit.domain.index("age")] == 0
@@ -127,17 +171,25 @@ def test_forbidden_rows_are_not_copied(table):
 def test_of_a_lazy_frame_no_row_is_kept_and_the_certificate_says_so(table):
     lazy = pl.from_pandas(table).lazy()
     fit = fitted(lazy)
-    assert any("'age', 'amount' are redrawn within their bins" in note for note in fit.certificate.warnings)
+    assert any(
+        "'age', 'amount' are redrawn within their bins" in note
+        for note in fit.certificate.warnings
+    )
     assert refit(fit, fit.request).certificate.redrawn == fit.certificate.redrawn
     asked = fitted(lazy, detail="bins").certificate
     assert asked.redrawn.columns == ("age", "amount")
     assert asked.redrawn.reason is None
-    assert not any("redrawn" in note for note in asked.warnings)  # nobody needs to be told what they asked for
-    with pytest.raises(fairmaxent.errors.InputError, match="detail='rows' is not available"):
+    # nobody needs to be told what they asked for
+    assert not any("redrawn" in note for note in asked.warnings)
+    with pytest.raises(
+        fairmaxent.errors.InputError, match="detail='rows' is not available"
+    ):
         fitted(lazy, detail="rows")
 
 
-def test_copies_whose_numbers_were_redrawn_on_request_are_not_called_rows_of_the_data(table, tmp_path):
+def test_copies_whose_numbers_were_redrawn_on_request_are_not_called_rows_of_the_data(
+    table, tmp_path
+):
     words = "rows of the data but for their numbers, which are redrawn within bins"
     fit = fitted(table, detail="bins")
     assert words in str(fit.certificate)

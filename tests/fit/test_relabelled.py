@@ -1,4 +1,6 @@
-"""Fits that relabel: exact by enumeration of the whole domain, and every output of them."""
+"""Fits that relabel: exact by enumeration of the whole domain, and every output of
+them.
+"""
 
 import itertools
 from dataclasses import replace
@@ -26,12 +28,24 @@ AS_THEY_ARE = {**QUICK, "representation_rate": None, "base_share": 0.0}
 def discrete_frame(seed, groups=(2,), outcomes=2, rows=240):
     """Biased and small enough to write its whole domain out."""
     rng = np.random.default_rng([seed, *groups, outcomes])
-    codes = [rng.choice(size, rows, p=rng.dirichlet(np.full(size, 8.0))) for size in groups]
+    codes = [
+        rng.choice(size, rows, p=rng.dirichlet(np.full(size, 8.0))) for size in groups
+    ]
     a, b = rng.integers(0, 4, rows), rng.integers(0, 3, rows)
-    lean = np.stack([0.8 * a * y / outcomes + 0.7 * codes[0] * (y == 1) for y in range(outcomes)], axis=1)
+    lean = np.stack(
+        [0.8 * a * y / outcomes + 0.7 * codes[0] * (y == 1) for y in range(outcomes)],
+        axis=1,
+    )
     y = (lean + rng.gumbel(size=lean.shape)).argmax(axis=1)
     frame = {f"z{i}": [f"g{c}" for c in column] for i, column in enumerate(codes)}
-    return pd.DataFrame(frame | {"a": [f"a{c}" for c in a], "b": [f"b{c}" for c in b], "y": [f"o{c}" for c in y]})
+    return pd.DataFrame(
+        frame
+        | {
+            "a": [f"a{c}" for c in a],
+            "b": [f"b{c}" for c in b],
+            "y": [f"o{c}" for c in y],
+        }
+    )
 
 
 def enumerated(fit, frame):
@@ -50,13 +64,20 @@ def shares(table, columns, weight="probability"):
 
 def same_shares(left, right, tolerance):
     left, right = left.align(right, fill_value=0.0)
-    np.testing.assert_allclose(left.to_numpy(), right.to_numpy(), rtol=0, atol=tolerance)
+    np.testing.assert_allclose(
+        left.to_numpy(), right.to_numpy(), rtol=0, atol=tolerance
+    )
 
 
 def laid_out(fit, frame):
     """weights() as a long table: every row once per outcome."""
     weights, labels = fit.weights(), fit.domain.attribute("y").labels
-    return pd.concat([frame.assign(y=label, probability=weights[:, y]) for y, label in enumerate(labels)])
+    return pd.concat(
+        [
+            frame.assign(y=label, probability=weights[:, y])
+            for y, label in enumerate(labels)
+        ]
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,8 +98,11 @@ def test_the_fair_table_holds_exactly(groups, outcomes, option, rate):
             represented, statistical = rates_of(whole, columns, "y")
             assert statistical >= (rate or 0) - 1e-8
             assert represented >= (representation or 0) - 1e-8
-        np.testing.assert_allclose(shares(whole, ["y", *names]), fit.certificate.table.ravel(), atol=1e-8)
-        same_shares(shares(whole, ["y"]), shares(frame.assign(n=1.0), ["y"], "n"), 1e-8)  # who has it, not how many
+        np.testing.assert_allclose(
+            shares(whole, ["y", *names]), fit.certificate.table.ravel(), atol=1e-8
+        )
+        # who has it, not how many
+        same_shares(shares(whole, ["y"]), shares(frame.assign(n=1.0), ["y"], "n"), 1e-8)
 
 
 @pytest.mark.parametrize(("groups", "outcomes"), [((2,), 2), ((2, 2, 2), 3)])
@@ -87,18 +111,28 @@ def test_nobody_but_the_outcome_changes(groups, outcomes):
     names = [f"z{i}" for i in range(len(groups))]
     fit = debias(frame, "y", names, **AS_THEY_ARE)
     columns = [*names, "a", "b"]
-    same_shares(shares(enumerated(fit, frame), columns), shares(frame.assign(n=1.0), columns, "n"), 1e-10)
+    same_shares(
+        shares(enumerated(fit, frame), columns),
+        shares(frame.assign(n=1.0), columns, "n"),
+        1e-10,
+    )
     np.testing.assert_allclose(fit.weights().sum(axis=1), 1, atol=1e-9)
     assert fit.certificate.effective_rows == pytest.approx(len(frame), rel=1e-9)
 
 
 def test_with_a_representation_rate_only_the_size_of_the_groups_changes():
     frame = discrete_frame(2, (3,))
-    fit = debias(frame, "y", "z0", representation_rate=1.0, **QUICK | {"base_share": 0.0})
+    fit = debias(
+        frame, "y", "z0", representation_rate=1.0, **QUICK | {"base_share": 0.0}
+    )
     whole = enumerated(fit, frame)
     np.testing.assert_allclose(shares(whole, ["z0"]), 1 / 3, atol=1e-9)
     for group, rows in frame.groupby("z0"):
-        same_shares(shares(whole[whole["z0"] == group], ["a", "b"]), shares(rows.assign(n=1.0), ["a", "b"], "n"), 1e-10)
+        same_shares(
+            shares(whole[whole["z0"] == group], ["a", "b"]),
+            shares(rows.assign(n=1.0), ["a", "b"], "n"),
+            1e-10,
+        )
     expected = len(frame) / (3 * frame.groupby("z0")["y"].transform("size"))
     np.testing.assert_allclose(fit.weights().sum(axis=1), expected, atol=1e-9)
     kish = expected.sum() ** 2 / (expected**2).sum()  # the parts of a row are one row
@@ -109,12 +143,20 @@ def test_real_data():
     data = datasets.load("german")
     protected = list(data.protected)[:1]
     fit = debias(data.frame, data.outcome, protected, **AS_THEY_ARE)
-    assert fit.certificate.achieved["statistical_rate"][protected[0]] == pytest.approx(1, abs=1e-8)
+    assert fit.certificate.achieved["statistical_rate"][protected[0]] == pytest.approx(
+        1, abs=1e-8
+    )
     np.testing.assert_allclose(fit.weights().sum(axis=1), 1, rtol=0, atol=1e-8)
     fair = np.exp(fit.distribution.density.log_probability(fit.weighted.codes))
-    cells = np.bincount(fit.weighted.codes[:, 0], weights=fair, minlength=fit.certificate.table.size)
+    cells = np.bincount(
+        fit.weighted.codes[:, 0], weights=fair, minlength=fit.certificate.table.size
+    )
     np.testing.assert_allclose(cells, fit.certificate.table.ravel(), atol=1e-8)
-    same_shares(by_profile(fit, fit.weighted.codes, fair), by_profile(fit, fit.table.codes, fit.table.counts), 1e-10)
+    same_shares(
+        by_profile(fit, fit.weighted.codes, fair),
+        by_profile(fit, fit.table.codes, fit.table.counts),
+        1e-10,
+    )
 
 
 def by_profile(fit, codes, mass):
@@ -129,14 +171,20 @@ def test_weights_are_the_distribution_on_the_rows():
     rng = np.random.default_rng(3)
     frame["w"] = rng.integers(0, 4, len(frame)) / 2
     for extra in ({}, {"target": {"a": {"a0": 0.4, "a1": 0.3, "a2": 0.2, "a3": 0.1}}}):
-        fit = debias(frame, "y", "z0", weight="w", **QUICK | {"base_share": 0.0}, **extra)
+        fit = debias(
+            frame, "y", "z0", weight="w", **QUICK | {"base_share": 0.0}, **extra
+        )
         weights = fit.weights()
         assert weights.shape == (len(frame), 3)
         assert weights.sum() == pytest.approx(len(frame), abs=1e-6)
         assert (weights[frame["w"] == 0] == 0).all()
         columns = ["z0", "a", "b", "y"]
         long = laid_out(fit, frame)
-        same_shares(shares(long, columns), shares(enumerated(fit, frame.drop(columns="w")), columns), 1e-9)
+        same_shares(
+            shares(long, columns),
+            shares(enumerated(fit, frame.drop(columns="w")), columns),
+            1e-9,
+        )
     np.testing.assert_allclose(shares(long, ["a"]), [0.4, 0.3, 0.2, 0.1], atol=1e-8)
 
 
@@ -146,9 +194,18 @@ def test_rows_that_break_a_rule_about_the_outcome_weigh_nothing_and_nobody_is_gi
     broken = (frame["y"] == "o2") & (frame["a"] == "a1")
     assert 0 < broken.sum() < (frame["a"] == "a1").sum()
     for rules in ([rule], [rule, {"z0": "g0", "b": "b0"}]):
-        fit = debias(frame, "y", "z0", forbid=rules, representation_rate=None, **QUICK | {"base_share": 0.3})
+        fit = debias(
+            frame,
+            "y",
+            "z0",
+            forbid=rules,
+            representation_rate=None,
+            **QUICK | {"base_share": 0.3},
+        )
         whole = enumerated(fit, frame)
-        assert whole["probability"][(whole["y"] == "o2") & (whole["a"] == "a1")].max() == 0
+        assert (
+            whole["probability"][(whole["y"] == "o2") & (whole["a"] == "a1")].max() == 0
+        )
         weights = fit.weights()
         assert weights.sum() == pytest.approx(len(frame), abs=1e-6)
         assert (weights[broken] == 0).all()
@@ -162,18 +219,29 @@ def test_a_missing_outcome_is_a_level_if_it_is_compared_and_otherwise_stays_as_c
     frame = discrete_frame(9)
     frame.loc[::7, "y"] = None
     fit = debias(frame, "y", "z0", missing="compare", **AS_THEY_ARE)
-    table = np.array([fit.weights()[frame["z0"] == group].mean(axis=0) for group in ("g0", "g1")])
+    table = np.array(
+        [fit.weights()[frame["z0"] == group].mean(axis=0) for group in ("g0", "g1")]
+    )
     np.testing.assert_allclose(table[0], table[1], atol=1e-8)
     assert fit.sample(70, random_state=0)["y"].isna().any()
-    assert fit.weigh(frame.assign(old=frame["y"])).query("old.isna() != y.isna()")["fair_weight"].sum() > 1
+    assert (
+        fit.weigh(frame.assign(old=frame["y"]))
+        .query("old.isna() != y.isna()")["fair_weight"]
+        .sum()
+        > 1
+    )
     weights, rates = debias(frame, "y", "z0", **AS_THEY_ARE).weights(), []
     assert weights.shape == (len(frame), 3)
     for group in ("g0", "g1"):
         *known, missing = weights[frame["z0"] == group].mean(axis=0)
-        assert missing == pytest.approx(frame["y"][frame["z0"] == group].isna().mean(), abs=1e-8)
+        assert missing == pytest.approx(
+            frame["y"][frame["z0"] == group].isna().mean(), abs=1e-8
+        )
         rates.append(np.array(known) / np.sum(known))
     np.testing.assert_allclose(rates[0], rates[1], atol=1e-8)
-    np.testing.assert_allclose(rates[0], frame["y"].value_counts(normalize=True).sort_index(), atol=1e-8)
+    np.testing.assert_allclose(
+        rates[0], frame["y"].value_counts(normalize=True).sort_index(), atol=1e-8
+    )
 
 
 def test_save_and_load(tmp_path):
@@ -184,7 +252,9 @@ def test_save_and_load(tmp_path):
     np.testing.assert_array_equal(back.weights(), fit.weights())
     np.testing.assert_array_equal(back.soft, fit.soft)
     assert str(back.certificate) == str(fit.certificate)
-    pd.testing.assert_frame_equal(back.sample(50, random_state=1), fit.sample(50, random_state=1))
+    pd.testing.assert_frame_equal(
+        back.sample(50, random_state=1), fit.sample(50, random_state=1)
+    )
     back.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "fit").read_bytes()
 
@@ -202,9 +272,16 @@ def test_drawn_rows_and_a_topped_up_table_are_fair(share):
 
 def test_a_lazy_table_gives_the_same_fit():
     frame = discrete_frame(13, (2,), 3)
-    fits = [debias(table, "y", "z0", **QUICK) for table in (pl.from_pandas(frame), pl.from_pandas(frame).lazy())]
-    np.testing.assert_allclose(fits[1].weighted.counts, fits[0].weighted.counts, atol=1e-12)
-    np.testing.assert_allclose(fits[1].certificate.table, fits[0].certificate.table, atol=1e-12)
+    fits = [
+        debias(table, "y", "z0", **QUICK)
+        for table in (pl.from_pandas(frame), pl.from_pandas(frame).lazy())
+    ]
+    np.testing.assert_allclose(
+        fits[1].weighted.counts, fits[0].weighted.counts, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        fits[1].certificate.table, fits[0].certificate.table, atol=1e-12
+    )
     with pytest.raises(InputError, match="weighs tables in memory only"):
         fits[1].weigh(pl.from_pandas(frame).lazy())
 
@@ -212,11 +289,18 @@ def test_a_lazy_table_gives_the_same_fit():
 def test_fitting_again_with_other_rates_keeps_the_soft_labels(monkeypatch):
     frame = discrete_frame(14, (3,))
     fit = debias(frame, "y", "z0", representation_rate=1.0, **QUICK)
-    monkeypatch.setattr(fairmaxent.fit.relabel, "cross_fit", None)  # nothing is learned again
-    again = refit(fit, replace(fit.request, statistical_rate=0.8, representation_rate=None))
+    # nothing is learned again
+    monkeypatch.setattr(fairmaxent.fit.relabel, "cross_fit", None)
+    again = refit(
+        fit, replace(fit.request, statistical_rate=0.8, representation_rate=None)
+    )
     monkeypatch.undo()
-    anew = debias(frame, "y", "z0", **QUICK, statistical_rate=0.8, representation_rate=None)
-    np.testing.assert_allclose(again.certificate.table, anew.certificate.table, atol=1e-8)
+    anew = debias(
+        frame, "y", "z0", **QUICK, statistical_rate=0.8, representation_rate=None
+    )
+    np.testing.assert_allclose(
+        again.certificate.table, anew.certificate.table, atol=1e-8
+    )
     np.testing.assert_allclose(again.soft, fit.soft, rtol=1e-14)
 
 
@@ -231,7 +315,9 @@ def test_fitting_again_with_other_rates_keeps_the_soft_labels(monkeypatch):
 )
 def test_any_classifier_may_label(labeller):
     frame = discrete_frame(15, (2,), 3)
-    fit = debias(frame, "y", "z0", **AS_THEY_ARE | {"relabel": Relabel(labeller=labeller)})
+    fit = debias(
+        frame, "y", "z0", **AS_THEY_ARE | {"relabel": Relabel(labeller=labeller)}
+    )
     assert rates_of(laid_out(fit, frame), ["z0"], "y")[1] == pytest.approx(1, abs=1e-8)
     np.testing.assert_allclose(fit.weights().sum(axis=1), 1, atol=1e-9)
     assert fit.soft.min() > 0
@@ -245,23 +331,51 @@ def test_a_classifier_of_nobodys_kind():
         def predict_proba(self, inputs):
             return np.full((len(inputs), 2), 0.5)
 
-    fit = debias(discrete_frame(16), "y", "z0", **AS_THEY_ARE | {"relabel": Relabel(labeller=Own())})
-    assert fit.certificate.achieved["statistical_rate"]["z0"] == pytest.approx(1, abs=1e-8)
+    fit = debias(
+        discrete_frame(16),
+        "y",
+        "z0",
+        **AS_THEY_ARE | {"relabel": Relabel(labeller=Own())},
+    )
+    assert fit.certificate.achieved["statistical_rate"]["z0"] == pytest.approx(
+        1, abs=1e-8
+    )
     for broken in (np.nan, -1.0):
         monster = Own()
-        monster.predict_proba = lambda inputs, broken=broken: np.full((len(inputs), 2), broken)
-        with pytest.raises(InputError, match="Own predicted probabilities that are negative or not finite"):
-            debias(discrete_frame(16), "y", "z0", **AS_THEY_ARE | {"relabel": Relabel(labeller=monster)})
+        monster.predict_proba = lambda inputs, broken=broken: np.full(
+            (len(inputs), 2), broken
+        )
+        with pytest.raises(
+            InputError,
+            match="Own predicted probabilities that are negative or not finite",
+        ):
+            debias(
+                discrete_frame(16),
+                "y",
+                "z0",
+                **AS_THEY_ARE | {"relabel": Relabel(labeller=monster)},
+            )
 
 
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        ({"labeller": GaussianNB}, "labeller is GaussianNB, which cannot be fitted.*LogisticRegression"),
+        (
+            {"labeller": GaussianNB},
+            "labeller is GaussianNB, which cannot be fitted.*LogisticRegression",
+        ),
         ({"labeller": "forest"}, "labeller is .*cannot be fitted"),
-        ({"labeller": KNeighborsClassifier()}, "KNeighborsClassifier could not be trained .* with sample weights"),
+        (
+            {"labeller": KNeighborsClassifier()},
+            "KNeighborsClassifier could not be trained .* with sample weights",
+        ),
     ],
 )
 def test_refusals(plan, message):
     with pytest.raises(InputError, match=message):
-        debias(discrete_frame(17), "y", "z0", relabel=Relabel(**{"labeller": GaussianNB(), **plan}))
+        debias(
+            discrete_frame(17),
+            "y",
+            "z0",
+            relabel=Relabel(**{"labeller": GaussianNB(), **plan}),
+        )

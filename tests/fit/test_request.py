@@ -1,4 +1,6 @@
-"""request.py, keywords.py: what was asked for is checked once, kept whole, and shown by every front door."""
+"""request.py, keywords.py: what was asked for is checked once, kept whole, and shown by
+every front door.
+"""
 
 import inspect
 from dataclasses import fields, replace
@@ -46,7 +48,11 @@ def frame():
         ({"weight": "y"}, ColumnError, "weight"),
         ({"groups": "both"}, InputError, "groups"),
         ({"base": "tre"}, InputError, "did you mean 'tree'"),
-        ({"base": Mixture((), np.zeros(0))}, InputError, "known: 'tree', 'product', 'uniform'"),
+        (
+            {"base": Mixture((), np.zeros(0))},
+            InputError,
+            "known: 'tree', 'product', 'uniform'",
+        ),
         ({"base_share": 1.5}, InputError, "between 0"),
         ({"base_share": True}, InputError, "between 0"),
         ({"representation_rate": 1.5}, RateError, "representation_rate is 1.5"),
@@ -71,17 +77,26 @@ def test_a_request_survives_storage():
     assert unpack(pack(FULL), Request) == FULL
     plain = Request("y", "z", relabel="probabilities", estimate="rows")
     assert unpack(pack(plain), Request) == plain
-    paper = PaperRequest("y", "z", C=0.5, prior="w", theta="b", tau=0.9, solver="newton", favourable="o1")
+    paper = PaperRequest(
+        "y", "z", C=0.5, prior="w", theta="b", tau=0.9, solver="newton", favourable="o1"
+    )
     assert unpack(pack(paper), PaperRequest) == paper
 
 
 def test_models_inside_a_request_are_not_stored():
     from sklearn.linear_model import LogisticRegression
 
-    asked = Request("y", "z", relabel=Relabel(labeller=LogisticRegression()), estimate=Estimate(student="tree"))
+    asked = Request(
+        "y",
+        "z",
+        relabel=Relabel(labeller=LogisticRegression()),
+        estimate=Estimate(student="tree"),
+    )
     stored = unpack(pack(asked), Request)
     assert stored == replace(asked, relabel=Relabel())
-    own = Request("y", "z", model=Model(LogisticRegression(), threshold=0.4, sees_protected=False))
+    own = Request(
+        "y", "z", model=Model(LogisticRegression(), threshold=0.4, sees_protected=False)
+    )
     assert unpack(pack(own), Request).model == replace(own.model, estimator=None)
 
 
@@ -111,8 +126,15 @@ def test_a_stored_request_is_not_trusted(change, words):
 
 def test_a_fit_keeps_what_was_asked_for_but_not_the_callback():
     calls = []
-    asked = {"representation_rate": 0.7, "base_share": 0.4, "random_state": 5, "favourable": "o1"}
-    fit = debias(frame(), "y", "z0", **asked, progress=lambda stage, share: calls.append(stage))
+    asked = {
+        "representation_rate": 0.7,
+        "base_share": 0.4,
+        "random_state": 5,
+        "favourable": "o1",
+    }
+    fit = debias(
+        frame(), "y", "z0", **asked, progress=lambda stage, share: calls.append(stage)
+    )
     assert calls
     assert fit.request == Request("y", "z0", **asked)
     assert fit.request.progress is None
@@ -125,16 +147,23 @@ def test_front_doors_show_the_fields_as_keywords():
     assert inspect.signature(debias).parameters["base_share"].default == 0.2
     own = list(inspect.signature(fairmaxent.FairMaxEnt).parameters)
     assert own[:2] == ["protected", "rows"]
-    assert set(own) - {"rows"} == set(names) - {"outcome", "progress", "keep_columns"}  # X comes back whole
-    adapter = set(inspect.signature(fairmaxent.aif360.FairMaxEntPreprocessing).parameters)
+    # X comes back whole
+    assert set(own) - {"rows"} == set(names) - {"outcome", "progress", "keep_columns"}
+    adapter = set(
+        inspect.signature(fairmaxent.aif360.FairMaxEntPreprocessing).parameters
+    )
     assert {"representation_rate", "target", "relabel", "estimate", "output"} < adapter
     assert not adapter & {"favourable", "weight", "forbid", "keep_columns", "progress"}
 
 
 def test_unknown_and_missing_arguments_are_named_as_those_of_the_function():
-    with pytest.raises(TypeError, match=r"debias\(\) has no option 'grops'; did you mean 'groups'"):
+    with pytest.raises(
+        TypeError, match=r"debias\(\) has no option 'grops'; did you mean 'groups'"
+    ):
         debias(frame(), "y", "z0", grops="joint")
-    with pytest.raises(TypeError, match=r"debias\(\): missing a required argument: 'protected'"):
+    with pytest.raises(
+        TypeError, match=r"debias\(\): missing a required argument: 'protected'"
+    ):
         debias(frame(), "y")
     with pytest.raises(TypeError, match=r"FairMaxEnt\(\) has no option 'row'"):
         fairmaxent.FairMaxEnt(row=3)

@@ -1,4 +1,6 @@
-"""storage.py: a fit comes back as it was, from equal bytes, and no damaged or foreign file is taken for a fit."""
+"""storage.py: a fit comes back as it was, from equal bytes, and no damaged or foreign
+file is taken for a fit.
+"""
 
 import json
 import os
@@ -20,7 +22,16 @@ from sklearn.naive_bayes import GaussianNB
 from fairmaxent import Domain, Estimate, InfeasibleError, Relabel, debias, load, paper
 from fairmaxent.errors import StorageError
 from fairmaxent.fit.storage import FORMAT, VERSION
-from modelfiles import FRAMES, digest, pandas_frame, refused, saved, sealed, small_file, zipped
+from modelfiles import (
+    FRAMES,
+    digest,
+    pandas_frame,
+    refused,
+    saved,
+    sealed,
+    small_file,
+    zipped,
+)
 
 RULES = "rules, targets, rates"
 FITS = {
@@ -36,15 +47,28 @@ FITS = {
         ["sex", "race"],
         representation_rate={"sex": 0.9, "race": None},
         favourable={"yes", "wäre"},
-        target={"sex": {"F": 0.4, "M": 0.6}, "member": {True: 0.5, False: 0.3, None: 0.2}, "rank": None},
+        target={
+            "sex": {"F": 0.4, "M": 0.6},
+            "member": {True: 0.5, False: 0.3, None: 0.2},
+            "rank": None,
+        },
         forbid=[{"rank": "low", "member": True}],
     ),
 }
 
 
 def test_rows_that_no_weighting_can_use_stay_out_of_use(tmp_path):
-    frame = pd.DataFrame({"hired": [0, 1] * 6, "sex": list("FFFFFFMMMMMM"), "x": list("ppqqppqqqqqq")})
-    fit = debias(frame, "hired", "sex", representation_rate=1, base_share=0, target={"x": {"p": 0.5, "q": 0.5}})
+    frame = pd.DataFrame(
+        {"hired": [0, 1] * 6, "sex": list("FFFFFFMMMMMM"), "x": list("ppqqppqqqqqq")}
+    )
+    fit = debias(
+        frame,
+        "hired",
+        "sex",
+        representation_rate=1,
+        base_share=0,
+        target={"x": {"p": 0.5, "q": 0.5}},
+    )
     fit.save(tmp_path / "fit")
     weights = load(tmp_path / "fit").weights()
     assert weights.tolist() == fit.weights().tolist()
@@ -54,13 +78,20 @@ def test_rows_that_no_weighting_can_use_stay_out_of_use(tmp_path):
 def test_declared_decimals_come_back_from_a_column_that_pads_them(tmp_path):
     money = [Decimal("0.1"), Decimal("2.50")]
     frame = pl.DataFrame({"pay": money * 2, "sex": ["F", "F", "M", "M"]})
-    debias(frame, "pay", "sex", domain=Domain.declare(levels={"pay": money, "sex": ["F", "M"]})).save(tmp_path / "fit")
+    debias(
+        frame,
+        "pay",
+        "sex",
+        domain=Domain.declare(levels={"pay": money, "sex": ["F", "M"]}),
+    ).save(tmp_path / "fit")
     assert load(tmp_path / "fit").domain.attribute("pay").labels == ("0.1", "2.5")
 
 
 def test_the_papers_own_configurations_are_not_saved(tmp_path):
     with pytest.raises(StorageError, match="cannot be saved"):
-        paper.fit(pandas_frame(), outcome="hired", protected="sex").save(tmp_path / "fit")
+        paper.fit(pandas_frame(), outcome="hired", protected="sex").save(
+            tmp_path / "fit"
+        )
     assert not list(tmp_path.iterdir())
 
 
@@ -87,7 +118,9 @@ def seen_of(fit, frame):
         "columns": fit.columns,
         "sample": picture(fit.sample(300, random_state=1)),
         "independent": picture(fit.sample(100, random_state=2, iid=True)),
-        "given": picture(fit.sample(50, given={"sex": "F", "rank": ["low", "mid"]}, random_state=4)),
+        "given": picture(
+            fit.sample(50, given={"sex": "F", "rank": ["low", "mid"]}, random_state=4)
+        ),
         "top-up": picture(fit.top_up(random_state=5)),
         "weights": weights_of(fit),
         "marginal": picture(distribution.marginal(["sex", "age", "hired"])),
@@ -108,14 +141,20 @@ def seen_of(fit, frame):
         ("pyarrow", "tree"),
     ],
 )
-def test_a_fit_comes_back_as_it_was_and_saves_to_the_same_bytes(library, kind, tmp_path):
+def test_a_fit_comes_back_as_it_was_and_saves_to_the_same_bytes(
+    library, kind, tmp_path
+):
     frame = FRAMES[library]()
     fit = FITS[kind](frame)
     fit.save(tmp_path / "first")
     loaded = load(tmp_path / "first")
     assert seen_of(loaded, frame) == seen_of(fit, frame)
     favourable = fit.request.favourable
-    asked = replace(fit.request, favourable=sorted(favourable)) if isinstance(favourable, set) else fit.request
+    asked = (
+        replace(fit.request, favourable=sorted(favourable))
+        if isinstance(favourable, set)
+        else fit.request
+    )
     assert loaded.request == asked  # JSON has no sets
     if fit.request.random_state is not None:
         assert picture(loaded.sample(20)) == picture(fit.sample(20))
@@ -135,32 +174,50 @@ def test_plans_come_back_without_their_models(tmp_path):
     assert back.request.relabel == replace(relabel, labeller=None)
     assert back.request.estimate == replace(estimate, student=None)
     assert back.certificate.estimate == fit.certificate.estimate
-    named = replace(fit.request, relabel="probabilities", estimate=Estimate(output="rows", student="tree"))
+    named = replace(
+        fit.request,
+        relabel="probabilities",
+        estimate=Estimate(output="rows", student="tree"),
+    )
     replace(fit, request=named).save(tmp_path / "named")
     assert load(tmp_path / "named").request == named
 
 
 def fingerprints():
-    """Digests of drawn rows and of the saved file, for each library; run in processes of their own."""
+    """Digests of drawn rows and of the saved file, for each library; run in processes
+    of their own.
+    """
     digests = {}
     for library, frame in FRAMES.items():
         fit = FITS[RULES](frame())
-        digests[f"{library} rows"] = digest(picture(fit.sample(200, random_state=7)).encode())
+        digests[f"{library} rows"] = digest(
+            picture(fit.sample(200, random_state=7)).encode()
+        )
         digests[f"{library} file"] = digest(saved(fit))
     frame = pandas_frame()[["hired", "sex", "age"]]
     relabel = Relabel(labeller="tree")  # no boosting, which has fewer trees here
-    digests["relabelled"] = digest(saved(debias(frame, "hired", "sex", relabel=relabel)))
+    digests["relabelled"] = digest(
+        saved(debias(frame, "hired", "sex", relabel=relabel))
+    )
     return digests
 
 
 @pytest.mark.process
 def test_equal_seeds_give_equal_bytes_in_every_process():
-    command = [sys.executable, "-c", "import json, test_storage; print(json.dumps(test_storage.fingerprints()))"]
+    command = [
+        sys.executable,
+        "-c",
+        "import json, test_storage; print(json.dumps(test_storage.fingerprints()))",
+    ]
     runs = [
         subprocess.Popen(
             command,
             cwd=Path(__file__).parent,
-            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            env=os.environ
+            | {
+                "PYTHONHASHSEED": seed,
+                "PYTHONPATH": os.pathsep.join(sys.path),
+            },
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -178,7 +235,12 @@ def test_a_truncated_file_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("library", "every"),
-    [("pandas", 600), ("polars", 2000), ("pyarrow", 2000), pytest.param("pandas", 37, marks=pytest.mark.slow)],
+    [
+        ("pandas", 600),
+        ("polars", 2000),
+        ("pyarrow", 2000),
+        pytest.param("pandas", 37, marks=pytest.mark.slow),
+    ],
 )
 def test_a_flipped_bit_is_refused_or_harmless(library, every, tmp_path):
     content = small_file(library)
@@ -201,8 +263,12 @@ FOREIGN = {
     "no JSON": zipped({"header.json": "{"}),
     "no UTF-8": zipped({"header.json": b'{"a": "\xff"}'}),
     "deep JSON": zipped({"header.json": "[" * 100_000}),
-    "header only": zipped({"header.json": json.dumps({"format": FORMAT, "version": VERSION})}),
-    "other format": sealed({"header.json": b'{"format": "another model", "version": 1}', "SHA256SUMS": b""}),
+    "header only": zipped(
+        {"header.json": json.dumps({"format": FORMAT, "version": VERSION})}
+    ),
+    "other format": sealed(
+        {"header.json": b'{"format": "another model", "version": 1}', "SHA256SUMS": b""}
+    ),
 }
 
 
@@ -218,7 +284,8 @@ def test_what_cannot_be_opened_is_refused(tmp_path):
     for path, problem in {
         tmp_path / "nothing": r"cannot read.*No such file.*fit\.save\(\)",
         tmp_path: r"cannot read.*directory",
-        tmp_path / "pipe": "not an ordinary file",  # opening it would wait for somebody to write
+        # opening it would wait for somebody to write
+        tmp_path / "pipe": "not an ordinary file",
         5: "not a path",
     }.items():
         with pytest.raises(StorageError, match=problem):
@@ -233,8 +300,17 @@ def small_fit():
 def test_a_place_that_cannot_be_written_is_refused_and_left_clean(small_fit, tmp_path):
     (tmp_path / "file").write_text("here")
     (tmp_path / "folder").mkdir()
-    for place in ("no/such/folder/fit", "file/fit", "folder", "x" * 300, "null\0character"):
-        with pytest.raises(StorageError, match=r"cannot write.*; (choose|create)|is a folder; name a file"):
+    for place in (
+        "no/such/folder/fit",
+        "file/fit",
+        "folder",
+        "x" * 300,
+        "null\0character",
+    ):
+        with pytest.raises(
+            StorageError,
+            match=r"cannot write.*; (choose|create)|is a folder; name a file",
+        ):
             small_fit.save(tmp_path / place)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder"]
     assert (tmp_path / "file").read_text() == "here"
@@ -243,7 +319,9 @@ def test_a_place_that_cannot_be_written_is_refused_and_left_clean(small_fit, tmp
 
 
 def test_a_column_that_cannot_be_stored_is_named_before_anything_is_written(tmp_path):
-    frame = pandas_frame()[["hired", "sex"]].assign(month=pd.period_range("2020-01", periods=3, freq="M").repeat(50))
+    frame = pandas_frame()[["hired", "sex"]].assign(
+        month=pd.period_range("2020-01", periods=3, freq="M").repeat(50)
+    )
     with pytest.raises(StorageError, match=r"'month'.*convert it"):
         debias(frame, "hired", "sex").save(tmp_path / "fit")
     assert not list(tmp_path.iterdir())

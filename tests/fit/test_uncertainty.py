@@ -14,10 +14,14 @@ SHARES = np.array([[0.30, 0.25, 0.02, 0.10], [0.20, 0.08, 0.01, 0.04]])
 
 
 def frame_of(counts, rng=None, weights=None):
-    """Rows of a table of outcome × group, with a column of weights if each cell has one, and a column x."""
+    """Rows of a table of outcome × group, with a column of weights if each cell has
+    one, and a column x.
+    """
     outcome, group = (axis.ravel() for axis in np.indices(counts.shape))
     rng = rng or np.random.default_rng(0)
-    frame = pd.DataFrame({"y": np.repeat(outcome, counts.ravel()), "z": np.repeat(group, counts.ravel())}).astype(str)
+    frame = pd.DataFrame(
+        {"y": np.repeat(outcome, counts.ravel()), "z": np.repeat(group, counts.ravel())}
+    ).astype(str)
     frame["x"] = rng.choice(["p", "q", "r"], len(frame))
     if weights is not None:
         frame["w"] = np.repeat(weights.ravel(), counts.ravel())
@@ -26,32 +30,58 @@ def frame_of(counts, rng=None, weights=None):
 
 def drawn(seed, rows=1000, shares=SHARES):
     rng = np.random.default_rng(seed)
-    return frame_of(rng.multinomial(rows, shares.ravel() / shares.sum()).reshape(shares.shape), rng)
+    return frame_of(
+        rng.multinomial(rows, shares.ravel() / shares.sum()).reshape(shares.shape), rng
+    )
 
 
 def covered(runs, *, weights=None, rows=1000, **options):
-    """How often each interval covers what the same fit of the whole population gives."""
+    """How often each interval covers what the same fit of the whole population
+    gives.
+    """
     cells = SHARES if weights is None else SHARES / weights
     cells = cells / cells.sum()
     options |= {} if weights is None else {"weight": "w"}
-    population = debias(frame_of(np.round(cells * 10**6).astype(int), weights=weights), "y", "z", **options)
+    population = debias(
+        frame_of(np.round(cells * 10**6).astype(int), weights=weights),
+        "y",
+        "z",
+        **options,
+    )
     truth = dict(population.uncertainty(replicates=40).after.lines())
     hits = []
     for seed in range(runs):
         rng = np.random.default_rng(seed)
-        frame = frame_of(rng.multinomial(rows, cells.ravel()).reshape(cells.shape), rng, weights)
-        after = dict(debias(frame, "y", "z", **options).uncertainty(random_state=seed).after.lines())
-        hits.append([after[name].low - 1e-9 <= span.value <= after[name].high + 1e-9 for name, span in truth.items()])
+        frame = frame_of(
+            rng.multinomial(rows, cells.ravel()).reshape(cells.shape), rng, weights
+        )
+        after = dict(
+            debias(frame, "y", "z", **options)
+            .uncertainty(random_state=seed)
+            .after.lines()
+        )
+        hits.append(
+            [
+                after[name].low - 1e-9 <= span.value <= after[name].high + 1e-9
+                for name, span in truth.items()
+            ]
+        )
     return np.mean(hits, axis=0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
-    [{}, {"representation_rate": 0.5, "statistical_rate": 0.8}, {"weights": np.array([[1.0] * 4, [10.0] * 4])}],
+    [
+        {},
+        {"representation_rate": 0.5, "statistical_rate": 0.8},
+        {"weights": np.array([[1.0] * 4, [10.0] * 4])},
+    ],
 )
 def test_intervals_cover(options):
-    """400 runs: a share of 95 % has a standard error of 1.1 %; an exact share is always covered."""
+    """400 runs: a share of 95 % has a standard error of 1.1 %; an exact share is always
+    covered.
+    """
     shares = covered(400, **options)
     assert (shares > 0.92).all()
     inexact = shares[shares < 1]
@@ -71,10 +101,16 @@ def test_intervals_of_the_data_are_the_usual_ones_of_shares():
 
 
 def test_design_weights_widen_the_intervals_by_what_they_cost():
-    """Half of the rows with weight 10: a share has the variance of the Hájek ratio, Σw²(1[z] − p)² / (Σw)²."""
+    """Half of the rows with weight 10: a share has the variance of the Hájek ratio,
+    Σw²(1[z] − p)² / (Σw)².
+    """
     frame = drawn(2, rows=20_000)
     weight = np.where(np.arange(len(frame)) % 2, 10.0, 1.0)
-    before = debias(frame.assign(w=weight), "y", "z", weight="w").uncertainty(replicates=200, random_state=0).before
+    before = (
+        debias(frame.assign(w=weight), "y", "z", weight="w")
+        .uncertainty(replicates=200, random_state=0)
+        .before
+    )
     for name, span in before.groups.items():
         member = (frame["z"] == name[-1]).to_numpy()
         share = weight @ member / weight.sum()
@@ -85,10 +121,16 @@ def test_design_weights_widen_the_intervals_by_what_they_cost():
 
 @pytest.mark.slow
 def test_each_replicate_is_the_whole_fit():
-    """The spread of the fair table is that of refitted bootstrap samples of the rows."""
+    """The spread of the fair table is that of refitted bootstrap samples of the
+    rows.
+    """
     frame = drawn(3, rows=1500)
     options = {"statistical_rate": 0.9, "representation_rate": 0.2}
-    after = debias(frame, "y", "z", **options).uncertainty(replicates=1000, random_state=0).after.cells
+    after = (
+        debias(frame, "y", "z", **options)
+        .uncertainty(replicates=1000, random_state=0)
+        .after.cells
+    )
     tables = []
     for seed in range(300):
         again = frame.sample(len(frame), replace=True, random_state=seed)
@@ -99,24 +141,41 @@ def test_each_replicate_is_the_whole_fit():
 
 
 def test_what_is_asked_for_exactly_has_no_spread():
-    fit = debias(drawn(4), "y", "z", representation_rate=1.0, target={"y": {"0": 0.6, "1": 0.4}})
+    fit = debias(
+        drawn(4), "y", "z", representation_rate=1.0, target={"y": {"0": 0.6, "1": 0.4}}
+    )
     after = fit.uncertainty(replicates=50, random_state=0).after
-    for spans in (after.groups, after.outcomes, after.representation_rate, after.statistical_rate, after.cells):
+    for spans in (
+        after.groups,
+        after.outcomes,
+        after.representation_rate,
+        after.statistical_rate,
+        after.cells,
+    ):
         assert all(span.high - span.low < 1e-9 for span in spans.values())
 
 
 def test_equal_rates_are_not_called_unequal():
-    """The interval of a smallest ratio reaches 1 if the groups are equal, however low the smallest one comes out."""
+    """The interval of a smallest ratio reaches 1 if the groups are equal, however low
+    the smallest one comes out.
+    """
     equal = np.outer([0.6, 0.4], [0.3, 0.3, 0.2, 0.2])
-    fits = [debias(drawn(seed, shares=equal), "y", "z", random_state=0) for seed in range(5)]
-    reached = [fit.uncertainty(replicates=50).before.statistical_rate["z"].high for fit in fits]
+    fits = [
+        debias(drawn(seed, shares=equal), "y", "z", random_state=0) for seed in range(5)
+    ]
+    reached = [
+        fit.uncertainty(replicates=50).before.statistical_rate["z"].high for fit in fits
+    ]
     assert np.mean(np.array(reached) >= 1) >= 0.8
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        {"forbid": [{"y": "1", "x": "p"}, {"z": "2", "y": "0"}], "statistical_rate": None},
+        {
+            "forbid": [{"y": "1", "x": "p"}, {"z": "2", "y": "0"}],
+            "statistical_rate": None,
+        },
         {"forbid": [{"z": "3", "x": "q"}], "relabel": Relabel(labeller="tree")},
         {"largest_weight": 1.3, "base_share": 0},
         {"target": {"z": {"0": 0.4, "1": 0.3, "2": 0.1, "3": 0.2}, "y": "free"}},
@@ -126,7 +185,10 @@ def test_the_values_are_those_of_the_certificate(options):
     fit = debias(drawn(5), "y", "z", **options)
     result = fit.uncertainty(replicates=40, random_state=1)
     assert result.replicates + result.infeasible == 40
-    rates = {"representation_rate": result.after.representation_rate, "statistical_rate": result.after.statistical_rate}
+    rates = {
+        "representation_rate": result.after.representation_rate,
+        "statistical_rate": result.after.statistical_rate,
+    }
     for kind, spans in rates.items():
         assert spans["z"].value == pytest.approx(fit.certificate.achieved[kind]["z"])
     cells = [span.value for span in result.after.cells.values()]
@@ -136,20 +198,30 @@ def test_the_values_are_those_of_the_certificate(options):
 
 
 def test_an_outcome_that_nobody_has_in_a_group_may_have_been_missed():
-    """With nobody among 30, up to about a tenth of the group might have the outcome; the estimate stays zero."""
+    """With nobody among 30, up to about a tenth of the group might have the outcome;
+    the estimate stays zero.
+    """
     counts = np.array([[300, 30], [200, 0]])
-    span = debias(frame_of(counts), "y", "z").uncertainty(replicates=300, random_state=0).before.cells["y = 1, z = 1"]
+    span = (
+        debias(frame_of(counts), "y", "z")
+        .uncertainty(replicates=300, random_state=0)
+        .before.cells["y = 1, z = 1"]
+    )
     assert span.value == 0
     assert span.low < 0.0005
     assert 1.5 / 530 < span.high < 4 / 530
 
 
 def test_half_rows_do_not_add_up_in_a_table_of_many_cells():
-    """Most cells of 20 × 20 groups have one row or none; the shares of a column's groups stay unbiased."""
+    """Most cells of 20 × 20 groups have one row or none; the shares of a column's
+    groups stay unbiased.
+    """
     rng = np.random.default_rng(0)
     first = np.where(rng.random(400) < 0.5, 0, rng.integers(1, 20, 400))
     second = np.where(first == 0, 0, rng.integers(1, 20, 400))
-    frame = pd.DataFrame({"y": rng.integers(0, 2, 400), "a": first, "b": second}).astype(str)
+    frame = pd.DataFrame(
+        {"y": rng.integers(0, 2, 400), "a": first, "b": second}
+    ).astype(str)
     fit = debias(frame, "y", ["a", "b"], statistical_rate=None)
     span = fit.uncertainty(replicates=100, random_state=0).before.groups["a = 0"]
     assert (span.low + span.high) / 2 == pytest.approx(span.value, abs=0.015)
@@ -160,8 +232,15 @@ def test_the_seed_decides(tmp_path):
     first = fit.uncertainty(replicates=50)
     assert first == fit.uncertainty(replicates=50, random_state=7)
     assert first != fit.uncertainty(replicates=50, random_state=8)
-    assert str(first).splitlines()[-1] == "95 % intervals from 50 bootstrap replicates of the fit"
-    assert first.to_dict()["after"]["statistical_rate"]["z"].keys() == {"value", "low", "high"}
+    assert (
+        str(first).splitlines()[-1]
+        == "95 % intervals from 50 bootstrap replicates of the fit"
+    )
+    assert first.to_dict()["after"]["statistical_rate"]["z"].keys() == {
+        "value",
+        "low",
+        "high",
+    }
     fit.save(tmp_path / "fit.fme")
     assert fairmaxent.load(tmp_path / "fit.fme").uncertainty(replicates=50) == first
 
@@ -196,6 +275,10 @@ def test_what_has_no_intervals_is_refused():
         with pytest.raises(InputError, match=text):
             fit.uncertainty(**options)
     with pytest.raises(InputError, match="paper"):
-        fairmaxent.paper.fit(frame[frame["z"] < "2"], outcome="y", protected="z", C=0.5).uncertainty()
+        fairmaxent.paper.fit(
+            frame[frame["z"] < "2"], outcome="y", protected="z", C=0.5
+        ).uncertainty()
     with pytest.raises(InputError, match="not available with model"):
-        replace(fit, request=replace(fit.request, relabel=None, model="logistic")).uncertainty()
+        replace(
+            fit, request=replace(fit.request, relabel=None, model="logistic")
+        ).uncertainty()

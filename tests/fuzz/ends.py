@@ -1,4 +1,6 @@
-"""How a generated call or command must end, and soon, so that a loop without end is found instead of waited for."""
+"""How a generated call or command must end, and soon, so that a loop without end is
+found instead of waited for.
+"""
 
 import os
 import resource
@@ -44,7 +46,8 @@ def generated(share):
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
-        phases=[Phase.explicit, Phase.generate],  # shrinking takes minutes where a call takes a second
+        # shrinking takes minutes where a call takes a second
+        phases=[Phase.explicit, Phase.generate],
     )
 
 
@@ -54,7 +57,11 @@ def mutated(content, rng):
     for _ in range(int(rng.integers(1, 5))):
         at, end = int(rng.integers(len(raw) + 1)), int(rng.integers(1, 100))
         piece, how = bytes(raw[at : at + end]), int(rng.integers(6))
-        flipped = bytes([piece[0] ^ (1 << int(rng.integers(8)))]) + piece[1:] if piece else b""
+        flipped = (
+            bytes([piece[0] ^ (1 << int(rng.integers(8)))]) + piece[1:]
+            if piece
+            else b""
+        )
         added = PIECES[int(rng.integers(len(PIECES)))] + piece
         raw[at : at + end] = (flipped, flipped, added, b"", piece + piece, b"")[how]
         del raw[at if how == 5 else len(raw) :]
@@ -93,7 +100,8 @@ def ends_well():
 def prepared(folder, monkeypatch):
     """Go to a folder with a table, and with the files that commands name beside it."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(pipeline, "OpenDP", lambda: Seeded(0))  # opendp is optional, and has no seed
+    # opendp is optional, and has no seed
+    monkeypatch.setattr(pipeline, "OpenDP", lambda: Seeded(0))
     biased_table().write_csv(folder / "clean.csv")
     (folder / "domain.toml").write_text(DOMAIN)
     (folder / "margins.csv").write_text(MARGINS)
@@ -103,8 +111,8 @@ def prepared(folder, monkeypatch):
 def run(arguments, folder, outputs=()):
     """Run a command in the current folder, and return its exit code.
 
-    It has a meaning, failures are one line, nothing that was there changes, nothing else is left, and outputs are there
-    exactly if it says so.
+    It has a meaning, failures are one line, nothing that was there changes, nothing
+    else is left, and outputs are there exactly if it says so.
     """
     before = listing(folder)
     with soon():

@@ -1,7 +1,8 @@
-"""Generated calls: each ends in the library's own error, or in numbers that plain group-bys confirm.
+"""Generated calls: each ends in the library's own error, or in numbers that plain
+group-bys confirm.
 
-``FUZZ_CALLS=100000 pytest tests/fuzz/test_calls.py`` tries more of them. What is counted by hand shares no code with
-the library.
+``FUZZ_CALLS=100000 pytest tests/fuzz/test_calls.py`` tries more of them. What is
+counted by hand shares no code with the library.
 """
 
 import inspect
@@ -14,28 +15,57 @@ import numpy as np
 import pandas as pd
 import pytest
 from ends import SEED, ends_well, generated
-from frame_calls import LEVELS, LIBRARIES, STRANGE, calls, framed, mostly, plain_tables, tables
+from frame_calls import (
+    LEVELS,
+    LIBRARIES,
+    STRANGE,
+    calls,
+    framed,
+    mostly,
+    plain_tables,
+    tables,
+)
 from hypothesis import given, seed
 from hypothesis import strategies as st
 
-from fairmaxent import Estimate, FairMaxEntError, Privacy, Relabel, debias, evaluate, load, paper, rake
+from fairmaxent import (
+    Estimate,
+    FairMaxEntError,
+    Privacy,
+    Relabel,
+    debias,
+    evaluate,
+    load,
+    paper,
+    rake,
+)
 from fairmaxent.data.limits import max_memory
 
 
 def is_plain(cells):
     """Whether values are groups as they stand: a few texts, none of them missing."""
-    return bool(cells) and all(isinstance(cell, str) and len(cell) < 60 for cell in cells)
+    return bool(cells) and all(
+        isinstance(cell, str) and len(cell) < 60 for cell in cells
+    )
 
 
 def strata_by_hand(table, weights, within):
     """The rows of each stratum, of which those without weight are left out."""
-    rows = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in table.items()}).assign(weight=weights)
+    rows = pd.DataFrame(
+        {name: pd.Series(cells, dtype=object) for name, cells in table.items()}
+    ).assign(weight=weights)
     rows = rows[rows["weight"] > 0]
-    return [stratum for _, stratum in rows.groupby([rows[name] for name in within])] if within else [rows]
+    return (
+        [stratum for _, stratum in rows.groupby([rows[name] for name in within])]
+        if within
+        else [rows]
+    )
 
 
 def rates_by_hand(stratum, outcome, levels):
-    """Smallest over largest share of a group z, and of each level of the outcome, the least, in a group z."""
+    """Smallest over largest share of a group z, and of each level of the outcome, the
+    least, in a group z.
+    """
     sums = stratum.groupby(["z", outcome])["weight"].sum().unstack(fill_value=0.0)
     sizes = sums.sum(axis=1)
     shares = sums.div(sizes, axis=0).reindex(columns=list(levels), fill_value=0.0)
@@ -45,18 +75,37 @@ def rates_by_hand(stratum, outcome, levels):
 
 
 def check_rates(fit, table, weights):
-    """Compare what a certificate says with the rates of weighted rows, or cells, in the worst stratum."""
+    """Compare what a certificate says with the rates of weighted rows, or cells, in the
+    worst stratum.
+    """
     request, achieved = fit.request, fit.certificate.achieved
     outcomes, within = [request.outcome, *request.also_names], request.within_names
     ending = f" within {' × '.join(within)}" if within else ""
     for outcome in outcomes:
         name = f"{outcome} by z{ending}" if len(outcomes) > 1 else f"z{ending}"
-        named = request.favourable.get(outcome) if isinstance(request.favourable, dict) else request.favourable
-        levels = list(dict.fromkeys(table[outcome])) if named is None else named if isinstance(named, list) else [named]
-        rates = [rates_by_hand(stratum, outcome, levels) for stratum in strata_by_hand(table, weights, within)]
+        named = (
+            request.favourable.get(outcome)
+            if isinstance(request.favourable, dict)
+            else request.favourable
+        )
+        levels = (
+            list(dict.fromkeys(table[outcome]))
+            if named is None
+            else named
+            if isinstance(named, list)
+            else [named]
+        )
+        rates = [
+            rates_by_hand(stratum, outcome, levels)
+            for stratum in strata_by_hand(table, weights, within)
+        ]
         shares, outcome_rates = np.min(rates, axis=0)
-        assert achieved["representation_rate"][name] == pytest.approx(shares, abs=1e-6), name
-        assert achieved["statistical_rate"][name] == pytest.approx(outcome_rates, abs=1e-6), name
+        assert achieved["representation_rate"][name] == pytest.approx(
+            shares, abs=1e-6
+        ), name
+        assert achieved["statistical_rate"][name] == pytest.approx(
+            outcome_rates, abs=1e-6
+        ), name
 
 
 @seed(SEED)
@@ -79,14 +128,23 @@ def test_debias(call):
         assert str(fit.certificate) == str(stored(fit).certificate)
 
 
-PLAIN = pd.DataFrame({"y": ["no", "yes", "yes"] * 20, "z": ["p", "q"] * 30, "a": list("uvw") * 20})
+PLAIN = pd.DataFrame(
+    {"y": ["no", "yes", "yes"] * 20, "z": ["p", "q"] * 30, "a": list("uvw") * 20}
+)
 FIT = debias(PLAIN, "y", "z", estimate=None)
 ROLES = {"frame": PLAIN, "outcome": "y", "protected": "z"}
 SHARES_OF_Z = {"z": {"p": 0.5, "q": 0.5}}
 # Functions beside debias, with what each needs.
 OTHERS = (
-    *((kind, {}) for kind in (Estimate, Privacy, Relabel, FIT.distribution.condition, FIT.top_up)),
-    *((FIT.sample, {"n": 5}), (FIT.sample_batches, {"n": 5}), (FIT.distribution.marginal, {"columns": "y"})),
+    *(
+        (kind, {})
+        for kind in (Estimate, Privacy, Relabel, FIT.distribution.condition, FIT.top_up)
+    ),
+    *(
+        (FIT.sample, {"n": 5}),
+        (FIT.sample_batches, {"n": 5}),
+        (FIT.distribution.marginal, {"columns": "y"}),
+    ),
     *((FIT.weigh, {"frame": PLAIN}), (rake, {"frame": PLAIN, "margins": SHARES_OF_Z})),
     *((paper.fit, ROLES), (evaluate, {"real": PLAIN, "new": PLAIN, "attacks": 20})),
 )
@@ -107,19 +165,36 @@ def test_strange_values(data, value, other):
 def compares_all_levels(fit):
     """Whether groups are those of z alone, and no stratum is left out."""
     within = fit.request.within
-    return fit.request.protected_names == ["z"] and not (isinstance(within, dict) and any(within.values()))
+    return fit.request.protected_names == ["z"] and not (
+        isinstance(within, dict) and any(within.values())
+    )
 
 
 def check_distribution(fit, asked):
-    """The distribution has the rates that the certificate names, and those that were asked for."""
-    names = [fit.request.outcome, *fit.request.also_names, "z", *fit.request.within_names]
-    if not compares_all_levels(fit) or any(fit.domain.attribute(name).missing is not None for name in names):
+    """The distribution has the rates that the certificate names, and those that were
+    asked for.
+    """
+    names = [
+        fit.request.outcome,
+        *fit.request.also_names,
+        "z",
+        *fit.request.within_names,
+    ]
+    if not compares_all_levels(fit) or any(
+        fit.domain.attribute(name).missing is not None for name in names
+    ):
         return
-    cells = nw.from_native(fit.distribution.marginal(names), eager_only=True).to_dict(as_series=False)
+    cells = nw.from_native(fit.distribution.marginal(names), eager_only=True).to_dict(
+        as_series=False
+    )
     check_rates(fit, cells, cells.pop("probability"))
-    for kind, by_name in fit.certificate.wanted.items() if "largest_weight" not in asked else ():
+    for kind, by_name in (
+        fit.certificate.wanted.items() if "largest_weight" not in asked else ()
+    ):
         for name, wanted in by_name.items():
-            assert wanted is None or fit.certificate.achieved[kind][name] >= wanted - 1e-6, (kind, name)
+            assert (
+                wanted is None or fit.certificate.achieved[kind][name] >= wanted - 1e-6
+            ), (kind, name)
 
 
 def check_weights(fit, table, asked):
@@ -127,21 +202,37 @@ def check_weights(fit, table, asked):
     weights, strata = fit.weights(), fit.request.within_names
     assert np.isfinite(weights).all()
     assert (weights >= 0).all()
-    if weights.ndim > 1 or {"weight", "forbid"} & set(asked) or not compares_all_levels(fit):
+    if (
+        weights.ndim > 1
+        or {"weight", "forbid"} & set(asked)
+        or not compares_all_levels(fit)
+    ):
         return
     if not all(is_plain(table[name]) for name in ("z", *strata)):
         return
-    if all(is_plain(table[name]) for name in (fit.request.outcome, *fit.request.also_names)):
+    if all(
+        is_plain(table[name]) for name in (fit.request.outcome, *fit.request.also_names)
+    ):
         check_rates(fit, table, weights)
-    are_numbers = table["y"] and all(type(cell) is int and abs(cell) < 10 for cell in table["y"])
+    are_numbers = table["y"] and all(
+        type(cell) is int and abs(cell) < 10 for cell in table["y"]
+    )
     if fit.request.means is not None and "largest_weight" not in asked and are_numbers:
         for stratum in strata_by_hand(table, weights, strata):
-            sums = (stratum["y"].astype(float) * stratum["weight"]).groupby(stratum["z"]).sum()
-            assert np.ptp((sums / stratum.groupby("z")["weight"].sum()).to_numpy()) < 1e-6
+            sums = (
+                (stratum["y"].astype(float) * stratum["weight"])
+                .groupby(stratum["z"])
+                .sum()
+            )
+            assert (
+                np.ptp((sums / stratum.groupby("z")["weight"].sum()).to_numpy()) < 1e-6
+            )
 
 
 def stored(fit):
-    """The fit from a file; what cannot be stored is refused while it is saved, not when it is needed."""
+    """The fit from a file; what cannot be stored is refused while it is saved, not when
+    it is needed.
+    """
     with TemporaryDirectory() as folder:
         fit.save(Path(folder) / "fit")
         try:
@@ -151,38 +242,61 @@ def stored(fit):
 
 
 TABLES = st.one_of(plain_tables(), plain_tables(), tables())
-SHARES = st.sampled_from([0.5, 0.3, 0.2, 0.1, 1.0, 0.0, 1e-9, -1, math.nan, "x", 40, 1000])
+SHARES = st.sampled_from(
+    [0.5, 0.3, 0.2, 0.1, 1.0, 0.0, 1e-9, -1, math.nan, "x", 40, 1000]
+)
 RAKE = {
-    "bounds": mostly([None, None, (0.5, 2), (0.01, 100), (None, 3)], [(2, 1), (0, 0), "x", (1,)]),
+    "bounds": mostly(
+        [None, None, (0.5, 2), (0.01, 100), (None, 3)], [(2, 1), (0, 0), "x", (1,)]
+    ),
     "relax": mostly([None, None, None, "all"], [["z"], "nobody", 3]),
     "replicates": mostly([0, 0, 0, 2], [-1, "x"]),
     "weight": mostly([None], ["a", "w", "nobody"]),
 }
 EVALUATE = {
     "secrets": mostly([None, None, "z", ["y", "z"]], ["nobody", 3]),
-    "parts": mostly([None, None, [["y"], ["z"]]], [[["y", "a"], ["z"]], [["y"], ["y"]], "yz", [[], []]]),
+    "parts": mostly(
+        [None, None, [["y"], ["z"]]],
+        [[["y", "a"], ["z"]], [["y"], ["y"]], "yz", [[], []]],
+    ),
     "attacks": mostly([20, 1], [0, "x"]),
 }
 
 
 @st.composite
 def margins(draw, table):
-    """Shares of the levels of some columns: mostly those of other rows, sometimes any."""
+    """Shares of the levels of some columns: mostly those of other rows, sometimes
+    any.
+    """
     names = draw(mostly([["z"], ["z", "y"], ["y", "z"]], [["z", "a"], ["nobody"]]))
     if draw(st.integers(0, 4)) == 0:
-        return {name: draw(st.dictionaries(LEVELS, SHARES, min_size=1, max_size=3)) for name in names}
+        return {
+            name: draw(st.dictionaries(LEVELS, SHARES, min_size=1, max_size=3))
+            for name in names
+        }
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    found = {name: list({repr(cell): cell for cell in table.get(name, ["p", "q"])}.values()) for name in names}
-    shares = {name: rng.dirichlet(np.ones(len(levels))) if levels else [] for name, levels in found.items()}
+    found = {
+        name: list({repr(cell): cell for cell in table.get(name, ["p", "q"])}.values())
+        for name in names
+    }
+    shares = {
+        name: rng.dirichlet(np.ones(len(levels))) if levels else []
+        for name, levels in found.items()
+    }
     try:
-        return {name: dict(zip(levels, map(float, shares[name]), strict=True)) for name, levels in found.items()}
+        return {
+            name: dict(zip(levels, map(float, shares[name]), strict=True))
+            for name, levels in found.items()
+        }
     except TypeError:  # lists cannot be keys
         return None
 
 
 @seed(SEED)
 @generated(0.1)
-@given(data=st.data(), table=TABLES, library=LIBRARIES, asked=st.fixed_dictionaries(RAKE))
+@given(
+    data=st.data(), table=TABLES, library=LIBRARIES, asked=st.fixed_dictionaries(RAKE)
+)
 def test_rake(data, table, library, asked):
     frame, wanted = framed(table, library), data.draw(margins(table))
     if frame is None:
@@ -199,11 +313,18 @@ def test_rake(data, table, library, asked):
             low, high = asked["bounds"]
             factors = weights / weights.mean()
             assert (low or 0.0) - 1e-7 <= factors.min() <= factors.max() <= high + 1e-7
-        is_exact = asked["relax"] is None and all(is_plain(table[name]) for name in wanted)
+        is_exact = asked["relax"] is None and all(
+            is_plain(table[name]) for name in wanted
+        )
         for name, shares in wanted.items() if is_exact else ():
-            by_hand = pd.Series(weights).groupby(pd.Series(table[name])).sum() / weights.sum()
-            exact = pd.Series(shares) / sum(shares.values())  # all may have been scaled together
-            assert by_hand.reindex(exact.index, fill_value=0.0).to_numpy() == pytest.approx(exact.to_numpy(), abs=1e-6)
+            by_hand = (
+                pd.Series(weights).groupby(pd.Series(table[name])).sum() / weights.sum()
+            )
+            # all may have been scaled together
+            exact = pd.Series(shares) / sum(shares.values())
+            assert by_hand.reindex(
+                exact.index, fill_value=0.0
+            ).to_numpy() == pytest.approx(exact.to_numpy(), abs=1e-6)
 
 
 @st.composite
@@ -214,8 +335,16 @@ def evaluations(draw):
     rows = len(real["y"])
     taken = order.integers(0, rows, draw(st.integers(1, 60))) if rows else []
     copied = {name: [cells[row] for row in taken] for name, cells in real.items()}
-    shuffled = {name: [cells[row] for row in order.permutation(rows)] for name, cells in real.items()}
-    roles = draw(mostly([{}, {}, {"outcome": "y"}, {"outcome": "y", "protected": "z"}], [{"protected": "z"}]))
+    shuffled = {
+        name: [cells[row] for row in order.permutation(rows)]
+        for name, cells in real.items()
+    }
+    roles = draw(
+        mostly(
+            [{}, {}, {"outcome": "y"}, {"outcome": "y", "protected": "z"}],
+            [{"protected": "z"}],
+        )
+    )
     new = draw(st.one_of(st.just(copied), st.just(shuffled), tables()))
     return real, new, draw(st.sampled_from([None, copied])), roles
 
@@ -229,10 +358,15 @@ def test_evaluate(rows, library, asked):
     if any(frame is None for frame in frames):
         return
     with ends_well():
-        result = evaluate(*frames, control=control and framed(control, library), **asked, **roles)
+        result = evaluate(
+            *frames, control=control and framed(control, library), **asked, **roles
+        )
         assert str(result)
         copies = result.to_dict()["risks"]["copies"]["copies"]
         if all(is_plain(cells) for table in (real, new) for cells in table.values()):
             shared = [name for name in real if name in new]
             people = set(zip(*(real[name] for name in shared), strict=True))
-            assert copies == sum(row in people for row in zip(*(new[name] for name in shared), strict=True))
+            assert copies == sum(
+                row in people
+                for row in zip(*(new[name] for name in shared), strict=True)
+            )

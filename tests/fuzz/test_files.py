@@ -1,6 +1,8 @@
-"""Mutated table files and generated config files: each command takes what is there, or refuses it in one line.
+"""Mutated table files and generated config files: each command takes what is there, or
+refuses it in one line.
 
-``FUZZ_FILES=20000 FUZZ_CONFIGS=5000 pytest tests/fuzz/test_files.py`` tries more of them.
+``FUZZ_FILES=20000 FUZZ_CONFIGS=5000 pytest tests/fuzz/test_files.py`` tries more of
+them.
 """
 
 import io
@@ -23,18 +25,56 @@ DECLARED = ["--domain", "domain.toml", "--ledger", "../ledger.json"]
 # Each command, in which DATA is the file, with what it writes.
 COMMANDS = (
     (["inspect", "DATA"], ()),
-    (["inspect", "DATA", *ROLES, "--skip-last", "2", "--write-domain", "draft.toml"], ("draft.toml",)),
+    (
+        ["inspect", "DATA", *ROLES, "--skip-last", "2", "--write-domain", "draft.toml"],
+        ("draft.toml",),
+    ),
     ([*DEBIAS, "-o", "fair.csv", "--seed", "1"], ("fair.csv",)),
     ([*DEBIAS, "--mode", "weights", "--like-input", "-o", "fair.out"], ("fair.out",)),
-    ([*DEBIAS, "--within", "race", "--also", "job=cook", "-o", "fair.csv"], ("fair.csv",)),
-    (["debias", "DATA", "--outcome", "age", *ROLES[2:], *QUIET, "--equal-means", "-o", "fair.jsonl"], ("fair.jsonl",)),
+    (
+        [*DEBIAS, "--within", "race", "--also", "job=cook", "-o", "fair.csv"],
+        ("fair.csv",),
+    ),
+    (
+        [
+            "debias",
+            "DATA",
+            "--outcome",
+            "age",
+            *ROLES[2:],
+            *QUIET,
+            "--equal-means",
+            "-o",
+            "fair.jsonl",
+        ],
+        ("fair.jsonl",),
+    ),
     ([*DEBIAS, "--release", "--skip-last", "3", "-o", "fair.xlsx"], ("fair.xlsx",)),
-    ([*DEBIAS, "--epsilon", "100", "--delta", "1e-6", *DECLARED, "-o", "fair.csv"], ("fair.csv", "fair.fme")),
-    (["rake", "DATA", "--margins", "margins.csv", "--relax", "all", "-o", "fair.csv"], ("fair.csv",)),
-    (["rake", "DATA", "--margins", "DATA", "--like-input", "-o", "fair.out"], ("fair.out",)),
+    (
+        [*DEBIAS, "--epsilon", "100", "--delta", "1e-6", *DECLARED, "-o", "fair.csv"],
+        ("fair.csv", "fair.fme"),
+    ),
+    (
+        [
+            "rake",
+            "DATA",
+            "--margins",
+            "margins.csv",
+            "--relax",
+            "all",
+            "-o",
+            "fair.csv",
+        ],
+        ("fair.csv",),
+    ),
+    (
+        ["rake", "DATA", "--margins", "DATA", "--like-input", "-o", "fair.out"],
+        ("fair.out",),
+    ),
     (["evaluate", "DATA", "clean.csv", "--attacks", "20"], ()),
     (["evaluate", "clean.csv", "DATA", "--control", "DATA", "--attacks", "20"], ()),
-    (["compare", "DATA", "--outcome", "nobody", *ROLES[2:]], ()),  # one that goes through takes long
+    # one that goes through takes long
+    (["compare", "DATA", "--outcome", "nobody", *ROLES[2:]], ()),
     (["verify", "DATA"], ()),
 )
 
@@ -43,7 +83,9 @@ def written(folder, format):
     """The table in a file of this format, as bytes."""
     path = folder / f"original.{format}"
     if format == "xlsx":
-        openpyxl = pytest.importorskip("openpyxl", reason="it writes the workbook that is mutated")
+        openpyxl = pytest.importorskip(
+            "openpyxl", reason="it writes the workbook that is mutated"
+        )
         book = openpyxl.Workbook()
         for row in (("Census",), (), biased_table().columns, *biased_table().rows()):
             book.active.append(row)
@@ -57,7 +99,9 @@ def written(folder, format):
 
 
 def mutated_inside(content, rng):
-    """A workbook with a part that is changed, lost, or swapped with another; the archive around it is whole."""
+    """A workbook with a part that is changed, lost, or swapped with another; the
+    archive around it is whole.
+    """
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     name, other = rng.choice(sorted(parts), size=2)
@@ -68,7 +112,9 @@ def mutated_inside(content, rng):
             parts[name], parts[other] = parts[other], parts[name]
         case _:  # the sheet more often than others
             name = "xl/worksheets/sheet1.xml" if rng.integers(2) else name
-            parts[name] = mutated(parts[name], rng).replace(b"1", b"%d" % rng.integers(10**9), int(rng.integers(2)))
+            parts[name] = mutated(parts[name], rng).replace(
+                b"1", b"%d" % rng.integers(10**9), int(rng.integers(2))
+            )
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, part in parts.items():
@@ -86,13 +132,20 @@ def test_a_mutated_file_is_read_or_refused(format, tmp_path, monkeypatch, capfd)
         change = mutated_inside if format == "xlsx" and number % 4 else mutated
         path.write_bytes(change(content, rng))
         arguments, outputs = COMMANDS[number % len(COMMANDS)]
-        typed = [path.name if argument == "DATA" else argument for argument in arguments]
+        typed = [
+            path.name if argument == "DATA" else argument for argument in arguments
+        ]
         refused += run(typed, folder, outputs) > 0
         capfd.readouterr()  # what other libraries write to the terminal themselves
     assert refused or FILES < 100
 
 
-BESIDE = [(name, command) for name in ("domain.toml", "margins.csv") for command in COMMANDS if name in command[0]]
+BESIDE = [
+    (name, command)
+    for name in ("domain.toml", "margins.csv")
+    for command in COMMANDS
+    if name in command[0]
+]
 
 
 def test_a_mutated_file_beside_the_table_is_read_or_refused(tmp_path, monkeypatch):
@@ -100,20 +153,79 @@ def test_a_mutated_file_beside_the_table_is_read_or_refused(tmp_path, monkeypatc
     for number in range(FILES // (len(FORMATS) + 1)):
         name, (arguments, outputs) = BESIDE[number % len(BESIDE)]
         content = (folder / name).read_bytes()
-        (folder / name).write_bytes(mutated(content, np.random.default_rng([SEED, len(FORMATS), number])))
-        run(["clean.csv" if argument == "DATA" else argument for argument in arguments], folder, outputs)
+        (folder / name).write_bytes(
+            mutated(content, np.random.default_rng([SEED, len(FORMATS), number]))
+        )
+        run(
+            ["clean.csv" if argument == "DATA" else argument for argument in arguments],
+            folder,
+            outputs,
+        )
         (folder / name).write_bytes(content)
 
 
 KEYS = [
-    key for key in config_keys() if key not in ("scheduler", "relabel", "estimate", "labeller", "ledger")
+    key
+    for key in config_keys()
+    if key not in ("scheduler", "relabel", "estimate", "labeller", "ledger")
 ]  # those train models
 VALUES = (
-    *("true", "0", "1", "3", "-1", "0.5", "1e-9", "inf", "nan", "1e400", "9" * 30, "1979-05-27", "07:32:00"),
-    *('""', '"x"', '"none"', '"sex"', '"age"', '">50K"', '"tree"', '"joint"', '"compare"', r'"\u0000"', r'"\u202e"'),
-    *("[]", '["sex"]', '["sex", "race"]', "[1, 2]", "[[1]]", "[{a=1}]", "[true]", '["age", "age"]'),
-    *("{}", "{sex=1}", '{sex="x"}', "{sex={Female=0.5, Male=0.5}}", '{income="free"}', "{age=[1,2,3]}", '{"" = 1}'),
-    *("100", '"race"', '"job=cook"', '["race", "job"]', '{race="White"}', '"domain.toml"', '"clean.csv"'),
+    *(
+        "true",
+        "0",
+        "1",
+        "3",
+        "-1",
+        "0.5",
+        "1e-9",
+        "inf",
+        "nan",
+        "1e400",
+        "9" * 30,
+        "1979-05-27",
+        "07:32:00",
+    ),
+    *(
+        '""',
+        '"x"',
+        '"none"',
+        '"sex"',
+        '"age"',
+        '">50K"',
+        '"tree"',
+        '"joint"',
+        '"compare"',
+        r'"\u0000"',
+        r'"\u202e"',
+    ),
+    *(
+        "[]",
+        '["sex"]',
+        '["sex", "race"]',
+        "[1, 2]",
+        "[[1]]",
+        "[{a=1}]",
+        "[true]",
+        '["age", "age"]',
+    ),
+    *(
+        "{}",
+        "{sex=1}",
+        '{sex="x"}',
+        "{sex={Female=0.5, Male=0.5}}",
+        '{income="free"}',
+        "{age=[1,2,3]}",
+        '{"" = 1}',
+    ),
+    *(
+        "100",
+        '"race"',
+        '"job=cook"',
+        '["race", "job"]',
+        '{race="White"}',
+        '"domain.toml"',
+        '"clean.csv"',
+    ),
     *("{sex=[", "'''", "= =", "#"),  # no TOML at all
 )
 WRITING = ["debias", "clean.csv", *QUIET, "-o", "fair.csv", "--model", "model.fme"]
@@ -122,7 +234,10 @@ CONFIGURED = (
     (WRITING, ("fair.csv", "model.fme")),
     (["inspect", "clean.csv"], ()),
     ([*WRITING, "--epsilon", "100", *DECLARED], ("fair.csv", "model.fme")),
-    (["rake", "clean.csv", "--margins", "margins.csv", "-o", "fair.csv"], ("fair.csv",)),
+    (
+        ["rake", "clean.csv", "--margins", "margins.csv", "-o", "fair.csv"],
+        ("fair.csv",),
+    ),
     (WRITING, ("fair.csv", "model.fme")),
     (["evaluate", "clean.csv", "clean.csv", "--attacks", "20"], ()),
 )
@@ -134,9 +249,14 @@ def test_a_config_file_is_used_or_refused(part, tmp_path, monkeypatch):
     for number in range(CONFIGS // 2):
         rng = np.random.default_rng([SEED, part, number])
         chosen = rng.choice(KEYS, size=int(rng.integers(1, 4)), replace=False)
-        lines = [f"{key} = {VALUES[int(rng.integers(len(VALUES)))]}\n" for key in chosen]
+        lines = [
+            f"{key} = {VALUES[int(rng.integers(len(VALUES)))]}\n" for key in chosen
+        ]
         (folder / "c.toml").write_text("".join(lines), encoding="utf-8")
         arguments, outputs = CONFIGURED[number % len(CONFIGURED)]
-        roles = [*(ROLES[:2] if "outcome" not in chosen else []), *(ROLES[2:] if "protected" not in chosen else [])]
+        roles = [
+            *(ROLES[:2] if "outcome" not in chosen else []),
+            *(ROLES[2:] if "protected" not in chosen else []),
+        ]
         needed = roles if arguments[0] == "debias" else []
         run([*arguments, "--config", "c.toml", *needed], folder, outputs)

@@ -1,4 +1,5 @@
-"""Mutated model files: each is refused with the library's own error, or is as good as one that was never touched.
+"""Mutated model files: each is refused with the library's own error, or is as good as
+one that was never touched.
 
 ``FUZZ_MODELS=100000 FUZZ_SEED=1 pytest tests/fuzz/test_models.py`` tries more of them.
 """
@@ -26,12 +27,28 @@ from quiet import DOMAIN, Seeded, people
 MUTANTS = int(os.environ.get("FUZZ_MODELS", "66"))
 KINDS = {
     "polars": {},
-    "pandas": {"table": "pandas", "forbid": [{"job": "a", "town": "x"}], "favourable": "yes"},
-    "pyarrow": {"table": "pyarrow", "base": "product", "target": {"sex": {"f": 0.5, "m": 0.5}}},
+    "pandas": {
+        "table": "pandas",
+        "forbid": [{"job": "a", "town": "x"}],
+        "favourable": "yes",
+    },
+    "pyarrow": {
+        "table": "pyarrow",
+        "base": "product",
+        "target": {"sex": {"f": 0.5, "m": 0.5}},
+    },
     "lazy": {"table": "lazy"},
-    "relabelled": {"relabel": Relabel(labeller="tree"), "estimate": Estimate(student="tree"), "favourable": "yes"},
+    "relabelled": {
+        "relabel": Relabel(labeller="tree"),
+        "estimate": Estimate(student="tree"),
+        "favourable": "yes",
+    },
     "within": {"within": {"job": ["a", "b"]}, "favourable": "yes"},
-    "several": {"outcome": ["hired", "town"], "favourable": {"hired": "yes"}, "groups": "joint"},
+    "several": {
+        "outcome": ["hired", "town"],
+        "favourable": {"hired": "yes"},
+        "groups": "joint",
+    },
     "means": {"outcome": "age", "means": "equal", "within": "town"},
     "private": {"privacy": Privacy(epsilon=1.0), "domain": DOMAIN},
     "shared": {"release": True, "representation_rate": 0.8},
@@ -43,9 +60,12 @@ def original(name, folder):
     """A model file of every kind of fit."""
     options = {"outcome": "hired", "protected": "sex", "estimate": None, **KINDS[name]}
     rows, library = people(120), options.pop("table", None)
-    rows = {"pandas": rows.to_pandas, "pyarrow": rows.to_arrow, "lazy": rows.lazy}.get(library, lambda: rows)()
+    rows = {"pandas": rows.to_pandas, "pyarrow": rows.to_arrow, "lazy": rows.lazy}.get(
+        library, lambda: rows
+    )()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "OpenDP", lambda: Seeded(0))  # so that the mutants are the same each time
+        # so that the mutants are the same each time
+        patch.setattr(pipeline, "OpenDP", lambda: Seeded(0))
         fit = debias(rows, **options)
     fit.save(folder / "original")
     return (folder / "original").read_bytes()
@@ -60,7 +80,9 @@ def test_a_mutant_is_refused_or_harmless(name, tmp_path, monkeypatch):
     refused = 0
     for number in range(MUTANTS // len(NAMES)):
         rng = np.random.default_rng([SEED, NAMES.index(name), number])
-        path.write_bytes(mutated(content, rng) if number % 10 == 0 else mutant(members, rng))
+        path.write_bytes(
+            mutated(content, rng) if number % 10 == 0 else mutant(members, rng)
+        )
         verified = run(["verify", path.name], tmp_path) if number % 10 == 1 else None
         try:
             fit = fairmaxent.load(path)
@@ -76,13 +98,21 @@ def test_a_mutant_is_refused_or_harmless(name, tmp_path, monkeypatch):
 
 
 def use(fit):
-    """Use a fit in every way; any exception that is not the library's, or number outside its range, is raised."""
+    """Use a fit in every way; any exception that is not the library's, or number
+    outside its range, is raised.
+    """
     certificate = fit.certificate
     assert str(certificate)
     assert repr(fit)
     assert repr(fit.domain)
-    # Rows drawn by quota come below; a thousand simulated quotas for each mutant would take most of the time.
-    rates = (certificate.wanted, certificate.before, certificate.achieved, certificate.interval(50, iid=True))
+    # Rows drawn by quota come below; a thousand simulated quotas for each mutant would
+    # take most of the time.
+    rates = (
+        certificate.wanted,
+        certificate.before,
+        certificate.achieved,
+        certificate.interval(50, iid=True),
+    )
     assert all(0 <= rate <= 1 + 1e-9 or np.isnan(rate) for rate in _numbers(rates))
     certificate.to_dict()
     check_shares(fit.distribution.root_table)
@@ -100,7 +130,9 @@ def use(fit):
         assert (weights >= 0).all()
         assert abs(weights.sum() / len(weights) - 1) < 1e-3
     for attribute in fit.domain.attributes:
-        marginal = nw.from_native(fit.distribution.marginal(attribute.name), eager_only=True)
+        marginal = nw.from_native(
+            fit.distribution.marginal(attribute.name), eager_only=True
+        )
         check_shares(marginal.get_column("probability").to_numpy())
         with contextlib.suppress(FairMaxEntError):
             fit.distribution.condition({attribute.name: attribute.labels[0]})
@@ -112,7 +144,13 @@ def check_shares(shares):
 
 
 def _numbers(value):
-    for item in value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ():
+    for item in (
+        value.values()
+        if isinstance(value, Mapping)
+        else value
+        if isinstance(value, list | tuple)
+        else ()
+    ):
         yield from _numbers(item)
     if isinstance(value, int | float):
         yield value
@@ -128,7 +166,9 @@ STRANGE = [
 
 
 def mutant(members, rng):
-    """One to three changes of a model's members, as text or numbers, with digests that match if it has any."""
+    """One to three changes of a model's members, as text or numbers, with digests that
+    match if it has any.
+    """
     changed = dict(members)
     for _ in range(int(rng.integers(1, 4))):
         if rng.random() < 0.55:
@@ -149,14 +189,22 @@ def picked(values, rng):
 
 def places(value):
     """Every place in a record: what holds it, and its key there."""
-    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, item in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         yield value, key
         yield from places(item)
 
 
 def change_record(record, rng):
     """Remove, copy, repeat or change one value."""
-    (parent, key), (other, its_key) = (picked(list(places(record)), rng) for _ in range(2))
+    (parent, key), (other, its_key) = (
+        picked(list(places(record)), rng) for _ in range(2)
+    )
     value, how = parent[key], int(rng.integers(8))
     if how == 0:
         del parent[key]
@@ -167,18 +215,33 @@ def change_record(record, rng):
     elif how < 5 or isinstance(value, bool | None | list | dict):
         parent[key] = copy.deepcopy(picked(STRANGE, rng))
     elif isinstance(value, str):
-        parent[key] = value[: int(rng.integers(len(value) + 1))] + str(rng.choice(["", "x", "1", "\x1b[31m"]))
+        parent[key] = value[: int(rng.integers(len(value) + 1))] + str(
+            rng.choice(["", "x", "1", "\x1b[31m"])
+        )
     else:
-        changed = value * rng.choice([-1, 0.5, 0.9, 1, 1, 1.1, 2, 1e9, 1e-9]) + rng.choice([0, 0, 1e-3, 1, -1])
+        changed = value * rng.choice(
+            [-1, 0.5, 0.9, 1, 1, 1.1, 2, 1e9, 1e-9]
+        ) + rng.choice([0, 0, 1e-3, 1, -1])
         parent[key] = type(value)(changed) if np.isfinite(changed) else changed
 
 
 def changed_array(array, rng):
-    """Shorter, longer, of another type, turned, emptied, in another order, or with one to three other numbers."""
+    """Shorter, longer, of another type, turned, emptied, in another order, or with one
+    to three other numbers.
+    """
     rows, how = np.atleast_1d(array), int(rng.integers(12))
     others = (
-        *(rows[:-1], np.append(rows, rows[-1:], axis=0), rows[::-1], rows[rng.permutation(len(rows))]),
-        *(array.T, np.zeros_like(array), array.astype(rng.choice(["f8", "f4", "i8", "u1", "u2", "i4", "?"]))),
+        *(
+            rows[:-1],
+            np.append(rows, rows[-1:], axis=0),
+            rows[::-1],
+            rows[rng.permutation(len(rows))],
+        ),
+        *(
+            array.T,
+            np.zeros_like(array),
+            array.astype(rng.choice(["f8", "f4", "i8", "u1", "u2", "i4", "?"])),
+        ),
     )
     if how < len(others) or not array.size:
         return others[how % len(others)]
@@ -186,6 +249,22 @@ def changed_array(array, rng):
     for _ in range(int(rng.integers(1, 4))):
         at = tuple(int(rng.integers(size)) for size in array.shape)
         old = float(array[at])
-        numbers = [np.nan, np.inf, -np.inf, -1, 0, 1, 255, 2.0**63, 1e300, 1e-300, old * 1.5, old + 1e-3, old + 1]
-        changed[at] = np.array(picked([*numbers, picked(array.ravel(), rng)], rng)).astype(array.dtype)
+        numbers = [
+            np.nan,
+            np.inf,
+            -np.inf,
+            -1,
+            0,
+            1,
+            255,
+            2.0**63,
+            1e300,
+            1e-300,
+            old * 1.5,
+            old + 1e-3,
+            old + 1,
+        ]
+        changed[at] = np.array(
+            picked([*numbers, picked(array.ravel(), rng)], rng)
+        ).astype(array.dtype)
     return changed

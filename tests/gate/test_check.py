@@ -1,4 +1,6 @@
-"""The gate: every front door gives one answer, `confident` keeps its promise, and files hold whatever the data hold."""
+"""The gate: every front door gives one answer, `confident` keeps its promise, and files
+hold whatever the data hold.
+"""
 
 import contextlib
 import json
@@ -30,12 +32,21 @@ from fairmaxent.metrics.intervals import Compared
 def people(*counts, size=100):
     """Groups of a size, of which so many were hired."""
     sex = [name for name, _ in zip("FMX", counts, strict=False) for _ in range(size)]
-    hired = [answer for count in counts for answer in ["yes"] * count + ["no"] * (size - count)]
+    hired = [
+        answer
+        for count in counts
+        for answer in ["yes"] * count + ["no"] * (size - count)
+    ]
     return pl.DataFrame({"sex": sex, "hired": hired})
 
 
 ROLES = "[a]\nprotected = 'sex'\noutcome = 'hired'"
-ASKED = {"outcome": "hired", "protected": "sex", "favourable": "yes", "statistical_rate": 0.8}
+ASKED = {
+    "outcome": "hired",
+    "protected": "sex",
+    "favourable": "yes",
+    "statistical_rate": 0.8,
+}
 
 
 @pytest.mark.parametrize(
@@ -47,17 +58,29 @@ ASKED = {"outcome": "hired", "protected": "sex", "favourable": "yes", "statistic
         (people(10, 50), {"confident": True}, "fail"),
         (people(5000, 5000, size=10_000), {"confident": True}, "pass"),
         (people(50), {}, "cannot tell"),  # there is nobody to compare with
-        (people(50, 10, 50), {"protected": ["sex"], "statistical_rate": {"sex": 0.2}}, "pass"),
+        (
+            people(50, 10, 50),
+            {"protected": ["sex"], "statistical_rate": {"sex": 0.2}},
+            "pass",
+        ),
         (people(10, 50), {"statistical_rate": None, "against": people(50, 50)}, "fail"),
         (people(45, 50), {"statistical_rate": None, "against": people(50, 50)}, "pass"),
         (people(10, 50), {"predictions": ["yes", "no"] * 100}, "pass"),
-        (people(10, 50).with_columns(p=pl.lit("yes")), {"outcome": None, "predictions": "p"}, "pass"),
+        (
+            people(10, 50).with_columns(p=pl.lit("yes")),
+            {"outcome": None, "predictions": "p"},
+            "pass",
+        ),
         (people(50, 50), {"statistical_rate": None, "representation_rate": 1}, "pass"),
     ],
 )
 def test_the_answer(table, options, answer):
     result = check(table, **ASKED | options)
-    assert (result.answer, result.ok, result.rows) == (answer, answer == "pass", len(table))
+    assert (result.answer, result.ok, result.rows) == (
+        answer,
+        answer == "pass",
+        len(table),
+    )
     if answer == "pass":
         return result.raise_if_unfair()
     with pytest.raises(UnfairError, match=answer) as raised:
@@ -70,40 +93,78 @@ def test_the_answer(table, options, answer):
 @pytest.mark.parametrize("within", [None, "race", {"race": ["Black", "White"]}])
 def test_rates_of_counted_rows_are_those_of_the_rows(weight, within):
     """Whatever holds the rows: they are counted first, in memory or by an engine."""
-    table = biased_table().with_columns(sex=pl.when(pl.col("age") > 85).then(None).otherwise("sex"))
-    how = {"within": within, "weight": weight, "missing": "compare", "confidence": 0.975}
+    table = biased_table().with_columns(
+        sex=pl.when(pl.col("age") > 85).then(None).otherwise("sex")
+    )
+    how = {
+        "within": within,
+        "weight": weight,
+        "missing": "compare",
+        "confidence": 0.975,
+    }
     expected = [
         statistical_rate(table, "income", "sex", favourable=">50K", **how),
         representation_rate(table, "sex", **how),
     ]
-    limits = {"statistical_rate": 0.8, "representation_rate": 0.5, **how, "confidence": 0.95}
+    limits = {
+        "statistical_rate": 0.8,
+        "representation_rate": 0.5,
+        **how,
+        "confidence": 0.95,
+    }
     for frame in (table, table.lazy(), table.to_pandas(), table.to_arrow()):
         result = check(frame, "income", "sex", favourable=">50K", **limits)
         for found, rate in zip(result.findings, expected, strict=True):
             assert found.rate.value == pytest.approx(rate.value, abs=1e-12)
             assert found.rate.interval == pytest.approx(rate.interval, abs=1e-8)
             assert found.rate.worst == rate.worst
-            assert [group.count for group in found.rate.groups] == [group.count for group in rate.groups]
+            assert [group.count for group in found.rate.groups] == [
+                group.count for group in rate.groups
+            ]
 
 
 def typed(asked):
     for name, value in asked.items():
-        texts = [",".join(value)] if isinstance(value, list) else [] if isinstance(value, bool) else [str(value)]
+        texts = (
+            [",".join(value)]
+            if isinstance(value, list)
+            else []
+            if isinstance(value, bool)
+            else [str(value)]
+        )
         yield from [f"--{name.replace('_', '-')}", *texts] if value is not False else []
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(200), pytest.param(range(1000, 11_000), marks=pytest.mark.slow)], ids=lambda seeds: str(len(seeds))
+    "seeds",
+    [range(200), pytest.param(range(1000, 11_000), marks=pytest.mark.slow)],
+    ids=lambda seeds: str(len(seeds)),
 )
 def test_front_doors_agree(seeds, tmp_path):
-    """Tables and policies are drawn: Python, the command line, a file of policies, and the test made of it."""
+    """Tables and policies are drawn: Python, the command line, a file of policies, and
+    the test made of it.
+    """
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        size, table = int(rng.integers(20, 200)), tmp_path / ("table.parquet" if seed % 5 else "table.csv")
-        columns = {"sex": rng.choice(["F", "M"], size), "age": rng.choice(["old", "x, y"], size)}
-        frame = pl.DataFrame(columns | {"hired": np.where(rng.random(size) < rng.random(), "yes", "no")})
-        asked = {"outcome": "hired", "protected": list(rng.permutation(["sex", "age"])[: rng.integers(1, 3)])}
-        asked |= {"statistical_rate": round(float(rng.uniform(0.3, 1)), 2), "confident": bool(rng.random() < 0.2)}
+        size, table = (
+            int(rng.integers(20, 200)),
+            tmp_path / ("table.parquet" if seed % 5 else "table.csv"),
+        )
+        columns = {
+            "sex": rng.choice(["F", "M"], size),
+            "age": rng.choice(["old", "x, y"], size),
+        }
+        frame = pl.DataFrame(
+            columns | {"hired": np.where(rng.random(size) < rng.random(), "yes", "no")}
+        )
+        asked = {
+            "outcome": "hired",
+            "protected": list(rng.permutation(["sex", "age"])[: rng.integers(1, 3)]),
+        }
+        asked |= {
+            "statistical_rate": round(float(rng.uniform(0.3, 1)), 2),
+            "confident": bool(rng.random() < 0.2),
+        }
         asked |= {"favourable": "yes"} if rng.random() < 0.7 else {}
         asked |= {"representation_rate": 0.5} if rng.random() < 0.3 else {}
         asked |= {"groups": "joint"} if rng.random() < 0.3 else {}
@@ -114,15 +175,28 @@ def test_front_doors_agree(seeds, tmp_path):
             clifiles.run("check", table, *typed(asked), code=3)
             continue
         (expected,) = json.loads(FORMS["json"]([result]))["checks"]
-        said = clifiles.run("check", table, "--format", "json", *typed(asked), code=CODES[result.answer]).stdout
+        said = clifiles.run(
+            "check", table, "--format", "json", *typed(asked), code=CODES[result.answer]
+        ).stdout
         assert json.loads(said)["checks"] == [expected | {"file": str(table)}]
         policies = tmp_path / "pyproject.toml"
-        lines = [f"{name} = {toml(value)}" for name, value in {"data": table.name, **asked}.items()]
-        policies.write_text("\n".join(["[tool.fairmaxent.check.case]", *lines]), encoding="utf-8")
+        lines = [
+            f"{name} = {toml(value)}"
+            for name, value in {"data": table.name, **asked}.items()
+        ]
+        policies.write_text(
+            "\n".join(["[tool.fairmaxent.check.case]", *lines]), encoding="utf-8"
+        )
         if seed % 4 == 0:  # the test below reads the same file
             (again,) = check_policies(policies)
-            assert [found.to_dict() for found in again.findings] == [found.to_dict() for found in result.findings]
-        with contextlib.nullcontext() if result.ok else pytest.raises(UnfairError, match=result.answer):
+            assert [found.to_dict() for found in again.findings] == [
+                found.to_dict() for found in result.findings
+            ]
+        with (
+            contextlib.nullcontext()
+            if result.ok
+            else pytest.raises(UnfairError, match=result.answer)
+        ):
             fair_test(policies)("case")
 
 
@@ -134,7 +208,9 @@ def confident_answer(first, second, size):
 def answers(first, second, size, tables=2000):
     """How often which answer comes, if these are the true rates."""
     rng = np.random.default_rng(0)
-    drawn = zip(*(rng.binomial(size, rate, tables) for rate in (first, second)), strict=True)
+    drawn = zip(
+        *(rng.binomial(size, rate, tables) for rate in (first, second)), strict=True
+    )
     found = [confident_answer(*map(int, pair), size) for pair in drawn]
     return {answer: found.count(answer) / tables for answer in CODES}
 
@@ -151,45 +227,80 @@ def test_a_confident_check_seldom_fails_on_the_limit_and_finds_a_large_gap(size)
 def test_no_worse_than_before_is_seldom_failed_by_chance():
     rng = np.random.default_rng(1)
     drawn = rng.binomial(200, [0.4, 0.5, 0.4, 0.5], (400, 4)).tolist()
-    tables = [(people(*draw[:2], size=200), people(*draw[2:], size=200)) for draw in drawn]
+    tables = [
+        (people(*draw[:2], size=200), people(*draw[2:], size=200)) for draw in drawn
+    ]
     asked = {**ASKED, "statistical_rate": None}
-    assert np.mean([not check(now, **asked, against=before).ok for now, before in tables]) <= 0.05
+    assert (
+        np.mean([not check(now, **asked, against=before).ok for now, before in tables])
+        <= 0.05
+    )
 
 
 @pytest.mark.parametrize(("first", "second"), [(36, 50), (47, 50), (21, 30), (76, 90)])
 def test_so_many_people_are_needed(first, second):
-    """Of tables with as many people, four in five tell; with a fifth less or more, fewer or more of them do."""
+    """Of tables with as many people, four in five tell; with a fifth less or more,
+    fewer or more of them do.
+    """
     (found,) = check(people(first, second), **ASKED, confident=True).findings
     rng = np.random.default_rng(2)
 
     def telling(count):
-        positives = rng.binomial(round(count / 2), [first / 100, second / 100], (4000, 2)).astype(float)
-        compared = Compared(EffectiveCounts(positives, round(count / 2) - positives, np.ones_like(positives)))
+        positives = rng.binomial(
+            round(count / 2), [first / 100, second / 100], (4000, 2)
+        ).astype(float)
+        compared = Compared(
+            EffectiveCounts(
+                positives, round(count / 2) - positives, np.ones_like(positives)
+            )
+        )
         low, high = intervals.ratio_ends([compared], 0.95)
         return np.mean((low >= 0.8) | (high < 0.8))
 
     assert telling(found.needed / 1.2) < 0.8 < telling(found.needed * 1.2)
     assert f"About {found.needed:,} people" in found.sentence
-    assert check(people(40, 50), **ASKED, confident=True).findings[0].needed is None  # on the limit nobody will tell
+    # on the limit nobody will tell
+    assert check(people(40, 50), **ASKED, confident=True).findings[0].needed is None
 
 
 def test_files_hold_whatever_the_data_hold(tmp_path):
     nasty = '<b>&"\x1b[2J\ufffe|`\u202e'
-    frame = people(10, 50).with_columns(sex=pl.col("sex") + nasty).rename({"sex": f"s{nasty}"})
-    results = [check(frame, "hired", f"s{nasty}", favourable="yes", statistical_rate=limit) for limit in (0.1, 0.8)]
+    frame = (
+        people(10, 50)
+        .with_columns(sex=pl.col("sex") + nasty)
+        .rename({"sex": f"s{nasty}"})
+    )
+    results = [
+        check(frame, "hired", f"s{nasty}", favourable="yes", statistical_rate=limit)
+        for limit in (0.1, 0.8)
+    ]
     made = {form: write(results) for form, write in FORMS.items()}
     assert not any(mark in text for text in made.values() for mark in "\x1b\u202e")
     suites = ElementTree.fromstring(made["junit"])
     assert [suite.get("failures") for suite in suites] == ["0", "1"]
     assert [len(case) for case in suites.iter("testcase")] == [0, 1]
     run = json.loads(made["sarif"])["runs"][0]
-    assert [(found["kind"], found["level"]) for found in run["results"]] == [("pass", "none"), ("fail", "error")]
-    assert {found["ruleId"] for found in run["results"]} == {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    assert [(found["kind"], found["level"]) for found in run["results"]] == [
+        ("pass", "none"),
+        ("fail", "error"),
+    ]
+    assert {found["ruleId"] for found in run["results"]} == {
+        rule["id"] for rule in run["tool"]["driver"]["rules"]
+    }
     assert json.loads(made["json"])["answer"] == "fail"
     assert "<b>" not in made["markdown"]
-    paths = [tmp_path / f"check{suffix}" for suffix in (".txt", ".md", ".xml", ".sarif", ".json")]
+    paths = [
+        tmp_path / f"check{suffix}"
+        for suffix in (".txt", ".md", ".xml", ".sarif", ".json")
+    ]
     people(10, 50).write_csv(table := tmp_path / "table.csv")
-    clifiles.run("check", table, *typed(ASKED), *(word for path in paths for word in ("-o", path)), code=1)
+    clifiles.run(
+        "check",
+        table,
+        *typed(ASKED),
+        *(word for path in paths for word in ("-o", path)),
+        code=1,
+    )
     assert all(path.stat().st_size for path in paths)
     clifiles.run("check", table, *typed(ASKED), "-o", paths[0], code=5)
     clifiles.run("check", table, *typed(ASKED), "-o", tmp_path / "check.pdf", code=2)

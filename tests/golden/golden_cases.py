@@ -1,4 +1,5 @@
-"""All golden cases by name: every public function that one of these modules defines is a case.
+"""All golden cases by name: every public function that one of these modules defines is
+a case.
 
 ``python tests/golden/golden_cases.py`` runs them and writes golden.json again.
 """
@@ -24,7 +25,9 @@ CASES = {
     name: function
     for module in MODULES
     for name, function in vars(module).items()
-    if isinstance(function, FunctionType) and function.__module__ == module.__name__ and not name.startswith("_")
+    if isinstance(function, FunctionType)
+    and function.__module__ == module.__name__
+    and not name.startswith("_")
 }
 
 GOLDEN = Path(__file__).with_name("golden.json")
@@ -37,10 +40,17 @@ DIGITS = 12  # significant digits kept from a float, more than RTOL needs
 
 
 def record(result):
-    """Return what is kept from a result: a text's digest and first lines, some values of an array, or plain values."""
+    """Return what is kept from a result: a text's digest and first lines, some values
+    of an array, or plain values.
+    """
     if isinstance(result, str):
         digest = hashlib.sha256(result.encode()).hexdigest()[:HEX_DIGITS]
-        return {"kind": "text", "sha256": digest, "lines": result.count("\n"), "head": result.splitlines()[:LINES]}
+        return {
+            "kind": "text",
+            "sha256": digest,
+            "lines": result.count("\n"),
+            "head": result.splitlines()[:LINES],
+        }
     if isinstance(result, np.ndarray):
         values = result.ravel()
         kept = {"sum": math.fsum(values), "values": values[kept_positions(len(values))]}
@@ -49,13 +59,17 @@ def record(result):
 
 
 def kept_positions(count):
-    """Return the positions of the values kept from an array: at most six, evenly spaced."""
+    """Return the positions of the values kept from an array: at most six, evenly
+    spaced.
+    """
     spread = np.linspace(0, count - 1, min(count, SPREAD)).round().astype(int)
     return spread[:: math.ceil(len(spread) / VALUES)]
 
 
 def plain(value):
-    """Return values as JSON gives them back, floats shortened; a float that is not finite becomes a text."""
+    """Return values as JSON gives them back, floats shortened; a float that is not
+    finite becomes a text.
+    """
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -68,16 +82,23 @@ def plain(value):
 
 
 def as_json(recorded):
-    """Return recorded cases as JSON with one line for each result, so that a change is one line of a diff."""
+    """Return recorded cases as JSON with one line for each result, so that a change is
+    one line of a diff.
+    """
     blocks = []
     for name, results in recorded.items():
-        lines = (f"  {json.dumps(key)}: {json.dumps(kept, ensure_ascii=False)}" for key, kept in results.items())
+        lines = (
+            f"  {json.dumps(key)}: {json.dumps(kept, ensure_ascii=False)}"
+            for key, kept in results.items()
+        )
         blocks.append(f" {json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n }")
     return "{\n" + ",\n".join(blocks) + "\n}\n"
 
 
 def differences(recorded, current, where):
-    """Describe every difference between two trees of plain values; floats may differ by rounding."""
+    """Describe every difference between two trees of plain values; floats may differ by
+    rounding.
+    """
     if isinstance(recorded, dict) and isinstance(current, dict):
         for key in [*recorded, *(key for key in current if key not in recorded)]:
             if key not in current:
@@ -86,7 +107,11 @@ def differences(recorded, current, where):
                 yield f"{where}, {key}: was not recorded, but is there now"
             else:
                 yield from differences(recorded[key], current[key], f"{where}, {key}")
-    elif isinstance(recorded, list) and isinstance(current, list) and len(recorded) == len(current):
+    elif (
+        isinstance(recorded, list)
+        and isinstance(current, list)
+        and len(recorded) == len(current)
+    ):
         for i, (before, after) in enumerate(zip(recorded, current, strict=True)):
             yield from differences(before, after, f"{where}[{i}]")
     elif not same(recorded, current):
@@ -94,15 +119,22 @@ def differences(recorded, current, where):
 
 
 def same(recorded, current):
-    """Say whether two values are equal, or are floats that differ by no more than rounding."""
+    """Say whether two values are equal, or are floats that differ by no more than
+    rounding.
+    """
     if type(recorded) is not type(current):
         return False
     if isinstance(recorded, float):
-        return math.isclose(recorded, current, rel_tol=0.0, abs_tol=ATOL + RTOL * abs(recorded))
+        return math.isclose(
+            recorded, current, rel_tol=0.0, abs_tol=ATOL + RTOL * abs(recorded)
+        )
     return recorded == current
 
 
 if __name__ == "__main__":
-    recorded = {name: {key: record(result) for key, result in case().items()} for name, case in CASES.items()}
+    recorded = {
+        name: {key: record(result) for key, result in case().items()}
+        for name, case in CASES.items()
+    }
     GOLDEN.write_text(as_json(recorded), encoding="utf-8")
     print(f"{len(recorded)} cases written to {GOLDEN}")

@@ -1,4 +1,6 @@
-"""Golden cases: tables in memory and out of it, every way to use a fit, relabelling, and saved models."""
+"""Golden cases: tables in memory and out of it, every way to use a fit, relabelling,
+and saved models.
+"""
 
 from pathlib import Path
 
@@ -35,7 +37,9 @@ def iid_rows():
     fit = debias(people_in_pandas(), "income", "sex")
     return {
         "seed": csv(fit.sample(300, iid=True, random_state=1)),
-        "generator": csv(fit.sample(300, iid=True, random_state=np.random.default_rng(2))),
+        "generator": csv(
+            fit.sample(300, iid=True, random_state=np.random.default_rng(2))
+        ),
         "few": csv(fit.sample(3, random_state=4)),
     }
 
@@ -48,8 +52,13 @@ def given_columns():
         "number": {"age": 40},
         "other column": {"job": "nurse", "sex": "Male"},
     }
-    rows = {name: csv(fit.sample(100, given=given, random_state=7)) for name, given in evidence.items()}
-    return rows | {"iid": csv(fit.sample(100, given=evidence["several"], random_state=7, iid=True))}
+    rows = {
+        name: csv(fit.sample(100, given=given, random_state=7))
+        for name, given in evidence.items()
+    }
+    return rows | {
+        "iid": csv(fit.sample(100, given=evidence["several"], random_state=7, iid=True))
+    }
 
 
 def written_parts():
@@ -57,7 +66,9 @@ def written_parts():
     with temporary_folder():
         fit.write_sample(250, "parts", size=100)
         parts = [pl.read_parquet(path) for path in sorted(Path("parts").iterdir())]
-    return {"files": [len(part) for part in parts]} | {f"part {i}": csv(part) for i, part in enumerate(parts)}
+    return {"files": [len(part) for part in parts]} | {
+        f"part {i}": csv(part) for i, part in enumerate(parts)
+    }
 
 
 def rows_to_add():
@@ -65,9 +76,19 @@ def rows_to_add():
     for name, options in {
         "rates": {},
         "below one": {"representation_rate": 0.8, "statistical_rate": 0.9},
-        "target": {"representation_rate": None, "target": {"sex": {"Female": 0.6, "Male": 0.4}}},
+        "target": {
+            "representation_rate": None,
+            "target": {"sex": {"Female": 0.6, "Male": 0.4}},
+        },
     }.items():
-        fit = debias(people_in_pandas(), "income", "sex", favourable=">50K", random_state=6, **options)
+        fit = debias(
+            people_in_pandas(),
+            "income",
+            "sex",
+            favourable=">50K",
+            random_state=6,
+            **options,
+        )
         added = fit.top_up()
         results |= {name: csv(added), f"{name}, rows": len(added)}
     return results
@@ -81,24 +102,38 @@ def distribution_queries():
         "hours of women": distribution.expectation("hours", given={"sex": "Female"}),
     }
     return {
-        **without_column("marginal", distribution.marginal(["sex", "race", "income"]), "probability"),
-        **without_column("marginal given", distribution.marginal("job", given={"sex": "Female"}), "probability"),
-        **without_column("joint", distribution.marginal(["hours", "job"]), "probability"),
+        **without_column(
+            "marginal", distribution.marginal(["sex", "race", "income"]), "probability"
+        ),
+        **without_column(
+            "marginal given",
+            distribution.marginal("job", given={"sex": "Female"}),
+            "probability",
+        ),
+        **without_column(
+            "joint", distribution.marginal(["hours", "job"]), "probability"
+        ),
         "expectations": expectations,
-        "conditioned": array(distribution.condition({"sex": "Female", "age": 40}).probability(table)),
+        "conditioned": array(
+            distribution.condition({"sex": "Female", "age": 40}).probability(table)
+        ),
         "sample": csv(distribution.sample(50, random_state=1)),
         "multipliers": array(distribution.potentials),
     }
 
 
 def _numbered_people():
-    """People whose hours are all different, because an engine may return rows in any order."""
+    """People whose hours are all different, because an engine may return rows in any
+    order.
+    """
     return people().with_columns(hours=pl.Series(np.arange(400) * 0.25))
 
 
 def _lazy_outputs(lazy, collect, **options):
     """A fit of a lazy frame, and its weights joined inside the engine."""
-    fit = debias(lazy, "income", ["sex", "race"], favourable=">50K", random_state=3, **options)
+    fit = debias(
+        lazy, "income", ["sex", "race"], favourable=">50K", random_state=3, **options
+    )
     return {
         "certificate": certificate_numbers(fit.certificate),
         "rows": csv(fit.sample(200)),
@@ -107,12 +142,16 @@ def _lazy_outputs(lazy, collect, **options):
         "added": csv(fit.top_up()),
         "batches": "".join(map(csv, fit.sample_batches(120, size=50))),
         "potentials": array(fit.distribution.potentials),
-        **without_column("weighed", collect(fit.weigh(lazy)).sort("hours"), "fair_weight"),
+        **without_column(
+            "weighed", collect(fit.weigh(lazy)).sort("hours"), "fair_weight"
+        ),
     }
 
 
 def lazy_polars_design_weights():
-    return _lazy_outputs(_numbered_people().lazy(), lambda lazy: lazy.collect(), weight="weight")
+    return _lazy_outputs(
+        _numbered_people().lazy(), lambda lazy: lazy.collect(), weight="weight"
+    )
 
 
 def lazy_duckdb():
@@ -137,12 +176,20 @@ def relabel_probabilities():
 
 
 def relabel_threshold():
-    return _relabelled(hiring(), ["z"], relabel=Relabel(labeller="tree"), favourable="p", statistical_rate=0.9)
+    return _relabelled(
+        hiring(),
+        ["z"],
+        relabel=Relabel(labeller="tree"),
+        favourable="p",
+        statistical_rate=0.9,
+    )
 
 
 def relabel_three_outcomes():
     relabel = Relabel(labeller="tree")
-    return _relabelled(discrete((2, 2), outcomes=3), ["z0", "z1"], relabel=relabel, groups="joint")
+    return _relabelled(
+        discrete((2, 2), outcomes=3), ["z0", "z1"], relabel=relabel, groups="joint"
+    )
 
 
 def estimate_rows():
@@ -160,7 +207,15 @@ def save_and_load_relabelled():
     table = people_in_pandas()
     relabel = Relabel(labeller="tree")
     estimate = Estimate(output="weights", student="tree")
-    fit = debias(table, "income", "sex", favourable=">50K", random_state=4, relabel=relabel, estimate=estimate)
+    fit = debias(
+        table,
+        "income",
+        "sex",
+        favourable=">50K",
+        random_state=4,
+        relabel=relabel,
+        estimate=estimate,
+    )
     with temporary_folder():
         fit.save("model.fme")
         reloaded = fairmaxent.load("model.fme")

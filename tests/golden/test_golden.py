@@ -1,8 +1,10 @@
-"""Golden cases: small calls of all public parts give the rows and numbers that were recorded in golden.json.
+"""Golden cases: small calls of all public parts give the rows and numbers that were
+recorded in golden.json.
 
-Rows and other texts must be the same, and floats equal except for rounding. A failure means that the same
-call with the same seed no longer gives the same result. If you meant to change it, record the results again and check
-the diff, which has one line for each result that changed:
+Rows and other texts must be the same, and floats equal except for rounding. A failure
+means that the same call with the same seed no longer gives the same result. If you
+meant to change it, record the results again and check the diff, which has one line for
+each result that changed:
 
     python tests/golden/golden_cases.py
 
@@ -15,7 +17,9 @@ import pytest
 
 from golden_cases import CASES, GOLDEN, differences, record
 
-pytest.importorskip("pyarrow", reason="pyarrow, which turns polars into pandas frames, is not installed")
+pytest.importorskip(
+    "pyarrow", reason="pyarrow, which turns polars into pandas frames, is not installed"
+)
 
 RECORDED = json.loads(GOLDEN.read_text(encoding="utf-8"))
 SHOWN = 20  # differences shown for each case
@@ -26,14 +30,27 @@ def test_the_same_cases():
 
 
 # Each tries models out dozens of times.
-SLOW = ("cli_relabel", "estimate_rows", "relabel_three_outcomes", "relabel_threshold", "save_and_load_relabelled")
+SLOW = (
+    "cli_relabel",
+    "estimate_rows",
+    "relabel_three_outcomes",
+    "relabel_threshold",
+    "save_and_load_relabelled",
+)
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in CASES]
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name
+        for name in CASES
+    ],
 )
 def test_golden(name):
     current = {key: record(result) for key, result in CASES[name]().items()}
     different = list(differences(RECORDED[name], current, name))
     if different:
-        pytest.fail(f"{len(different)} difference(s):\n" + "\n".join(different[:SHOWN]), pytrace=False)
+        pytest.fail(
+            f"{len(different)} difference(s):\n" + "\n".join(different[:SHOWN]),
+            pytrace=False,
+        )

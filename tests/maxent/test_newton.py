@@ -1,4 +1,6 @@
-"""Newton: the last step needs no Hessian if the one before it will do, and the solution is as good."""
+"""Newton: the last step needs no Hessian if the one before it will do, and the solution
+is as good.
+"""
 
 import numpy as np
 import pytest
@@ -23,7 +25,9 @@ def random_dual(seed: int, strength: float) -> Dual:
 @pytest.mark.parametrize("strength", [0.01, 0.1, 1.0])
 def test_at_most_the_last_step_reuses_a_hessian(monkeypatch, strength):
     hessian, taken, saved = Point.hessian, [], 0
-    monkeypatch.setattr(Point, "hessian", lambda point: (taken.append(point), hessian(point))[1])
+    monkeypatch.setattr(
+        Point, "hessian", lambda point: (taken.append(point), hessian(point))[1]
+    )
     for seed in range(20):
         taken.clear()
         dual = random_dual(seed, strength)
@@ -36,7 +40,9 @@ def test_at_most_the_last_step_reuses_a_hessian(monkeypatch, strength):
 
 
 def test_a_step_that_did_not_finish_is_followed_by_one_with_its_own_hessian():
-    """With a tolerance that rounding forbids, old Hessians are not used again and again."""
+    """With a tolerance that rounding forbids, old Hessians are not used again and
+    again.
+    """
     dual = random_dual(3, 1.0)
     solution = Newton(tolerance=1e-300).solve(dual)
     assert solution.status is Status.CONVERGED
@@ -45,14 +51,20 @@ def test_a_step_that_did_not_finish_is_followed_by_one_with_its_own_hessian():
 
 @pytest.mark.parametrize("length", [1.0, 0.5])
 @pytest.mark.parametrize(("fall", "taken"), [(2e-4, 0.5), (8e-4, 1.0)])
-def test_a_step_that_hardly_lowers_the_dual_is_halved_and_a_short_one_is_doubled(length, fall, taken):
-    """From 1 to nearly −1, x² falls by next to nothing where the slope promises 4; Armijo asks for 1e-4 of that."""
+def test_a_step_that_hardly_lowers_the_dual_is_halved_and_a_short_one_is_doubled(
+    length, fall, taken
+):
+    """From 1 to nearly −1, x² falls by next to nothing where the slope promises 4;
+    Armijo asks for 1e-4 of that.
+    """
 
     def square(x):
         return SearchPoint(x, float(x @ x), 2 * x)
 
     def walk(step):
-        return backtrack(square, square(np.ones(1)), np.array([step])).multipliers.item()
+        return backtrack(
+            square, square(np.ones(1)), np.array([step])
+        ).multipliers.item()
 
     step = -(2 - fall / 2)
     assert walk(step / length) == pytest.approx(1 + taken * step, abs=1e-12)

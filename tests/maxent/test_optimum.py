@@ -1,4 +1,6 @@
-"""The whole core on random small problems against full enumeration: bases × features × solvers."""
+"""The whole core on random small problems against full enumeration: bases × features ×
+solvers.
+"""
 
 import numpy as np
 import pytest
@@ -21,15 +23,27 @@ MODES = ["cells", "attributes", "moments"]
 def _features(mode: str, blocks: Blocks, levels, rng):
     moments = [None] * len(blocks.sizes)
     if mode == "moments":
-        moments = [rng.permutation(size).astype(float) if rng.random() < 0.7 else None for size in blocks.sizes]
+        moments = [
+            rng.permutation(size).astype(float) if rng.random() < 0.7 else None
+            for size in blocks.sizes
+        ]
         for scores in moments:
             if scores is not None and rng.random() < 0.3:
-                scores[int(rng.integers(len(scores)))] = np.nan  # a missing level has no value
+                # a missing level has no value
+                scores[int(rng.integers(len(scores)))] = np.nan
     build = cell_features if mode == "cells" else attribute_features
     return build(blocks, moments, levels)
 
 
-def _problem(seed: int, kind: str, mode: str, *, attributes: int | None = None, largest: int = 4, tilt: float = 1.0):
+def _problem(
+    seed: int,
+    kind: str,
+    mode: str,
+    *,
+    attributes: int | None = None,
+    largest: int = 4,
+    tilt: float = 1.0,
+):
     """A prior and a target that some tilt of it reaches."""
     rng = np.random.default_rng([seed, KINDS.index(kind), MODES.index(mode)])
     blocks = random_blocks(rng, attributes=attributes, largest=largest)
@@ -39,7 +53,9 @@ def _problem(seed: int, kind: str, mode: str, *, attributes: int | None = None, 
 
 
 def _check_optimum(prior, features, levels, solution, *, atol=1e-9):
-    """λ is optimal iff the enumerated p ∝ q·e^⟨λ,φ⟩ has the wanted averages; then −h is its KL from q."""
+    """λ is optimal iff the enumerated p ∝ q·e^⟨λ,φ⟩ has the wanted averages; then −h is
+    its KL from q.
+    """
     indicators = one_hot(prior.blocks)
     phi = indicators @ matrix_of(features)
     q = dense(prior) * (indicators @ ~features.possible == 0)
@@ -54,11 +70,16 @@ def _check_optimum(prior, features, levels, solution, *, atol=1e-9):
     return p
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in (100, 200, 300))])
+@pytest.mark.parametrize(
+    "first",
+    [0, *(pytest.param(first, marks=pytest.mark.slow) for first in (100, 200, 300))],
+)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_newton_finds_the_enumerated_optimum(kind, mode, first):
-    """9 priors × 3 kinds of features × 90 problems, and as many three times more in the exhaustive run."""
+    """9 priors × 3 kinds of features × 90 problems, and as many three times more in the
+    exhaustive run.
+    """
     for seed in range(first, first + times(90)):
         prior, features, levels = _problem(seed, kind, mode)
         optimum = maximise_entropy(prior, features, levels, describe=str)
@@ -68,17 +89,30 @@ def test_newton_finds_the_enumerated_optimum(kind, mode, first):
         point = dual.at(optimum.solution.multipliers)
         phi = one_hot(prior.blocks) @ matrix_of(features)
         mean = phi.T @ p
-        np.testing.assert_allclose(point.hessian(), phi.T @ (p[:, None] * phi) - np.outer(mean, mean), atol=1e-9)
+        np.testing.assert_allclose(
+            point.hessian(),
+            phi.T @ (p[:, None] * phi) - np.outer(mean, mean),
+            atol=1e-9,
+        )
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_solvers_agree(kind, mode):
-    """Algorithm 5 (box) takes steps of at most 1/8ne², so its problems are small and close to the prior."""
+    """Algorithm 5 (box) takes steps of at most 1/8ne², so its problems are small and
+    close to the prior.
+    """
     small = {"attributes": 3, "largest": 2, "tilt": 0.3}
-    boxed = mode != "moments" and kind in ("uniform", "tree", "uniform mixture", "tree mixture")
+    boxed = mode != "moments" and kind in (
+        "uniform",
+        "tree",
+        "uniform mixture",
+        "tree mixture",
+    )
     cases = [(1000 + seed, NewtonCG(), {}) for seed in range(times(12))]
-    for seed, solver, sizes in cases + [(2000 + seed, BoxNewton(C=0.5), small) for seed in range(3 * boxed)]:
+    for seed, solver, sizes in cases + [
+        (2000 + seed, BoxNewton(C=0.5), small) for seed in range(3 * boxed)
+    ]:
         prior, features, levels = _problem(seed, kind, mode, **sizes)
         optimum = maximise_entropy(prior, features, levels, describe=str, solver=solver)
         _check_optimum(optimum.dual.prior, features, levels, optimum.solution)
@@ -95,8 +129,13 @@ def test_derivatives_equal_finite_differences(kind):
         step = 1e-5
         for j in range(dual.size):
             nudge = step * (np.arange(dual.size) == j)
-            ahead, behind = dual.at(point.multipliers + nudge), dual.at(point.multipliers - nudge)
-            assert (ahead.value - behind.value) / (2 * step) == pytest.approx(point.gradient[j], abs=1e-8)
+            ahead, behind = (
+                dual.at(point.multipliers + nudge),
+                dual.at(point.multipliers - nudge),
+            )
+            assert (ahead.value - behind.value) / (2 * step) == pytest.approx(
+                point.gradient[j], abs=1e-8
+            )
             slope = (ahead.gradient - behind.gradient) / (2 * step)
             np.testing.assert_allclose(slope, hessian[:, j], atol=1e-8)
         np.testing.assert_allclose(point.variance(), np.diag(hessian), atol=1e-12)
@@ -106,7 +145,9 @@ def test_a_level_wanted_at_zero_is_removed_exactly():
     blocks = Blocks.rooted([2, 2, 3], [0, 1])
     levels = np.array([0.1, 0.2, 0.3, 0.4, 0.0, 0.5, 0.5])
     prior = Product.of(blocks, np.ones(blocks.width))
-    optimum = maximise_entropy(prior, cell_features(blocks, [None] * 3, levels), levels, describe=str)
+    optimum = maximise_entropy(
+        prior, cell_features(blocks, [None] * 3, levels), levels, describe=str
+    )
     tilted = prior.tilt(optimum.dual.features.potentials(optimum.solution.multipliers))
     assert tilted.levels[4] == 0.0
     np.testing.assert_allclose(tilted.levels, levels, atol=1e-12)
@@ -116,10 +157,15 @@ def test_a_target_on_the_face_of_the_rows_is_met_by_dropping_the_others():
     """Three rows span a triangle; a target on its edge uses two of them."""
     blocks = Blocks.rooted([2, 2], [0])
     rows = Rows.weighted(blocks, np.array([[0, 0], [0, 1], [1, 1]]), np.full(3, 1 / 3))
-    levels = np.array([0.3, 0.7, 0.3, 0.7])  # P(first=0) = P(second=0): the row (0, 1) cannot be used
-    optimum = maximise_entropy(rows, attribute_features(blocks, [None] * 2, levels), levels, describe=str)
+    # P(first=0) = P(second=0): the row (0, 1) cannot be used
+    levels = np.array([0.3, 0.7, 0.3, 0.7])
+    optimum = maximise_entropy(
+        rows, attribute_features(blocks, [None] * 2, levels), levels, describe=str
+    )
     assert optimum.dual.prior.codes.tolist() == [[0, 0], [1, 1]]
-    tilted = optimum.dual.prior.tilt(optimum.dual.features.potentials(optimum.solution.multipliers))
+    tilted = optimum.dual.prior.tilt(
+        optimum.dual.features.potentials(optimum.solution.multipliers)
+    )
     np.testing.assert_allclose(tilted.levels, levels, atol=1e-12)
 
 
@@ -127,7 +173,8 @@ def test_a_target_on_the_face_of_the_rows_is_met_by_dropping_the_others():
     ("sizes", "levels", "says"),
     [
         ([2, 2], [0.3, 0.7, 0.6, 0.4], r"level [0-3].*base_share > 0"),
-        ([2, 3], [0.5, 0.5, 0.4, 0.4, 0.2], r"level 4 with probability 0\.2"),  # which no row has
+        # which no row has
+        ([2, 3], [0.5, 0.5, 0.4, 0.4, 0.2], r"level 4 with probability 0\.2"),
     ],
 )
 def test_a_target_outside_the_rows_is_refused_by_name(sizes, levels, says):
@@ -135,25 +182,35 @@ def test_a_target_outside_the_rows_is_refused_by_name(sizes, levels, says):
     rows = Rows.weighted(blocks, np.array([[0, 0], [1, 1]]), np.full(2, 0.5))
     features = attribute_features(blocks, [None] * 2, levels)
     with pytest.raises(InfeasibleError, match=says):
-        maximise_entropy(rows, features, levels, describe=lambda level: f"level {level}")
+        maximise_entropy(
+            rows, features, levels, describe=lambda level: f"level {level}"
+        )
 
 
 def test_contradicting_targets_of_a_pruned_base_are_refused():
     """Where the base forbids (0, 0), P(first=0) + P(second=0) cannot exceed 1."""
     blocks = Blocks.rooted([2, 2], [0])
-    base = Tree.of(blocks, [0], np.array([0.5, 0.5]), [np.array([[[0.0, 1.0]], [[0.5, 0.5]]])])
+    base = Tree.of(
+        blocks, [0], np.array([0.5, 0.5]), [np.array([[[0.0, 1.0]], [[0.5, 0.5]]])]
+    )
     levels = np.array([0.7, 0.3, 0.7, 0.3])
     with pytest.raises(InfeasibleError, match="cannot all be met"):
-        maximise_entropy(base, attribute_features(blocks, [None] * 2, levels), levels, describe=str)
+        maximise_entropy(
+            base, attribute_features(blocks, [None] * 2, levels), levels, describe=str
+        )
 
 
 def test_rare_targets_are_met():
-    """Targets far from the prior: a level of prior mass 1e-6 wanted at 0.9 and the other way round."""
+    """Targets far from the prior: a level of prior mass 1e-6 wanted at 0.9 and the
+    other way round.
+    """
     blocks = Blocks.rooted([2, 3], [0])
     prior = Product.of(blocks, np.array([1e-6, 1.0, 1e-9, 1.0, 1.0]))
     levels = np.array([0.9, 0.1, 0.999, 1e-3 - 1e-8, 1e-8])
     features = cell_features(blocks, [None] * 2, levels)
     for solver in (Newton(), NewtonCG()):
         optimum = maximise_entropy(prior, features, levels, describe=str, solver=solver)
-        tilted = prior.tilt(optimum.dual.features.potentials(optimum.solution.multipliers))
+        tilted = prior.tilt(
+            optimum.dual.features.potentials(optimum.solution.multipliers)
+        )
         np.testing.assert_allclose(tilted.levels, levels, atol=1e-11)

@@ -18,7 +18,9 @@ def _evidence(rng, blocks) -> np.ndarray:
     """Fix one attribute, and sometimes exclude a level of another."""
     attribute = int(rng.integers(len(blocks.sizes)))
     level = int(rng.integers(blocks.sizes[attribute]))
-    return blocks.spread({attribute: np.where(np.arange(blocks.sizes[attribute]) == level, 0.0, -np.inf)})
+    return blocks.spread(
+        {attribute: np.where(np.arange(blocks.sizes[attribute]) == level, 0.0, -np.inf)}
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -35,23 +37,32 @@ def test_tilt_equals_enumeration(kind, with_evidence):
         assert result.log_partition == pytest.approx(log_partition, abs=1e-10)
         indicators = one_hot(blocks)
         np.testing.assert_allclose(result.levels, p @ indicators, atol=1e-12)
-        np.testing.assert_allclose(result.pairs(), indicators.T @ (p[:, None] * indicators), atol=1e-12)
+        np.testing.assert_allclose(
+            result.pairs(), indicators.T @ (p[:, None] * indicators), atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_joint_tables_equal_enumeration(kind):
     for rng, prior, blocks, potentials in _problems(kind, 40):
-        potentials = potentials + (_evidence(rng, blocks) if rng.random() < 0.5 else 0.0)
+        potentials = potentials + (
+            _evidence(rng, blocks) if rng.random() < 0.5 else 0.0
+        )
         log_partition, p = tilted(dense(prior), blocks, potentials)
         if np.isneginf(log_partition):
             continue
         full = p.reshape(blocks.levels)
         for _ in range(4):
-            wanted = [int(b) for b in rng.permutation(len(blocks.levels))[: int(rng.integers(0, 5))]]
+            wanted = [
+                int(b)
+                for b in rng.permutation(len(blocks.levels))[: int(rng.integers(0, 5))]
+            ]
             others = tuple(b for b in range(len(blocks.levels)) if b not in wanted)
             kept = sorted(wanted)
             expected = full.sum(axis=others).transpose([kept.index(b) for b in wanted])
-            np.testing.assert_allclose(prior.tilt(potentials).joint(wanted), expected, atol=1e-12)
+            np.testing.assert_allclose(
+                prior.tilt(potentials).joint(wanted), expected, atol=1e-12
+            )
 
 
 @pytest.mark.parametrize("kind", KINDS)

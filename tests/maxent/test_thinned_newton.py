@@ -1,4 +1,6 @@
-"""Many rows: packed columns, thinned tables, and Newton with an estimated Hessian, against their plain twins."""
+"""Many rows: packed columns, thinned tables, and Newton with an estimated Hessian,
+against their plain twins.
+"""
 
 import numpy as np
 import pandas as pd
@@ -17,24 +19,36 @@ from fairmaxent.solvers import Newton, NewtonCG, Status, ThinnedNewton
 SIZES = (3, 2, 5, 4, 7, 2, 6, 3)
 
 
-def dependent_rows(seed: int, count: int = 20_000, sizes: tuple[int, ...] = SIZES) -> Rows:
-    """Rows whose columns follow one hidden number; the last level of the last column is very rare."""
+def dependent_rows(
+    seed: int, count: int = 20_000, sizes: tuple[int, ...] = SIZES
+) -> Rows:
+    """Rows whose columns follow one hidden number; the last level of the last column is
+    very rare.
+    """
     rng = np.random.default_rng(seed)
     hidden = rng.normal(size=count)
     codes = np.empty((count, len(sizes)), dtype=np.uint8)
     for place, size in enumerate(sizes):
         noisy = hidden * rng.normal() + rng.normal(size=count)
-        codes[:, place] = np.searchsorted(np.quantile(noisy, np.linspace(0, 1, size + 1)[1:-1]), noisy)
+        codes[:, place] = np.searchsorted(
+            np.quantile(noisy, np.linspace(0, 1, size + 1)[1:-1]), noisy
+        )
     rare = codes[:, -1] == sizes[-1] - 1
     codes[rare & (rng.random(count) < 0.999), -1] = 0
     blocks = Blocks.rooted(sizes, [0, 1])
     table = Table.compress(blocks.pool(codes), blocks.levels)
-    return Rows.weighted(blocks, table.codes, table.counts * rng.gamma(2.0, size=len(table.counts)))
+    return Rows.weighted(
+        blocks, table.codes, table.counts * rng.gamma(2.0, size=len(table.counts))
+    )
 
 
 def target_of(rows: Rows, seed: int):
-    """Levels that a real tilt has, so that they can be reached, and features for them."""
-    levels = rows.tilt(np.random.default_rng(seed).normal(0, 0.5, rows.blocks.width)).levels
+    """Levels that a real tilt has, so that they can be reached, and features for
+    them.
+    """
+    levels = rows.tilt(
+        np.random.default_rng(seed).normal(0, 0.5, rows.blocks.width)
+    ).levels
     return levels, cell_features(rows.blocks, [None] * len(rows.blocks.sizes), levels)
 
 
@@ -43,7 +57,12 @@ def test_packed_columns_give_the_scores_levels_and_pairs_of_single_ones(count):
     rows = dependent_rows(1, count)
     potentials = np.random.default_rng(2).normal(size=rows.blocks.width)
     potentials[4] = -np.inf
-    plain = sum(part[column] for column, part in zip(rows.codes.T, rows.blocks.split(potentials), strict=True))
+    plain = sum(
+        part[column]
+        for column, part in zip(
+            rows.codes.T, rows.blocks.split(potentials), strict=True
+        )
+    )
     np.testing.assert_allclose(rows.scores(potentials), plain, rtol=1e-12, atol=1e-12)
     tilted = rows.tilt(potentials)
     columns = zip(rows.codes.T, rows.blocks.levels, strict=True)
@@ -56,13 +75,19 @@ def test_packed_columns_give_the_scores_levels_and_pairs_of_single_ones(count):
     np.testing.assert_array_equal(pairs, pairs.T)
     for packs in (rows.packs, rows.pair_packs):
         number = len(rows.blocks.levels)
-        assert [block for pack in packs for block in range(pack.first, pack.last)] == list(range(number))
+        assert [
+            block for pack in packs for block in range(pack.first, pack.last)
+        ] == list(range(number))
         assert len(packs) < number or count < 1000
 
 
 def test_a_block_with_many_levels_keeps_the_tables_of_pairs_small():
     blocks = Blocks((4096, 16, 16, 16), ((0,), (1,), (2,), (3,)))
-    codes = np.random.default_rng(0).integers(0, blocks.levels, (50_000, 4)).astype(np.uint16)
+    codes = (
+        np.random.default_rng(0)
+        .integers(0, blocks.levels, (50_000, 4))
+        .astype(np.uint16)
+    )
     rows = Rows.weighted(blocks, codes, np.ones(len(codes)))
     assert [pack.shape for pack in rows.pair_packs] == [(4096,), (16,), (16,), (16,)]
 
@@ -72,8 +97,12 @@ def test_thinned_rows_have_nearly_the_same_levels_and_pairs():
     thinned = rows.thinned(4000)
     assert len(thinned.codes) == 4000
     still = np.zeros(rows.blocks.width)
-    np.testing.assert_allclose(thinned.tilt(still).levels, rows.tilt(still).levels, atol=0.02)
-    np.testing.assert_allclose(thinned.tilt(still).pairs(), rows.tilt(still).pairs(), atol=0.02)
+    np.testing.assert_allclose(
+        thinned.tilt(still).levels, rows.tilt(still).levels, atol=0.02
+    )
+    np.testing.assert_allclose(
+        thinned.tilt(still).pairs(), rows.tilt(still).pairs(), atol=0.02
+    )
     assert rows.thinned(len(rows.codes)) is rows
     base = Product.of(rows.blocks, np.ones(rows.blocks.width))
     mixture = Mixture.of((0.3, 0.7), (base, rows))
@@ -89,7 +118,9 @@ def test_it_ends_where_newton_ends(share, refresh, kept):
     rows = dependent_rows(4)
     levels, features = target_of(rows, 5)
     base = Product.of(rows.blocks, np.ones(rows.blocks.width))
-    dual = Dual(Mixture.of((share, 1 - share), (base, rows)), features, features.mean(levels))
+    dual = Dual(
+        Mixture.of((share, 1 - share), (base, rows)), features, features.mean(levels)
+    )
     exact = Newton().solve(dual)
     solution = ThinnedNewton(rows=kept, refresh=refresh).solve(dual)
     assert solution.status is Status.CONVERGED
@@ -112,20 +143,25 @@ def test_a_feature_that_no_thinned_row_has_is_met_all_the_same():
 def test_the_solver_is_chosen_by_the_size_of_the_problem():
     few = dependent_rows(8, 2000)
     levels, features = target_of(few, 9)
-    assert isinstance(default_solver(Dual(few, features, features.mean(levels))), Newton)
+    assert isinstance(
+        default_solver(Dual(few, features, features.mean(levels))), Newton
+    )
     many = dependent_rows(8, 600_000, (2, 2, *(6,) * 10))
     levels, features = target_of(many, 9)
     chosen = default_solver(Dual(many, features, features.mean(levels)))
     assert isinstance(chosen, ThinnedNewton)
     assert chosen.rows < len(many.codes)
-    blocks = Blocks.rooted((2, 2, 4000), [0, 1])  # so many features that a Hessian does not pay
+    # so many features that a Hessian does not pay
+    blocks = Blocks.rooted((2, 2, 4000), [0, 1])
     wide = np.concatenate([np.full(4, 0.25), np.full(4000, 1 / 4000)])
     cells = cell_features(blocks, [None] * 3, wide)
     product = Product.of(blocks, np.ones(blocks.width))
     assert isinstance(default_solver(Dual(product, cells, cells.mean(wide))), NewtonCG)
     optimum = maximise_entropy(many, features, levels, describe=str)
     assert optimum.solution.method == "thinned-newton"
-    np.testing.assert_allclose(optimum.dual.at(optimum.solution.multipliers).tilted.levels, levels, atol=1e-11)
+    np.testing.assert_allclose(
+        optimum.dual.at(optimum.solution.multipliers).tilted.levels, levels, atol=1e-11
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -137,7 +173,9 @@ def test_preconditioning_inverts_the_covariance_of_independent_blocks(seed):
     levels[blocks.slices[1]] /= levels[blocks.slices[1]].sum()
     moments = [None, None, None, rng.normal(size=5), None]
     features = cell_features(blocks, moments, levels)
-    independent = Product.of(blocks, np.where(levels > 0, levels, 0.0)).tilt(np.zeros(blocks.width))
+    independent = Product.of(blocks, np.where(levels > 0, levels, 0.0)).tilt(
+        np.zeros(blocks.width)
+    )
     covariance = features.covariance(independent.levels, independent.pairs())
     vector = rng.normal(size=features.count)
     found = covariance @ features.precondition(independent.levels, vector)
@@ -145,9 +183,16 @@ def test_preconditioning_inverts_the_covariance_of_independent_blocks(seed):
 
 
 def test_columns_that_nearly_repeat_each_other_are_met():
-    """One column for each category beside its number: what a thinned Hessian says of these is wrong at the end."""
+    """One column for each category beside its number: what a thinned Hessian says of
+    these is wrong at the end.
+    """
     adult = datasets.load("adult").frame.iloc[::12].drop(columns=["final_weight"])
     numbers = pd.get_dummies(adult.drop(columns=["income", "sex"]))
-    fit = debias(numbers.assign(income=adult["income"], sex=adult["sex"]), "income", "sex", estimate=None)
+    fit = debias(
+        numbers.assign(income=adult["income"], sex=adult["sex"]),
+        "income",
+        "sex",
+        estimate=None,
+    )
     assert fit.optimum.solution.method == "thinned-newton"
     assert fit.optimum.solution.residual < 1e-11

@@ -1,4 +1,6 @@
-"""Table 1 of the paper: what each method can do and cannot, every tick and every cross shown."""
+"""Table 1 of the paper: what each method can do and cannot, every tick and every cross
+shown.
+"""
 
 from functools import cache
 from itertools import pairwise
@@ -27,7 +29,9 @@ def rates(result, protected="sex"):
 
 
 def raw_rates(protected="sex"):
-    return rates_of(as_table(data().frame), [protected], data().outcome, data().favourable)
+    return rates_of(
+        as_table(data().frame), [protected], data().outcome, data().favourable
+    )
 
 
 def apply(method, protected="sex", **options):
@@ -44,13 +48,17 @@ def test_the_raw_data_have_neither_rate(protected):
     representation, statistical = raw_rates(protected)
     assert statistical < min(RATES)
     assert representation < min(RATES)
-    assert rates(apply(baselines.raw, protected), protected) == pytest.approx((representation, statistical))
+    assert rates(apply(baselines.raw, protected), protected) == pytest.approx(
+        (representation, statistical)
+    )
 
 
 # ---------------------------------------------------------------- statistical rate
 def test_statistical_rate_kamiran_calders_yes_but_only_one(protected):
     """The rate is 1 whatever the data; there is nothing to ask another τ with."""
-    assert rates(apply(baselines.kamiran_calders, protected), protected)[1] == pytest.approx(1)
+    assert rates(apply(baselines.kamiran_calders, protected), protected)[
+        1
+    ] == pytest.approx(1)
     for seed in range(5):
         frame = random_frame(np.random.default_rng(seed), (2,), 2)
         table = baselines.kamiran_calders(frame, "y", "z0").marginal(["z0", "y"])
@@ -59,14 +67,18 @@ def test_statistical_rate_kamiran_calders_yes_but_only_one(protected):
 
 @pytest.mark.parametrize("share", [0.5, 0.2, 0.8])
 def test_statistical_rate_king_zeng_no(share):
-    """Whatever shares are asked for, the outcomes within the groups stay those of the data."""
+    """Whatever shares are asked for, the outcomes within the groups stay those of the
+    data.
+    """
     weighted = apply(baselines.king_zeng, shares={"Female": share, "Male": 1 - share})
     assert rates(weighted)[1] == pytest.approx(raw_rates()[1])
 
 
 def test_statistical_rate_calmon_yes(protected):
     """ε = 0 gives τ = 1, the table's tick."""
-    assert rates(apply(baselines.calmon, protected), protected)[1] == pytest.approx(1, abs=1e-6)
+    assert rates(apply(baselines.calmon, protected), protected)[1] == pytest.approx(
+        1, abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("tau", RATES)
@@ -77,16 +89,22 @@ def test_statistical_rate_calmon_other_rates_too(tau):
 
 @pytest.mark.parametrize("tau", RATES)
 def test_statistical_rate_ours_yes(tau, protected):
-    """Any τ, exactly; the paper's own mode has a bound (Theorem 4.5) in the place of the equality."""
+    """Any τ, exactly; the paper's own mode has a bound (Theorem 4.5) in the place of
+    the equality.
+    """
     options = {"statistical_rate": tau, "favourable": data().favourable}
-    assert rates(apply(fairmaxent.debias, protected, **options).distribution, protected)[1] == pytest.approx(tau)
+    assert rates(
+        apply(fairmaxent.debias, protected, **options).distribution, protected
+    )[1] == pytest.approx(tau)
 
 
 # ---------------------------------------------------------------- representation rate
 @pytest.mark.parametrize("method", [baselines.kamiran_calders, baselines.calmon])
 def test_representation_rate_kamiran_calders_and_calmon_no(method, protected):
     """Both leave the group shares as they are in the data."""
-    assert rates(apply(method, protected), protected)[0] == pytest.approx(raw_rates(protected)[0])
+    assert rates(apply(method, protected), protected)[0] == pytest.approx(
+        raw_rates(protected)[0]
+    )
 
 
 @pytest.mark.parametrize("tau", RATES)
@@ -106,7 +124,12 @@ def test_representation_rate_ours_yes(tau, protected):
 
 def test_both_rates_at_once_only_ours(protected):
     """The point of the table: one method has a tick in both rows."""
-    fitted = apply(fairmaxent.debias, protected, representation_rate=1.0, favourable=data().favourable)
+    fitted = apply(
+        fairmaxent.debias,
+        protected,
+        representation_rate=1.0,
+        favourable=data().favourable,
+    )
     assert rates(fitted.distribution, protected) == pytest.approx((1, 1))
     for method in (baselines.kamiran_calders, baselines.king_zeng, baselines.calmon):
         assert min(rates(apply(method, protected), protected)) < min(RATES)
@@ -122,7 +145,9 @@ def support(result, frame) -> tuple[int, int]:
     return old, len(possible) - old
 
 
-@pytest.mark.parametrize("name", ["compas-small", pytest.param("adult-small", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["compas-small", pytest.param("adult-small", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("method", [baselines.kamiran_calders, baselines.king_zeng])
 def test_entire_domain_kamiran_calders_and_king_zeng_no(method, name):
     """They weigh rows, so their support is the data's and no draw is new."""
@@ -139,18 +164,23 @@ def test_entire_domain_calmon_rows_that_are_not_in_the_data():
     result = baselines.calmon(own.frame, own.outcome, "sex", random_state=0)
     assert support(result, own.frame)[1] > 0
     drawn = result.sample(len(own.frame), iid=True)
-    assert not set(drawn.itertuples(index=False)) <= set(own.frame.itertuples(index=False))
+    assert not set(drawn.itertuples(index=False)) <= set(
+        own.frame.itertuples(index=False)
+    )
 
 
 def test_entire_domain_calmon_reaches_it_without_using_it():
-    """Less than the tick may suggest: the mapping has an unknown for every (x̂, ŷ), seen or not, but the least total
-    variation is 0 here, so each (x̂, ŷ) keeps the data's own share, and one that nobody had, in any group, stays at 0.
+    """Less than the tick may suggest: the mapping has an unknown for every (x̂, ŷ),
+    seen or not, but the least total variation is 0 here, so each (x̂, ŷ) keeps the
+    data's own share, and one that nobody had, in any group, stays at 0.
     """
     own = data("adult-small")
     domain = fairmaxent.Domain.infer(own.frame)
     without_sex = [name for name in own.frame.columns if name != "sex"]
     result = baselines.calmon(own.frame, own.outcome, "sex", largest_change=domain.size)
-    assert result.reached.unknowns == len(own.frame.drop_duplicates()) * domain.size // 2
+    assert (
+        result.reached.unknowns == len(own.frame.drop_duplicates()) * domain.size // 2
+    )
     assert result.reached.total_variation == pytest.approx(0, abs=1e-6)
     exact = result.marginal(without_sex).set_index(without_sex)["probability"]
     unseen = ~exact.index.isin(pd.MultiIndex.from_frame(own.frame[without_sex]))
@@ -158,18 +188,31 @@ def test_entire_domain_calmon_reaches_it_without_using_it():
     assert exact[unseen].sum() == pytest.approx(0, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", ["compas-small", pytest.param("adult-small", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["compas-small", pytest.param("adult-small", marks=pytest.mark.slow)]
+)
 def test_entire_domain_ours_yes(name):
-    """Every point of the domain has positive probability, for any base; so has the paper's prior alone."""
+    """Every point of the domain has positive probability, for any base; so has the
+    paper's prior alone.
+    """
     own = data(name)
-    fitted = [fairmaxent.debias(own.frame, own.outcome, "sex", base=base) for base in ("tree", "uniform", "product")]
-    for result in (*(fit.distribution for fit in fitted), baselines.prior(own.frame, own.outcome, "sex").distribution):
-        grid = result.domain.decode(points(result.domain.sizes), rng=np.random.default_rng(0))
+    fitted = [
+        fairmaxent.debias(own.frame, own.outcome, "sex", base=base)
+        for base in ("tree", "uniform", "product")
+    ]
+    for result in (
+        *(fit.distribution for fit in fitted),
+        baselines.prior(own.frame, own.outcome, "sex").distribution,
+    ):
+        grid = result.domain.decode(
+            points(result.domain.sizes), rng=np.random.default_rng(0)
+        )
         assert len(grid) == result.domain.size > len(own.frame.drop_duplicates())
         assert result.probability(grid).min() > 0
 
 
-# ---------------------------------------------------------------- succinct representation
+# ---------------------------------------------------------------- succinct
+# representation
 COLUMNS = [2, 4, 6, 8]
 
 
@@ -178,7 +221,9 @@ def binary_table(columns: int) -> pd.DataFrame:
     """Outcome, one protected column and some others, all of two levels."""
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"z": rng.choice(["f", "m"], 400)})
-    rows["y"] = np.where(rng.random(400) < np.where(rows["z"] == "f", 0.3, 0.6), "yes", "no")
+    rows["y"] = np.where(
+        rng.random(400) < np.where(rows["z"] == "f", 0.3, 0.6), "yes", "no"
+    )
     for number in range(columns):
         rows[f"x{number}"] = rng.choice(["a", "b"], 400)
     return rows
@@ -187,17 +232,23 @@ def binary_table(columns: int) -> pd.DataFrame:
 @pytest.mark.parametrize("method", [baselines.kamiran_calders, baselines.king_zeng])
 def test_succinct_kamiran_calders_and_king_zeng_yes(method):
     """One number for each cell (y, z), however many other columns there are."""
-    stored = [method(binary_table(columns), "y", "z").cell_weights.size for columns in COLUMNS]
+    stored = [
+        method(binary_table(columns), "y", "z").cell_weights.size for columns in COLUMNS
+    ]
     assert stored == [4, 4, 4, 4]
 
 
 def test_succinct_calmon_no():
-    """The mapping has a number for each seen row and each (x̂, ŷ): it doubles with every binary column."""
+    """The mapping has a number for each seen row and each (x̂, ŷ): it doubles with
+    every binary column.
+    """
     sizes = []
     for columns in COLUMNS[:3]:
         frame = binary_table(columns)
         result = baselines.calmon(frame, "y", "z", largest_change=columns + 1)
-        assert len(result.mapping.probability) == len(frame.drop_duplicates()) * 2 ** (columns + 1)
+        assert len(result.mapping.probability) == len(frame.drop_duplicates()) * 2 ** (
+            columns + 1
+        )
         sizes.append(len(result.mapping.probability))
     assert all(later >= 4 * sooner for sooner, later in pairwise(sizes))
     with pytest.raises(fairmaxent.InputError, match="unknowns"):
@@ -206,17 +257,32 @@ def test_succinct_calmon_no():
 
 @pytest.mark.parametrize("base", ["uniform", "tree"])
 def test_succinct_ours_yes(base):
-    """Multipliers, one weight for each cell (y, z), and the base's tables: each column adds at most as much again.
+    """Multipliers, one weight for each cell (y, z), and the base's tables: each column
+    adds at most as much again.
 
-    The multipliers alone are the paper's succinct form: one more for each binary column.
+    The multipliers alone are the paper's succinct form: one more for each binary
+    column.
     """
-    fits = [fairmaxent.debias(binary_table(columns), "y", "z", base=base) for columns in COLUMNS]
+    fits = [
+        fairmaxent.debias(binary_table(columns), "y", "z", base=base)
+        for columns in COLUMNS
+    ]
     multipliers = [fit.optimum.solution.multipliers.size for fit in fits]
     assert np.diff(multipliers).tolist() == np.diff(COLUMNS).tolist()
-    stored = [size + 4 + base_numbers(fit) for size, fit in zip(multipliers, fits, strict=True)]
-    assert all(later - sooner <= 2 * (1 + 4 * 2 * 2) for sooner, later in pairwise(stored))
+    stored = [
+        size + 4 + base_numbers(fit)
+        for size, fit in zip(multipliers, fits, strict=True)
+    ]
+    assert all(
+        later - sooner <= 2 * (1 + 4 * 2 * 2) for sooner, later in pairwise(stored)
+    )
 
 
 def base_numbers(fit) -> int:
-    """Numbers in the tables of the base, the first part of the prior: y and z given, a parent, and the level."""
-    return sum(table.size for table in getattr(fit.optimum.dual.prior.parts[0], "log_tables", ()))
+    """Numbers in the tables of the base, the first part of the prior: y and z given, a
+    parent, and the level.
+    """
+    return sum(
+        table.size
+        for table in getattr(fit.optimum.dual.prior.parts[0], "log_tables", ())
+    )

@@ -1,4 +1,6 @@
-"""The budget: (ε, δ) and ρ, against an independent accountant, and the checks at the door."""
+"""The budget: (ε, δ) and ρ, against an independent accountant, and the checks at the
+door.
+"""
 
 import math
 
@@ -19,7 +21,9 @@ def settings(seed):
 def promises(rho, delta):
     """Many orders, and the ε that each of them promises."""
     orders = 1 + np.exp(np.linspace(-3, np.log(1 / delta), 200_001))
-    return orders, rho * orders + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)
+    return orders, rho * orders + np.log1p(-1 / orders) - np.log(delta * orders) / (
+        orders - 1
+    )
 
 
 def test_the_conversion_is_the_minimum_over_all_orders_and_its_own_inverse():
@@ -30,26 +34,40 @@ def test_the_conversion_is_the_minimum_over_all_orders_and_its_own_inverse():
         _, every = promises(rho, delta)
         assert every.min() == pytest.approx(epsilon, rel=1e-5)
         assert every.min() >= epsilon * (1 - 1e-9)  # no order promises more
-        simple = (math.sqrt(epsilon + math.log(1 / delta)) - math.sqrt(math.log(1 / delta))) ** 2
+        simple = (
+            math.sqrt(epsilon + math.log(1 / delta)) - math.sqrt(math.log(1 / delta))
+        ) ** 2
         assert rho > simple  # the well-known formula
 
 
 def accountant_at(rho, delta):
     """The accountant of dp-accounting, with orders around the best one."""
-    rdp = pytest.importorskip("dp_accounting.rdp", reason="dp-accounting is not installed")
+    rdp = pytest.importorskip(
+        "dp_accounting.rdp", reason="dp-accounting is not installed"
+    )
     orders, every = promises(rho, delta)
-    return rdp.RdpAccountant(orders[np.argmin(every)] * (1 + np.linspace(-1e-4, 1e-4, 41)))
+    return rdp.RdpAccountant(
+        orders[np.argmin(every)] * (1 + np.linspace(-1e-4, 1e-4, 41))
+    )
 
 
 def test_the_ledger_is_what_an_independent_accountant_says():
-    accounting = pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
+    accounting = pytest.importorskip(
+        "dp_accounting", reason="dp-accounting is not installed"
+    )
     rng = np.random.default_rng(3)
     for epsilon, delta in settings(4):
         privacy = Privacy(epsilon=epsilon, delta=delta)
         parts = rng.dirichlet(np.ones(rng.integers(2, 12))) * privacy.rho * (1 - 1e-12)
         kinds = rng.random(len(parts)) < 0.7
         spent = tuple(
-            Spent("discrete Gaussian" if gauss else "noisy maximum", "x", 4, 1.0, math.sqrt(1 / (2 * part)))
+            Spent(
+                "discrete Gaussian" if gauss else "noisy maximum",
+                "x",
+                4,
+                1.0,
+                math.sqrt(1 / (2 * part)),
+            )
             for part, gauss in zip(parts, kinds, strict=True)
         )
         ledger = Ledger(privacy, spent, ())
@@ -69,13 +87,27 @@ def test_the_ledger_is_what_an_independent_accountant_says():
 @pytest.mark.parametrize(
     ("option", "values", "words"),
     [
-        ("epsilon", (0, -1, float("nan"), float("inf"), "1", True, None), "must be a positive number"),
+        (
+            "epsilon",
+            (0, -1, float("nan"), float("inf"), "1", True, None),
+            "must be a positive number",
+        ),
         ("budget", (1.0,), "adds them up with ledger"),
-        ("delta", (0, -1e-9, 0.5, 1, float("nan"), "1e-9"), "must be a small positive number"),
-        ("rows_per_person", (0, -1, 1.5, 10**7, float("nan"), "2"), "must be a whole number of rows"),
+        (
+            "delta",
+            (0, -1e-9, 0.5, 1, float("nan"), "1e-9"),
+            "must be a small positive number",
+        ),
+        (
+            "rows_per_person",
+            (0, -1, 1.5, 10**7, float("nan"), "2"),
+            "must be a whole number of rows",
+        ),
     ],
 )
-def test_a_budget_that_makes_no_sense_is_refused_and_noise_has_no_seed(option, values, words):
+def test_a_budget_that_makes_no_sense_is_refused_and_noise_has_no_seed(
+    option, values, words
+):
     for value in values:
         with pytest.raises(InputError, match=f"{option} is .*{words}"):
             Privacy(**{option: value})

@@ -1,4 +1,6 @@
-"""Measurements: what one person can change, by enumeration; and how noisy counts become distributions."""
+"""Measurements: what one person can change, by enumeration; and how noisy counts become
+distributions.
+"""
 
 import math
 from itertools import product
@@ -38,7 +40,8 @@ class Watched(Silence):
     def counts(self, table, scale):
         self.scales.append(scale)
         self.tables.append(table.copy())
-        return np.full(table.shape, self.answer)  # the same for neighbours, so that scores are compared on equal terms
+        # the same for neighbours, so that scores are compared on equal terms
+        return np.full(table.shape, self.answer)
 
     def choice(self, scores, scale):
         self.scales.append(scale)
@@ -48,7 +51,9 @@ class Watched(Silence):
 
 def looked_at(rows, k=1):
     watched = Watched()
-    counter = NoisyCounter(Table.compress(np.asfortranarray(rows), SIZES), SIZES, tuple("rabc"), watched, k)
+    counter = NoisyCounter(
+        Table.compress(np.asfortranarray(rows), SIZES), SIZES, tuple("rabc"), watched, k
+    )
     for wanted in ([(0,)], [(1,), (2,)], [(0, 1), (0, 2)], [(1, 2)], [(0, 1, 2)]):
         counter.measure(wanted, 1.0)
     worth = {1: 1.0, 2: 0.7, 3: 1 / 3}
@@ -61,13 +66,18 @@ def looked_at(rows, k=1):
 
 
 @pytest.mark.parametrize("k", [1, 3])
-def test_a_person_of_k_rows_changes_each_table_and_each_score_by_k_at_most_and_noise_grows_with_k(k):
+def test_a_person_of_k_rows_changes_each_table_and_each_score_by_k_at_most_and_noise_grows_with_k(
+    k,
+):
     rng = np.random.default_rng(0)
     for rows in (rng.choice(EVERY_ROW, size) for size in (4, 5, 9)):
         before = looked_at(rows, k)
         neighbours = [np.vstack([rows, *[one] * k]) for one in EVERY_ROW]
         neighbours += [np.vstack([rows, rng.choice(EVERY_ROW, k)]) for _ in range(5)]
-        neighbours += [np.delete(rows, range(start, start + k), axis=0) for start in range(len(rows) - k)]
+        neighbours += [
+            np.delete(rows, range(start, start + k), axis=0)
+            for start in range(len(rows) - k)
+        ]
         furthest = 0.0
         for after in (looked_at(other, k) for other in neighbours):
             assert len(after.tables) == 8
@@ -76,7 +86,8 @@ def test_a_person_of_k_rows_changes_each_table_and_each_score_by_k_at_most_and_n
                 furthest = max(furthest, np.linalg.norm(new - old))
             for old, new in zip(before.scores, after.scores, strict=True):
                 assert np.abs(new - old).max() <= k + 2**-19
-                assert (new * 2**20 == np.round(new * 2**20)).all()  # nothing is rounded in floating point
+                # nothing is rounded in floating point
+                assert (new * 2**20 == np.round(new * 2**20)).all()
         assert furthest == k  # L2 sensitivity
         more = np.array(before.scales) / np.array(looked_at(rows).scales)
         np.testing.assert_allclose(more[:8], k)
@@ -91,24 +102,36 @@ def test_a_person_of_k_rows_changes_each_table_and_each_score_by_k_at_most_and_n
         (7e4, ["hired × sex × age", "hired × sex × job", "hired × sex × town"], 3),
     ],
 )
-def test_a_ledger_lists_every_look_and_noisy_counts_decide_what_they_are(monkeypatch, k, answer, looks, choices):
+def test_a_ledger_lists_every_look_and_noisy_counts_decide_what_they_are(
+    monkeypatch, k, answer, looks, choices
+):
     monkeypatch.setattr(measurements, "_FEWEST", 2)
     (roles, table), watched = counted(people()), Watched(answer)
-    model = learn_private_model(table, roles, Privacy(epsilon=2.0, rows_per_person=k), noise=watched)
-    added = {"discrete Gaussian": 0, "noisy maximum": 2**-19}  # what floating point could add
-    assert all(look.sensitivity == k + added[look.mechanism] for look in model.ledger.spent)
-    gauss = [look for look in model.ledger.spent if look.mechanism == "discrete Gaussian"]
+    model = learn_private_model(
+        table, roles, Privacy(epsilon=2.0, rows_per_person=k), noise=watched
+    )
+    # what floating point could add
+    added = {"discrete Gaussian": 0, "noisy maximum": 2**-19}
+    assert all(
+        look.sensitivity == k + added[look.mechanism] for look in model.ledger.spent
+    )
+    gauss = [
+        look for look in model.ledger.spent if look.mechanism == "discrete Gaussian"
+    ]
     assert [look.cells for look in gauss] == [table.size for table in watched.tables]
     assert [look.measured for look in gauss][4 : 4 + len(looks)] == looks
     assert len(model.ledger.spent) - len(gauss) == len(watched.scores) == choices
-    assert [look.scale for look in model.ledger.spent] == watched.scales  # the noise is the one that is written down
+    # the noise is the one that is written down
+    assert [look.scale for look in model.ledger.spent] == watched.scales
     assert model.ledger.rho <= Privacy(epsilon=2.0).rho
     assert model.ledger.rho == pytest.approx(Privacy(epsilon=2.0).rho, rel=1e-9)
 
 
 def counted(frame):
     roles = Roles.of(bound(DOMAIN, frames.open_frame(frame)), "hired", ["sex"])
-    return roles, Table.compress(roles.blocks.pool(roles.domain.encode(frame)), roles.blocks.levels)
+    return roles, Table.compress(
+        roles.blocks.pool(roles.domain.encode(frame)), roles.blocks.levels
+    )
 
 
 @pytest.mark.parametrize("hubs", [0, 32])
@@ -120,10 +143,17 @@ def test_without_noise_the_model_has_the_tables_of_the_data(monkeypatch, hubs):
     assert model.rows == 5000
     assert bool(model.tree.hub) == bool(hubs)
     families = [
-        (0, parent, block) for block, parent in enumerate(model.tree.parents, start=1) if parent not in (0, block)
+        (0, parent, block)
+        for block, parent in enumerate(model.tree.parents, start=1)
+        if parent not in (0, block)
     ]
-    families += [(0, model.tree.hub, block) for block in range(1, 4) if model.tree.hub not in (0, block)]
-    assert len(families) == (3 if hubs else 2)  # for so much ε, each is measured with the root
+    families += [
+        (0, model.tree.hub, block)
+        for block in range(1, 4)
+        if model.tree.hub not in (0, block)
+    ]
+    # for so much ε, each is measured with the root
+    assert len(families) == (3 if hubs else 2)
     for blocks in [(0, 1), (0, 2), (0, 3), *families]:
         (counts,) = table.tables([blocks], roles.blocks.levels)
         np.testing.assert_allclose(tilted.joint(blocks), counts / 5000, atol=1e-6)
@@ -131,12 +161,27 @@ def test_without_noise_the_model_has_the_tables_of_the_data(monkeypatch, hubs):
 
 def test_more_budget_means_less_error():
     roles, table = counted(people(5000))
-    levels = np.concatenate(table.tables([(block,) for block in range(4)], roles.blocks.levels)) / 5000
+    levels = (
+        np.concatenate(
+            table.tables([(block,) for block in range(4)], roles.blocks.levels)
+        )
+        / 5000
+    )
     errors = []
     for epsilon in (0.1, 1.0, 10.0):
         privacy = Privacy(epsilon=epsilon)
-        runs = [learn_private_model(table, roles, privacy, noise=Seeded(seed)).tree for seed in range(5)]
-        errors.append(np.mean([np.abs(t.tilt(np.zeros(roles.blocks.width)).levels - levels).sum() for t in runs]))
+        runs = [
+            learn_private_model(table, roles, privacy, noise=Seeded(seed)).tree
+            for seed in range(5)
+        ]
+        errors.append(
+            np.mean(
+                [
+                    np.abs(t.tilt(np.zeros(roles.blocks.width)).levels - levels).sum()
+                    for t in runs
+                ]
+            )
+        )
     assert errors[0] > 3 * errors[1] > 9 * errors[2]
 
 
@@ -149,11 +194,15 @@ def test_the_noise_of_opendp_is_the_one_that_is_paid_for():
     assert drawn.mean() == pytest.approx(50, abs=5 * 12.5 / math.sqrt(4000))
     assert drawn.std() == pytest.approx(12.5, rel=0.08)
     chosen = np.mean([noise.choice(np.array([0.0, 1.0]), 1.0) for _ in range(800)])
-    assert chosen == pytest.approx(math.e / (1 + math.e), abs=0.08)  # ∝ e^{score / scale}
+    # ∝ e^{score / scale}
+    assert chosen == pytest.approx(math.e / (1 + math.e), abs=0.08)
 
 
 def noisy(counts, variance):
-    return NoisyTable(np.array(counts, dtype=float), Spent("discrete Gaussian", "x", 1, 1.0, math.sqrt(variance)))
+    return NoisyTable(
+        np.array(counts, dtype=float),
+        Spent("discrete Gaussian", "x", 1, 1.0, math.sqrt(variance)),
+    )
 
 
 def test_the_projection_is_the_closest_point_of_the_simplex():
@@ -174,43 +223,71 @@ def test_the_projection_is_the_closest_point_of_the_simplex():
 
 
 def test_two_measurements_of_a_column_are_combined_by_their_variances():
-    """Generalised least squares: without negative counts or shrinking, the column is the best linear estimate."""
+    """Generalised least squares: without negative counts or shrinking, the column is
+    the best linear estimate.
+    """
     rng = np.random.default_rng(1)
     truth = rng.integers(2000, 4000, (4, 6)).astype(float) * [1, 3, 1, 1, 2, 1]
     errors = []
     for _ in range(400):
-        alone, both = noisy(truth.sum(0) + rng.normal(0, 30, 6), 900), noisy(truth + rng.normal(0, 20, (4, 6)), 400)
+        alone, both = (
+            noisy(truth.sum(0) + rng.normal(0, 30, 6), 900),
+            noisy(truth + rng.normal(0, 20, (4, 6)), 400),
+        )
         column, table = column_counts(truth.sum(1), alone, both, (2, 2))
         np.testing.assert_allclose(table.sum(0), column, rtol=1e-6)
         np.testing.assert_allclose(table.sum(1), truth.sum(1), rtol=1e-6)
         errors.append(column - truth.sum(0))
-    best = 1 / (1 / 900 + 1 / 1600)  # of the mean of both; the known total takes a sixth off
+    # of the mean of both; the known total takes a sixth off
+    best = 1 / (1 / 900 + 1 / 1600)
     assert np.var(errors) == pytest.approx(best * 5 / 6, rel=0.1)
 
 
 def test_a_column_that_was_counted_with_the_outcome_only_is_the_same_in_all_groups():
-    truth, root = np.array([[300.0, 100.0, 50.0], [50.0, 100.0, 400.0]]), np.array([200.0, 250.0, 350.0, 200.0])
-    column, table = column_counts(root, noisy(truth.sum(0), 0.01), noisy(truth, 0.01), (2, 2))
+    truth, root = (
+        np.array([[300.0, 100.0, 50.0], [50.0, 100.0, 400.0]]),
+        np.array([200.0, 250.0, 350.0, 200.0]),
+    )
+    column, table = column_counts(
+        root, noisy(truth.sum(0), 0.01), noisy(truth, 0.01), (2, 2)
+    )
     np.testing.assert_allclose(table.reshape(2, 2, 3).sum(1), truth, rtol=1e-2)
     np.testing.assert_allclose(table[0] / 200, table[1] / 250, rtol=1e-4)
     unknown = column_counts(root, noisy(column, 0.01), None, (2, 2))[1]
     np.testing.assert_allclose(unknown, np.outer(root, column) / 1000, rtol=1e-6)
-    both = np.array([[360.0, 48.0, 92.0], [240.0, 12.0, 248.0]])  # the small level of 60 is 18 rows off, noise 14
-    moved = column_counts(both.sum(1), noisy(both.sum(0), 0.01), noisy(both, 200.0), (2,))[1][0] - both.sum(0) / 2
+    # the small level of 60 is 18 rows off, noise 14
+    both = np.array([[360.0, 48.0, 92.0], [240.0, 12.0, 248.0]])
+    moved = (
+        column_counts(both.sum(1), noisy(both.sum(0), 0.01), noisy(both, 200.0), (2,))[
+            1
+        ][0]
+        - both.sum(0) / 2
+    )
     kept = moved / (both[0] - both.sum(0) / 2)
-    assert kept[1] < 0.6 < 0.95 < kept[0]  # a column says about as much for each row of a level
+    # a column says about as much for each row of a level
+    assert kept[1] < 0.6 < 0.95 < kept[0]
 
 
 def test_a_few_columns_that_say_most_about_the_outcome_are_chosen():
     rng = np.random.default_rng(6)
     outcome, sizes = rng.integers(0, 2, 400), (2, 2, 9, 3, 2)
-    rows = np.column_stack([outcome, *(rng.integers(0, size, 400) for size in sizes[1:])])
+    rows = np.column_stack(
+        [outcome, *(rng.integers(0, size, 400) for size in sizes[1:])]
+    )
     rows[:300, 3], rows[:200, 1] = outcome[:300], outcome[:200]
-    counter = NoisyCounter(Table.compress(np.asfortranarray(rows), sizes), sizes, tuple("rabcd"), Seeded(0))
-    chosen, spent = measurements.choose_columns(counter, np.array([210.0, 190.0]), 2, 0.25)
+    counter = NoisyCounter(
+        Table.compress(np.asfortranarray(rows), sizes), sizes, tuple("rabcd"), Seeded(0)
+    )
+    chosen, spent = measurements.choose_columns(
+        counter, np.array([210.0, 190.0]), 2, 0.25
+    )
     assert (chosen, sum(look.rho for look in spent)) == ([1, 3], pytest.approx(0.05))
-    noise = math.sqrt(2 / math.pi) * 2 * (2 * 9 * 3 * 2) ** (1 / 4)  # of σ = 1, in a table of the typical size
-    assert [counter.clear(rho, 400, 0.1) for rho in (1e-4, 0.1)] == [0, int(0.2 * (40 / noise) ** 2)]
+    # of σ = 1, in a table of the typical size
+    noise = math.sqrt(2 / math.pi) * 2 * (2 * 9 * 3 * 2) ** (1 / 4)
+    assert [counter.clear(rho, 400, 0.1) for rho in (1e-4, 0.1)] == [
+        0,
+        int(0.2 * (40 / noise) ** 2),
+    ]
 
 
 def test_a_pair_that_noise_explains_is_what_the_root_says_of_it():
@@ -224,18 +301,28 @@ def test_a_pair_that_noise_explains_is_what_the_root_says_of_it():
 
 
 def test_counts_are_shrunk_towards_what_is_expected_by_the_part_that_is_noise():
-    """James and Stein, by hand: of a mean square of 25, 9 are noise, so each difference keeps 16/25 of itself."""
+    """James and Stein, by hand: of a mean square of 25, 9 are noise, so each difference
+    keeps 16/25 of itself.
+    """
     towards = np.array([100.0, 200.0, 300.0, 400.0])
     differences = np.array([5.0, -5.0, 5.0, -5.0])
-    np.testing.assert_allclose(shrunk(towards + differences, towards, 9.0), towards + 16 / 25 * differences)
+    np.testing.assert_allclose(
+        shrunk(towards + differences, towards, 9.0), towards + 16 / 25 * differences
+    )
     np.testing.assert_allclose(shrunk(towards + differences, towards, 25.0), towards)
-    np.testing.assert_allclose(shrunk(towards + differences, towards, 1e-9), towards + differences)
-    # It is worth it: closer to the truth than what was measured, and than what was expected.
+    np.testing.assert_allclose(
+        shrunk(towards + differences, towards, 1e-9), towards + differences
+    )
+    # It is worth it: closer to the truth than what was measured, and than what was
+    # expected.
     rng = np.random.default_rng(5)
     expected = np.full(10_000, 50.0)
     truth = expected + rng.normal(0, 4, len(expected))
     measured = truth + rng.normal(0, 3, len(expected))
-    squared = [float(((guess - truth) ** 2).mean()) for guess in (shrunk(measured, expected, 9.0), measured, expected)]
+    squared = [
+        float(((guess - truth) ** 2).mean())
+        for guess in (shrunk(measured, expected, 9.0), measured, expected)
+    ]
     assert squared == pytest.approx([1 / (1 / 9 + 1 / 16), 9, 16], rel=0.05)
 
 
@@ -247,25 +334,42 @@ def test_roots_are_never_negative_and_always_somebody():
 def test_the_three_way_table_has_its_margins_and_no_more_structure():
     rng = np.random.default_rng(3)
     truth = rng.gamma(2, 10, (2, 3, 4))
-    table = three_way(np.ones_like(truth), truth.sum(2), truth.sum(1), truth.sum(0)[None])
+    table = three_way(
+        np.ones_like(truth), truth.sum(2), truth.sum(1), truth.sum(0)[None]
+    )
     for axis in range(3):
         np.testing.assert_allclose(table.sum(axis), truth.sum(axis), rtol=1e-5)
     log = np.log(table)  # maximum entropy: no interaction of three
     interaction = log[0] - log[1]
-    np.testing.assert_allclose(np.diff(np.diff(interaction, axis=0), axis=1), 0, atol=1e-6)
-    fitted = agreeing(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([6.0, 4.0]), np.array([5.0, 5.0]))
-    np.testing.assert_allclose([*fitted.sum(1), *fitted.sum(0)], [6, 4, 5, 5], rtol=1e-6)
-    assert fitted[0, 0] * fitted[1, 1] / (fitted[0, 1] * fitted[1, 0]) == pytest.approx(4 / 6)  # the odds stay
+    np.testing.assert_allclose(
+        np.diff(np.diff(interaction, axis=0), axis=1), 0, atol=1e-6
+    )
+    fitted = agreeing(
+        np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([6.0, 4.0]), np.array([5.0, 5.0])
+    )
+    np.testing.assert_allclose(
+        [*fitted.sum(1), *fitted.sum(0)], [6, 4, 5, 5], rtol=1e-6
+    )
+    # the odds stay
+    assert fitted[0, 0] * fitted[1, 1] / (fitted[0, 1] * fitted[1, 0]) == pytest.approx(
+        4 / 6
+    )
 
 
 def test_edges_form_a_tree_and_forced_ones_are_in_it():
     rng = np.random.default_rng(4)
     sizes = (2, 3, 2, 4, 2)
     rows = np.column_stack([rng.integers(0, size, 200) for size in sizes])
-    counter = NoisyCounter(Table.compress(np.asfortranarray(rows), sizes), sizes, tuple("rabcd"), Seeded(0))
-    chosen, spent = measurements.choose_edges(counter, lambda pair: 1.0, range(1, 5), [(2, 4)], rhos=(0.1, 0.1))
+    counter = NoisyCounter(
+        Table.compress(np.asfortranarray(rows), sizes), sizes, tuple("rabcd"), Seeded(0)
+    )
+    chosen, spent = measurements.choose_edges(
+        counter, lambda pair: 1.0, range(1, 5), [(2, 4)], rhos=(0.1, 0.1)
+    )
     assert chosen[0] == (2, 4)
     assert (len(chosen), len(spent)) == (3, 2)
     parents = measurements.parents_of(chosen, [1, 2, 3, 4])
     assert list(parents.values()).count(0) == 1
-    assert {tuple(sorted((block, parent))) for block, parent in parents.items() if parent} == {*chosen}
+    assert {
+        tuple(sorted((block, parent))) for block, parent in parents.items() if parent
+    } == {*chosen}

@@ -1,4 +1,6 @@
-"""Private fits: exact rates, nothing but noisy numbers in whatever leaves, and reasons for what is refused."""
+"""Private fits: exact rates, nothing but noisy numbers in whatever leaves, and reasons
+for what is refused.
+"""
 
 import io
 import json
@@ -15,7 +17,15 @@ import polars
 import pytest
 
 import fairmaxent
-from fairmaxent import Domain, FairMaxEntError, InfeasibleError, InputError, Privacy, debias, load
+from fairmaxent import (
+    Domain,
+    FairMaxEntError,
+    InfeasibleError,
+    InputError,
+    Privacy,
+    debias,
+    load,
+)
 from fairmaxent.errors import DependencyError, LevelError, StorageError
 from fairmaxent.fit import pipeline
 from fairmaxent.privacy import measurements as mechanisms
@@ -26,7 +36,9 @@ ONE = Privacy(epsilon=1.0)
 
 @pytest.fixture
 def noise(monkeypatch):
-    """Seeded noise, so that results do not vary, and opendp is not needed; call it for other noise."""
+    """Seeded noise, so that results do not vary, and opendp is not needed; call it for
+    other noise.
+    """
 
     def use(make):
         monkeypatch.setattr(pipeline, "OpenDP", make)
@@ -55,35 +67,61 @@ def test_rates_are_exact_although_counts_are_noisy(noise):
 
 @pytest.mark.parametrize("largest_hub", [0, 32])
 @pytest.mark.parametrize(("column", "level"), [("sex", "f"), ("town", "x")])
-def test_targets_and_prohibitions_hold_too(noise, monkeypatch, largest_hub, column, level):
+def test_targets_and_prohibitions_hold_too(
+    noise, monkeypatch, largest_hub, column, level
+):
     monkeypatch.setattr(mechanisms, "_LARGEST_HUB", largest_hub)
-    wanted = {"target": {"job": {"a": 0.5, "b": 0.25, "c": 0.25}}, "forbid": [{column: level, "job": "c"}]}
-    fit = private(**wanted, privacy=Privacy(epsilon=2.0))  # with less, a hub is not looked for
+    wanted = {
+        "target": {"job": {"a": 0.5, "b": 0.25, "c": 0.25}},
+        "forbid": [{column: level, "job": "c"}],
+    }
+    # with less, a hub is not looked for
+    fit = private(**wanted, privacy=Privacy(epsilon=2.0))
     assert bool(fit.distribution.prior.hub) == bool(largest_hub)
     jobs = dict(fit.distribution.marginal("job").rows())
     assert jobs == pytest.approx({"a": 0.5, "b": 0.25, "c": 0.25}, abs=1e-9)
-    assert not len(fit.sample(2000).filter(polars.col(column) == level, polars.col("job") == "c"))
+    assert not len(
+        fit.sample(2000).filter(polars.col(column) == level, polars.col("job") == "c")
+    )
 
 
 def test_drawn_rows_have_the_shares_of_the_model_up_to_a_few_rows(noise):
     fit, off = private(), {}
     for iid in (False, True):
         rows = fit.sample(100_000, iid=iid)
-        shares = ((dict(fit.distribution.marginal(name).rows()), rows[name].to_list()) for name in ("job", "town"))
-        off[iid] = max(abs(drawn.count(level) / 100_000 - p) for model, drawn in shares for level, p in model.items())
+        shares = (
+            (dict(fit.distribution.marginal(name).rows()), rows[name].to_list())
+            for name in ("job", "town")
+        )
+        off[iid] = max(
+            abs(drawn.count(level) / 100_000 - p)
+            for model, drawn in shares
+            for level, p in model.items()
+        )
     assert off[False] < 3e-4 < off[True]
 
 
 def test_with_much_budget_it_is_the_fit_without_noise(noise):
-    """p(job | hired, sex) is that of the data, and only the table of outcome and groups is made fair."""
+    """p(job | hired, sex) is that of the data, and only the table of outcome and groups
+    is made fair.
+    """
     noise(Silence)
     frame = people(4000)
     fit = private(frame, privacy=Privacy(epsilon=1e5))
-    fair = {(hired, sex): p for hired, sex, p in fit.distribution.marginal(["hired", "sex"]).rows()}
-    cells = {(hired, sex): n for hired, sex, n in frame.group_by("hired", "sex").len().rows()}
-    jobs = {tuple(key): n for *key, n in frame.group_by("hired", "sex", "job").len().rows()}
+    fair = {
+        (hired, sex): p
+        for hired, sex, p in fit.distribution.marginal(["hired", "sex"]).rows()
+    }
+    cells = {
+        (hired, sex): n for hired, sex, n in frame.group_by("hired", "sex").len().rows()
+    }
+    jobs = {
+        tuple(key): n for *key, n in frame.group_by("hired", "sex", "job").len().rows()
+    }
     for hired, sex, job, p in fit.distribution.marginal(["hired", "sex", "job"]).rows():
-        assert p == pytest.approx(fair[hired, sex] * jobs[hired, sex, job] / cells[hired, sex], abs=1e-6)
+        assert p == pytest.approx(
+            fair[hired, sex] * jobs[hired, sex, job] / cells[hired, sex], abs=1e-6
+        )
 
 
 def test_noise_is_different_each_time_whatever_the_seed():
@@ -93,7 +131,10 @@ def test_noise_is_different_each_time_whatever_the_seed():
     assert first.sample(5).equals(first.sample(5))  # the seed is that of draws
 
 
-@pytest.mark.parametrize("make", [lambda t: t, lambda t: t.to_pandas(), lambda t: t.to_arrow(), lambda t: t.lazy()])
+@pytest.mark.parametrize(
+    "make",
+    [lambda t: t, lambda t: t.to_pandas(), lambda t: t.to_arrow(), lambda t: t.lazy()],
+)
 def test_every_library_and_lazy_frames(noise, make):
     frame = make(people())
     fit = private(frame)
@@ -112,21 +153,40 @@ def everything_from(fit, folder):
         fit.report(folder / f"report.{form}")
     with zipfile.ZipFile(folder / "model.fme") as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
-    texts = {form: (folder / f"report.{form}").read_bytes() for form in ("html", "md", "json")}
-    said = {"certificate": str(fit.certificate), "dict": json.dumps(fit.certificate.to_dict()), "repr": repr(fit)}
-    said |= {"notebook": fit._repr_html_(), "summary": str(fit.summary()), "rows": str(fit.sample(20).rows())}
+    texts = {
+        form: (folder / f"report.{form}").read_bytes()
+        for form in ("html", "md", "json")
+    }
+    said = {
+        "certificate": str(fit.certificate),
+        "dict": json.dumps(fit.certificate.to_dict()),
+        "repr": repr(fit),
+    }
+    said |= {
+        "notebook": fit._repr_html_(),
+        "summary": str(fit.summary()),
+        "rows": str(fit.sample(20).rows()),
+    }
     return parts | texts | {name: text.encode() for name, text in said.items()}
 
 
 @pytest.mark.parametrize("relabel", [None, fairmaxent.Relabel(labeller="tree")])
-def test_whatever_leaves_is_made_of_the_answers_of_the_mechanisms_only(noise, tmp_path, relabel):
-    """If the noise were deaf to the rows, two different tables could not be told apart by anything that leaves."""
+def test_whatever_leaves_is_made_of_the_answers_of_the_mechanisms_only(
+    noise, tmp_path, relabel
+):
+    """If the noise were deaf to the rows, two different tables could not be told apart
+    by anything that leaves.
+    """
     noise(Deaf)
     leaving = []
-    other = people(123, seed=9).with_columns(sex=polars.lit("m"), job=polars.lit("c"), town=polars.lit("x"))
+    other = people(123, seed=9).with_columns(
+        sex=polars.lit("m"), job=polars.lit("c"), town=polars.lit("x")
+    )
     for number, frame in enumerate((people(), other)):
         (tmp_path / str(number)).mkdir()
-        leaving.append(everything_from(private(frame, relabel=relabel), tmp_path / str(number)))
+        leaving.append(
+            everything_from(private(frame, relabel=relabel), tmp_path / str(number))
+        )
     first, second = leaving
     assert first.keys() == second.keys()
     for name in first:
@@ -134,10 +194,19 @@ def test_whatever_leaves_is_made_of_the_answers_of_the_mechanisms_only(noise, tm
 
 
 def marked(seed):
-    """A table whose exact counts and values are large, odd and rare, so that they would be recognised anywhere."""
+    """A table whose exact counts and values are large, odd and rare, so that they would
+    be recognised anywhere.
+    """
     rng = np.random.default_rng(seed)
     rows = [29_989, 34_981, 41_983, 10_007, 13, 1][: 4 + seed % 3]
-    cells = [("no", "f"), ("yes", "m"), ("no", "m"), ("yes", "f"), ("no", "f"), ("yes", "m")]
+    cells = [
+        ("no", "f"),
+        ("yes", "m"),
+        ("no", "m"),
+        ("yes", "f"),
+        ("no", "f"),
+        ("yes", "m"),
+    ]
     frames = [
         polars.DataFrame(
             {
@@ -154,26 +223,53 @@ def marked(seed):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_no_exact_count_and_no_value_of_a_row_is_in_anything_that_leaves(noise, tmp_path, seed):
-    """Searched number by number: whole counts, shares as floats, and the digits of every raw value."""
+def test_no_exact_count_and_no_value_of_a_row_is_in_anything_that_leaves(
+    noise, tmp_path, seed
+):
+    """Searched number by number: whole counts, shares as floats, and the digits of
+    every raw value.
+    """
     frame = marked(seed)
     parts = everything_from(private(frame), tmp_path)
     numbers, text = [], b""
     for name, content in parts.items():
         if name.endswith(".npy"):
-            numbers.append(np.load(io.BytesIO(content), allow_pickle=False).astype(float, casting="unsafe").ravel())
+            numbers.append(
+                np.load(io.BytesIO(content), allow_pickle=False)
+                .astype(float, casting="unsafe")
+                .ravel()
+            )
         else:
             text += content
     words = text.decode()
-    numbers.append(np.array([float(x.replace(",", "")) for x in re.findall(r"\d[\d,]*\.?\d*(?:e-?\d+)?", words)]))
+    numbers.append(
+        np.array(
+            [
+                float(x.replace(",", ""))
+                for x in re.findall(r"\d[\d,]*\.?\d*(?:e-?\d+)?", words)
+            ]
+        )
+    )
     known = np.unique(np.concatenate(numbers))
-    groups = [["hired"], ["sex"], ["hired", "sex"], ["job"], ["hired", "sex", "job"], ["town"], []]
-    counts = [len(frame)] + [c for by in groups[:-1] for c in frame.group_by(by).len()["len"].to_list()]
+    groups = [
+        ["hired"],
+        ["sex"],
+        ["hired", "sex"],
+        ["job"],
+        ["hired", "sex", "job"],
+        ["town"],
+        [],
+    ]
+    counts = [len(frame)] + [
+        c for by in groups[:-1] for c in frame.group_by(by).len()["len"].to_list()
+    ]
     for count in counts:
         if count > 1000:  # small ones are numbers of columns and bins, too
             assert not np.isclose(known, count, rtol=0, atol=0.25).any(), count
             share = count / len(frame)
-            assert share == 1 or not np.isclose(known, share, rtol=1e-9, atol=0).any(), count
+            assert (
+                share == 1 or not np.isclose(known, share, rtol=1e-9, atol=0).any()
+            ), count
     assert not np.isin(frame["age"].to_numpy(), known).any()
     assert not any(f"{age:.6f}" in words for age in frame["age"].head(2000).to_list())
 
@@ -204,10 +300,16 @@ def test_a_forged_promise_is_refused(noise, tmp_path):
     assert fit.certificate.to_dict()["privacy"]["epsilon"] == 1.0
     ledger = fit.certificate.privacy
     dear = replace(ledger.spent[0], scale=ledger.spent[0].scale / 100)
-    less = (replace(ledger, privacy=Privacy(epsilon=0.1)), replace(ledger, spent=()), replace(ledger, spent=(dear,)))
+    less = (
+        replace(ledger, privacy=Privacy(epsilon=0.1)),
+        replace(ledger, spent=()),
+        replace(ledger, spent=(dear,)),
+    )
     for forged in (None, *less, replace(ledger, privacy=Privacy(rows_per_person=2))):
         request = replace(fit.request, privacy=(forged or ledger).privacy)
-        other = replace(fit, request=request, certificate=replace(fit.certificate, privacy=forged))
+        other = replace(
+            fit, request=request, certificate=replace(fit.certificate, privacy=forged)
+        )
         other.save(tmp_path / "forged.fme")
         with pytest.raises(StorageError, match=r"privacy budget|damaged"):
             load(tmp_path / "forged.fme")
@@ -230,8 +332,12 @@ def test_certificate_and_overview_say_what_was_spent(noise):
 
 
 def test_relabelling_works_on_drawn_rows(noise):
-    fit = private(people(3000), relabel=fairmaxent.Relabel(labeller="tree"), favourable="yes")
-    assert fit.certificate.achieved["statistical_rate"]["sex"] == pytest.approx(1, abs=1e-6)
+    fit = private(
+        people(3000), relabel=fairmaxent.Relabel(labeller="tree"), favourable="yes"
+    )
+    assert fit.certificate.achieved["statistical_rate"]["sex"] == pytest.approx(
+        1, abs=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -248,7 +354,11 @@ def test_relabelling_works_on_drawn_rows(noise):
         ("estimate", fairmaxent.Estimate(output="weights"), "has no weights"),
         ("privacy", 1.0, r"pass fairmaxent.Privacy\(epsilon=1\)"),
         ("frame", people().with_columns(extra=1), "column 'extra' is not declared"),
-        ("frame", people().drop("age"), "'age' is declared, but the table has no such column"),
+        (
+            "frame",
+            people().drop("age"),
+            "'age' is declared, but the table has no such column",
+        ),
     ],
 )
 def test_refused_options_say_why(noise, option, value, why):
@@ -263,8 +373,14 @@ def test_refused_options_say_why(noise, option, value, why):
         (lambda fit: fit.weigh(people()), "weights would need the rows of the data"),
         (lambda fit: fit.top_up(), "rows to add would need"),
         (lambda fit: fit.uncertainty(), "a bootstrap would need"),
-        (lambda fit: fit.report("report.md", data=people()), "a comparison with the data would need"),
-        (lambda fit: fit.report("report.json", evaluate=True), "a private report cannot have it"),
+        (
+            lambda fit: fit.report("report.md", data=people()),
+            "a comparison with the data would need",
+        ),
+        (
+            lambda fit: fit.report("report.json", evaluate=True),
+            "a private report cannot have it",
+        ),
     ],
 )
 def test_what_needs_the_rows_is_refused(noise, tmp_path, monkeypatch, ask, why):
@@ -273,26 +389,44 @@ def test_what_needs_the_rows_is_refused(noise, tmp_path, monkeypatch, ask, why):
         ask(private())
 
 
-@pytest.mark.parametrize("make", [lambda t: t, lambda t: t.to_pandas(), lambda t: t.to_arrow(), lambda t: t.lazy()])
-@pytest.mark.parametrize(("name", "kind"), [("job", polars.String), ("age", polars.Float64)])
+@pytest.mark.parametrize(
+    "make",
+    [lambda t: t, lambda t: t.to_pandas(), lambda t: t.to_arrow(), lambda t: t.lazy()],
+)
+@pytest.mark.parametrize(
+    ("name", "kind"), [("job", polars.String), ("age", polars.Float64)]
+)
 @pytest.mark.parametrize("value", ["pilot", None])
 def test_an_error_about_a_value_does_not_show_it(noise, make, name, kind, value):
     column = polars.lit(value, kind if value is None else polars.String).alias(name)
-    with pytest.raises(LevelError, match=f"column '{name}' has a value that was not declared") as caught:
+    with pytest.raises(
+        LevelError, match=f"column '{name}' has a value that was not declared"
+    ) as caught:
         private(make(people().with_columns(column)))
     assert "do not pass it on" in str(caught.value)
-    assert "pilot" not in "".join(traceback.format_exception(caught.value)).replace('"pilot"', "")
-    assert "that every value in the table is declared" in private().certificate.to_dict()["privacy"]["public"]
+    assert "pilot" not in "".join(traceback.format_exception(caught.value)).replace(
+        '"pilot"', ""
+    )
+    assert (
+        "that every value in the table is declared"
+        in private().certificate.to_dict()["privacy"]["public"]
+    )
 
 
 def test_an_error_of_an_engine_does_not_show_a_value(noise):
-    ages = polars.when(polars.col("age") < 30).then(polars.lit("pilot")).otherwise(polars.lit("31"))
+    ages = (
+        polars.when(polars.col("age") < 30)
+        .then(polars.lit("pilot"))
+        .otherwise(polars.lit("31"))
+    )
     lazy = people().lazy().with_columns(age=ages.cast(polars.Float64))
     with pytest.raises(StorageError, match="pilot"):
         debias(lazy, "hired", "sex", estimate=None)
     with pytest.raises(StorageError, match="could not read or compute it") as caught:
         private(lazy)
-    assert "pilot" not in "".join(traceback.format_exception(caught.value)).replace('"pilot"', "")
+    assert "pilot" not in "".join(traceback.format_exception(caught.value)).replace(
+        '"pilot"', ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -320,12 +454,16 @@ def test_a_request_that_makes_no_sense_costs_nothing(noise, monkeypatch, options
 
 def test_what_fails_after_the_noise_says_that_the_budget_is_spent(noise):
     forbid = [{"sex": "f", "hired": "yes"}, {"sex": "f", "hired": "no"}]
-    with pytest.raises(FairMaxEntError, match="this attempt has spent ε = 1, δ = 1e-09 all the same"):
+    with pytest.raises(
+        FairMaxEntError, match="this attempt has spent ε = 1, δ = 1e-09 all the same"
+    ):
         private(forbid=forbid)
 
 
 def test_the_mean_of_bins_is_refused_with_the_reason(noise):
-    with pytest.raises(InputError, match="does not know the mean of 'age' in each bin") as caught:
+    with pytest.raises(
+        InputError, match="does not know the mean of 'age' in each bin"
+    ) as caught:
         debias(people(), "age", "sex", means="equal", privacy=ONE, domain=DOMAIN)
     assert "detail" not in str(caught.value)
 
@@ -339,10 +477,14 @@ def test_the_library_of_the_noise_is_named_if_it_is_missing(monkeypatch):
 
 def test_numbers_beyond_the_edges_count_in_the_outermost_bins(noise):
     noise(Silence)
-    frame = people(4000).with_columns(age=polars.when(polars.col("age") > 50).then(500.0).otherwise(-3.0))
+    frame = people(4000).with_columns(
+        age=polars.when(polars.col("age") > 50).then(500.0).otherwise(-3.0)
+    )
     shares = private(frame).distribution.marginal("age")
     assert shares["age"].to_list() == ["< 18", "[18, 40)", "[40, 65)", "≥ 65"]
-    assert shares["probability"][0] + shares["probability"][3] == pytest.approx(1, abs=1e-3)
+    assert shares["probability"][0] + shares["probability"][3] == pytest.approx(
+        1, abs=1e-3
+    )
 
 
 def test_noise_that_hides_the_groups_is_said_so(noise):
@@ -350,35 +492,66 @@ def test_noise_that_hides_the_groups_is_said_so(noise):
     for seed in range(40):
         noise(lambda seed=seed: Seeded(seed))
         try:
-            assert len(private(people(8), privacy=Privacy(epsilon=0.05), statistical_rate=None).sample(10)) == 10
+            assert (
+                len(
+                    private(
+                        people(8), privacy=Privacy(epsilon=0.05), statistical_rate=None
+                    ).sample(10)
+                )
+                == 10
+            )
         except InfeasibleError as problem:
             reasons.add(str(problem))
-    expected = {f"the noise of ε = 0.05 hides which levels of '{name}' there are" for name in ("hired", "sex")}
+    expected = {
+        f"the noise of ε = 0.05 hides which levels of '{name}' there are"
+        for name in ("hired", "sex")
+    }
     assert {reason.partition(" (")[0] for reason in reasons} == expected
 
 
 def test_ranges_are_those_of_the_noise(noise):
-    exact, inside = people().pivot("sex", index="hired", values="age", aggregate_function="len").sort("hired"), []
+    exact, inside = (
+        people()
+        .pivot("sex", index="hired", values="age", aggregate_function="len")
+        .sort("hired"),
+        [],
+    )
     for seed in range(30):
         noise(lambda seed=seed: Seeded(seed))
         fit = private()
-        off = np.abs(fit.problem.data_table * fit.table.size - exact.select("f", "m").to_numpy())
+        off = np.abs(
+            fit.problem.data_table * fit.table.size - exact.select("f", "m").to_numpy()
+        )
         cell, rows = fit.certificate.privacy.count_ranges
-        inside += [*(off <= cell + 1).ravel(), abs(fit.table.size - 800) <= rows + 1]  # whole rows are drawn
+        # whole rows are drawn
+        inside += [*(off <= cell + 1).ravel(), abs(fit.table.size - 800) <= rows + 1]
     assert 0.9 < np.mean(inside) < 1
-    assert f"by up to {cell:.0f}, and that of all rows by up to {rows:.0f}, with 95%" in str(fit.certificate)
-    assert fit.summary()["rate_before_low"].is_nan().all()  # which would leave out the noise
+    assert (
+        f"by up to {cell:.0f}, and that of all rows by up to {rows:.0f}, with 95%"
+        in str(fit.certificate)
+    )
+    # which would leave out the noise
+    assert fit.summary()["rate_before_low"].is_nan().all()
 
 
 @pytest.mark.parametrize(
     ("declared", "columns"),
     [
-        ({"levels": [1, 2, 3, 4]}, [[1, 2, 3, 4], [None, 2.0, 3.0, 4.0], np.array([1, 2, 3, 4], np.uint8)]),
+        (
+            {"levels": [1, 2, 3, 4]},
+            [[1, 2, 3, 4], [None, 2.0, 3.0, 4.0], np.array([1, 2, 3, 4], np.uint8)],
+        ),
         ({"levels": [True, False]}, [[True, False] * 2, [True, None] * 2, [None] * 4]),
-        ({"edges": [0, 20, 40, 80]}, [[1, 22, 30, 40], [1.0, 22.0, 33.5, 40.0], [None] * 4]),
+        (
+            {"edges": [0, 20, 40, 80]},
+            [[1, 22, 30, 40], [1.0, 22.0, 33.5, 40.0], [None] * 4],
+        ),
     ],
 )
-@pytest.mark.parametrize("make", [pd.DataFrame, polars.DataFrame, lambda rows: polars.DataFrame(rows).to_arrow()])
+@pytest.mark.parametrize(
+    "make",
+    [pd.DataFrame, polars.DataFrame, lambda rows: polars.DataFrame(rows).to_arrow()],
+)
 def test_types_do_not_show_what_the_rows_hold(noise, make, declared, columns):
     """One gap, or one 33.5 among whole numbers, would turn a column into floats."""
     noise(Deaf)
@@ -387,7 +560,15 @@ def test_types_do_not_show_what_the_rows_hold(noise, make, declared, columns):
         frame = make({"y": [0, 1] * 2, "z": ["a", "b", "b", "a"], "x": x})
         options = {"levels": {"y": [0, 1], "z": ["a", "b"]}, "missing": ["x"]}
         options[how] = options.get(how, {}) | {"x": said}
-        fit = debias(frame, "y", "z", privacy=ONE, domain=Domain.declare(**options), random_state=0, estimate=None)
+        fit = debias(
+            frame,
+            "y",
+            "z",
+            privacy=ONE,
+            domain=Domain.declare(**options),
+            random_state=0,
+            estimate=None,
+        )
         rows = nw.from_native(fit.sample(30), eager_only=True)
         drawn.append((str(rows.schema), str(rows.rows())))
     assert len(set(drawn)) == 1
@@ -395,16 +576,24 @@ def test_types_do_not_show_what_the_rows_hold(noise, make, declared, columns):
 
 @pytest.mark.parametrize("as_list", [False, True])
 def test_the_estimator_returns_declared_types(noise, as_list):
-    """Types of arrays come from the rows: the longest text, or a gap among whole numbers."""
+    """Types of arrays come from the rows: the longest text, or a gap among whole
+    numbers.
+    """
     estimator = pytest.importorskip("fairmaxent.estimator")
     noise(Deaf)
     X = np.array([[k % 2, k % 3] for k in range(90)])
     gap = np.where(np.arange(180).reshape(90, 2) == 1, np.nan, X)
-    y, long, same = np.array(["n", "p"] * 45), np.array(["perhaps", "p"] * 45), np.array(["n"] * 90)
+    y, long, same = (
+        np.array(["n", "p"] * 45),
+        np.array(["perhaps", "p"] * 45),
+        np.array(["n"] * 90),
+    )
     levels = {"x0": [0, 1], "x1": [0, 1, 2], "y": ["n", "p", "perhaps"]}
     declared, drawn = Domain.declare(levels=levels, missing=["x1"]), []
     for rows, classes in ((X, y), (gap, y), (X, long), (X, same)):
-        model = estimator.FairMaxEnt(0, privacy=ONE, domain=declared, rows=200, random_state=0, estimate=None)
+        model = estimator.FairMaxEnt(
+            0, privacy=ONE, domain=declared, rows=200, random_state=0, estimate=None
+        )
         given = (rows.tolist(), classes.tolist()) if as_list else (rows, classes)
         drawn.append([np.asarray(part) for part in model.fit_resample(*given)])
     assert len({str((a.dtype, a.tolist(), b.dtype, b.tolist())) for a, b in drawn}) == 1

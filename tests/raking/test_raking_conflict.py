@@ -1,4 +1,6 @@
-"""Margins that contradict each other: the set named is really the smallest; relaxed, they come as close as possible."""
+"""Margins that contradict each other: the set named is really the smallest; relaxed,
+they come as close as possible.
+"""
 
 from itertools import combinations
 
@@ -10,16 +12,31 @@ import raking_problems
 import fairmaxent
 
 CLEAR = 1e-6  # a miss that no tolerance explains
-NURSES = pl.DataFrame({"sex": ["F", "F", "M", "M"], "job": ["nurse", "none", "none", "none"], "age": list("yoyo")})
-MARGINS = {"sex": {"F": 0.3, "M": 0.7}, "job": {"nurse": 0.4, "none": 0.6}}  # every nurse is a woman
+NURSES = pl.DataFrame(
+    {
+        "sex": ["F", "F", "M", "M"],
+        "job": ["nurse", "none", "none", "none"],
+        "age": list("yoyo"),
+    }
+)
+# every nurse is a woman
+MARGINS = {"sex": {"F": 0.3, "M": 0.7}, "job": {"nurse": 0.4, "none": 0.6}}
 
 
 def raked(problem, **options):
-    return fairmaxent.rake(problem.frame, problem.margins, weight="design", bounds=problem.bounds, **options)
+    return fairmaxent.rake(
+        problem.frame,
+        problem.margins,
+        weight="design",
+        bounds=problem.bounds,
+        **options,
+    )
 
 
 def check(problem):
-    """Compare with a linear program over the rows; return the size of the smallest set, 0 if there is none."""
+    """Compare with a linear program over the rows; return the size of the smallest set,
+    0 if there is none.
+    """
     smallest = raking_problems.miss(problem)
     if smallest <= CLEAR:
         assert raked(problem).certificate.largest_error <= 1e-9
@@ -65,8 +82,18 @@ def test_the_message_names_margins_levels_and_what_to_do():
 @pytest.mark.parametrize(
     ("rows", "wanted", "bounds", "words"),
     [
-        (["F", "M"], {"F": 0.5, "M": 0.4, "X": 0.1}, None, r"sex = X should have a share of 0\.1, but no row"),
-        (["F", *"M" * 9], {"F": 0.5, "M": 0.5}, (0.3, 3), r"a factor of 5, and the largest allowed is 3 \(bounds\)"),
+        (
+            ["F", "M"],
+            {"F": 0.5, "M": 0.4, "X": 0.1},
+            None,
+            r"sex = X should have a share of 0\.1, but no row",
+        ),
+        (
+            ["F", *"M" * 9],
+            {"F": 0.5, "M": 0.5},
+            (0.3, 3),
+            r"a factor of 5, and the largest allowed is 3 \(bounds\)",
+        ),
     ],
 )
 def test_a_single_level_that_cannot_be_met_is_named(rows, wanted, bounds, words):
@@ -76,14 +103,18 @@ def test_a_single_level_that_cannot_be_met_is_named(rows, wanted, bounds, words)
 
 
 def test_a_level_that_no_row_has_may_be_wanted_at_zero():
-    raking = fairmaxent.rake(pl.DataFrame({"sex": ["F", "M"]}), {"sex": {"F": 0.5, "M": 0.5, "X": 0}})
+    raking = fairmaxent.rake(
+        pl.DataFrame({"sex": ["F", "M"]}), {"sex": {"F": 0.5, "M": 0.5, "X": 0}}
+    )
     assert raking.weights().tolist() == [1, 1]
 
 
 def room_for_improvement(problem, shares):
-    """By how much half the sum of squared errors could fall at most (the gap of Frank and Wolfe).
+    """By how much half the sum of squared errors could fall at most (the gap of Frank
+    and Wolfe).
 
-    The errors change linearly with the shares, so no shares y within the bounds are better by more than ⟨∇, x − y⟩.
+    The errors change linearly with the shares, so no shares y within the bounds are
+    better by more than ⟨∇, x − y⟩.
     """
     incidence, wanted = problem.incidence()
     gradient = incidence.T @ (incidence @ shares - wanted)
@@ -126,11 +157,22 @@ def test_some_margins_may_be_kept_exactly_and_are_still_checked():
 
 def test_the_bounds_are_named_where_they_are_in_the_way():
     skewed = {"sex": {"F": 0.9, "M": 0.1}}
-    certificate = fairmaxent.rake(NURSES, skewed, bounds=(0.5, 1.2), relax="all").certificate
+    certificate = fairmaxent.rake(
+        NURSES, skewed, bounds=(0.5, 1.2), relax="all"
+    ).certificate
     assert "the bounds do not allow all margins" in str(certificate)
     assert certificate.rows_at_bounds > 0
-    with pytest.raises(fairmaxent.errors.InfeasibleError, match=r"with factors at most 2.*widen bounds, or leave out"):
-        fairmaxent.rake(NURSES, {"sex": {"F": 0.7, "M": 0.3}}, bounds=(None, 2), replicates=50, random_state=0)
+    with pytest.raises(
+        fairmaxent.errors.InfeasibleError,
+        match=r"with factors at most 2.*widen bounds, or leave out",
+    ):
+        fairmaxent.rake(
+            NURSES,
+            {"sex": {"F": 0.7, "M": 0.3}},
+            bounds=(None, 2),
+            replicates=50,
+            random_state=0,
+        )
 
 
 def test_relaxing_changes_nothing_if_all_margins_can_be_met():
@@ -139,7 +181,9 @@ def test_relaxing_changes_nothing_if_all_margins_can_be_met():
     assert (exact == relaxed).all()
 
 
-@pytest.mark.parametrize("relax", ["regon", ["region"], [("sex", "job")], [3], [(3,)], 3])
+@pytest.mark.parametrize(
+    "relax", ["regon", ["region"], [("sex", "job")], [3], [(3,)], 3]
+)
 def test_only_margins_can_be_relaxed(relax):
     frame = pl.DataFrame({"sex": ["F", "M"]})
     with pytest.raises(fairmaxent.InputError, match="relax"):

@@ -1,4 +1,6 @@
-"""Labellers: what they learn from, that they never label what they learned from, and Bayes' rule for the tree."""
+"""Labellers: what they learn from, that they never label what they learned from, and
+Bayes' rule for the tree.
+"""
 
 from collections import Counter
 from dataclasses import replace
@@ -14,8 +16,19 @@ import fairmaxent.relabelling.labellers as labellers
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import Roles
 from fairmaxent.errors import InputError
-from fairmaxent.relabelling.labellers import ScikitLabeller, TreeLabeller, choose_labeller, cross_fit
-from fairmaxent.relabelling.people import Inputs, People, Profiles, pooled_labels, prior_strength
+from fairmaxent.relabelling.labellers import (
+    ScikitLabeller,
+    TreeLabeller,
+    choose_labeller,
+    cross_fit,
+)
+from fairmaxent.relabelling.people import (
+    Inputs,
+    People,
+    Profiles,
+    pooled_labels,
+    prior_strength,
+)
 from oracle import dense, points
 
 
@@ -36,17 +49,23 @@ def profiles_of(frame, outcome="y", protected=("z", "w"), weights=None):
 
 
 def people_of(frame, outcome="y", protected=("z", "w"), *, rows=True, domain=None):
-    """Everybody in a frame, with their raw numbers, or by distinct rows as an engine counts them."""
+    """Everybody in a frame, with their raw numbers, or by distinct rows as an engine
+    counts them.
+    """
     domain = domain or Domain.infer(frame)
     roles = Roles.of(domain, outcome, list(protected))
     table = roles.compress(domain.encode(frame))
     positions = domain.encode_rows(nw.from_native(frame)).positions
     table = table if rows else replace(table, places=None)
-    return People.of(roles, table, table.counts, positions=positions if rows else None, design=None)
+    return People.of(
+        roles, table, table.counts, positions=positions if rows else None, design=None
+    )
 
 
 class Spy:
-    """Remembers how many people of each profile each model learned from, and whom it was asked about."""
+    """Remembers how many people of each profile each model learned from, and whom it
+    was asked about.
+    """
 
     def __init__(self):
         self.calls = []
@@ -56,7 +75,9 @@ class Spy:
 
         def predict(asked):
             self.calls.append((taught, Counter(map(tuple, asked.codes.tolist()))))
-            return np.tile(lesson.weights.sum(axis=0) / lesson.weights.sum(), (len(asked), 1))
+            return np.tile(
+                lesson.weights.sum(axis=0) / lesson.weights.sum(), (len(asked), 1)
+            )
 
         return predict
 
@@ -66,22 +87,32 @@ def test_profiles_count_what_a_group_by_counts():
     roles, _, profiles = profiles_of(frame)
     counted = frame.groupby(["z", "w", "a", "b", "y"]).size().unstack("y", fill_value=0)
     assert len(profiles.codes) == len(counted)
-    np.testing.assert_array_equal(profiles.counts, counted.to_numpy())  # both in lexicographic order, root first
+    # both in lexicographic order, root first
+    np.testing.assert_array_equal(profiles.counts, counted.to_numpy())
     assert roles.blocks.shape(0) == (3, 3, 2)
     np.testing.assert_array_equal(profiles.mass, counted.sum(axis=1))
     levels = counted.index.to_frame(index=False)
-    np.testing.assert_array_equal(profiles.groups, 2 * levels["z"].str[1].astype(int) + levels["w"].str[1].astype(int))
+    np.testing.assert_array_equal(
+        profiles.groups,
+        2 * levels["z"].str[1].astype(int) + levels["w"].str[1].astype(int),
+    )
 
 
 def test_people_keep_their_outcome_as_far_as_the_labels_of_their_profile_allow():
     _, table, profiles = profiles_of(some_frame())
     shares = np.random.default_rng(0).dirichlet(np.ones(3), len(profiles.mass))
     wanted = 2 * profiles.mass[:, None] * shares
-    parts, moved = profiles.by_row(wanted.T.ravel()) * table.counts[:, None], np.zeros((len(wanted), 3, 3))
-    np.add.at(moved, (profiles.profile_of_row, profiles.outcomes), parts)  # by profile, old outcome and new one
+    parts, moved = (
+        profiles.by_row(wanted.T.ravel()) * table.counts[:, None],
+        np.zeros((len(wanted), 3, 3)),
+    )
+    # by profile, old outcome and new one
+    np.add.at(moved, (profiles.profile_of_row, profiles.outcomes), parts)
     np.testing.assert_allclose(moved.sum(axis=1), wanted)
     np.testing.assert_allclose(moved.sum(axis=2), 2 * profiles.counts)
-    np.testing.assert_allclose(np.einsum("pyy->py", moved), np.minimum(2 * profiles.counts, wanted))
+    np.testing.assert_allclose(
+        np.einsum("pyy->py", moved), np.minimum(2 * profiles.counts, wanted)
+    )
 
 
 def test_no_model_labels_a_person_that_it_learned_from():
@@ -115,14 +146,25 @@ def test_folds_are_the_same_whether_rows_are_kept_or_not():
     by_row = np.zeros_like(counted.deal(5))
     np.add.at(by_row, kept.row, kept.deal(5))
     np.testing.assert_array_equal(by_row, counted.deal(5))
-    one, other = (cross_fit(TreeLabeller(people.inputs.roles), people) for people in (kept, counted))
-    sums = [np.bincount(p.row[h.record], h.weight * h.chances[:, 1]) for p, h in ((kept, one), (counted, other))]
+    one, other = (
+        cross_fit(TreeLabeller(people.inputs.roles), people)
+        for people in (kept, counted)
+    )
+    sums = [
+        np.bincount(p.row[h.record], h.weight * h.chances[:, 1])
+        for p, h in ((kept, one), (counted, other))
+    ]
     np.testing.assert_allclose(sums[0], sums[1], rtol=1e-9)
 
 
 def test_too_few_people_are_refused():
     frame = pd.DataFrame({"z": ["a", "b"] * 4, "y": ["n", "n", "p", "p"] * 2})
-    with pytest.raises(InputError, match="8 rows are too few to learn from in 5 folds; use relabel=None and estimate"):
+    with pytest.raises(
+        InputError,
+        match=(
+            "8 rows are too few to learn from in 5 folds; use relabel=None and estimate"
+        ),
+    ):
         people_of(frame, protected=("z",)).deal(5)
 
 
@@ -133,21 +175,43 @@ def test_a_large_lesson_is_represented_by_fewer_people():
     assert lesson.weights.sum() == pytest.approx(3000)
     whole = people.lesson(people.size)
     assert len(whole.inputs) == 3000
-    np.testing.assert_allclose(lesson.weights.sum(axis=0), whole.weights.sum(axis=0), rtol=0.15)
+    np.testing.assert_allclose(
+        lesson.weights.sum(axis=0), whole.weights.sum(axis=0), rtol=0.15
+    )
     labels = np.tile([0.2, 0.3, 0.5], (len(people.profiles.codes), 1))
-    np.testing.assert_allclose(people.lesson(people.size, labels).weights.sum(axis=0), [600, 900, 1500])
+    np.testing.assert_allclose(
+        people.lesson(people.size, labels).weights.sum(axis=0), [600, 900, 1500]
+    )
 
 
 def test_soft_labels_know_what_a_profiles_own_outcomes_say():
-    """32 profiles × 300 rows, whose shares follow no pattern: what other profiles are like says nothing."""
+    """32 profiles × 300 rows, whose shares follow no pattern: what other profiles are
+    like says nothing.
+    """
     rng, profile = np.random.default_rng(0), np.repeat(np.arange(32), 300)
     share = rng.choice([0.05, 0.95], 16)[profile // 2]
     outcome = np.where(rng.random(len(profile)) < share, "p", "n")
-    frame = pd.DataFrame({"z": np.where(profile % 2, "a", "b"), "x": [f"x{p // 2}" for p in profile], "y": outcome})
-    for rows, model in ((True, None), (True, "tree"), (False, "tree"), (False, LogisticRegression())):
+    frame = pd.DataFrame(
+        {
+            "z": np.where(profile % 2, "a", "b"),
+            "x": [f"x{p // 2}" for p in profile],
+            "y": outcome,
+        }
+    )
+    for rows, model in (
+        (True, None),
+        (True, "tree"),
+        (False, "tree"),
+        (False, LogisticRegression()),
+    ):
         people = people_of(frame, protected=("z",), rows=rows)
-        soft = pooled_labels(people, cross_fit(choose_labeller(people.inputs.roles, model), people))
-        truth, score = (np.repeat(values, people.size) for values in (people.outcome, soft[people.profile, 1]))
+        soft = pooled_labels(
+            people, cross_fit(choose_labeller(people.inputs.roles, model), people)
+        )
+        truth, score = (
+            np.repeat(values, people.size)
+            for values in (people.outcome, soft[people.profile, 1])
+        )
         assert roc_auc_score(truth, score) > 0.88
 
 
@@ -156,16 +220,29 @@ def test_the_strength_of_the_prior_is_where_leaving_one_out_is_likeliest():
     mean = rng.dirichlet([2.0, 2.0], 3000)
     size = rng.integers(1, 12, 3000)
     for strength in (3.0, 30.0):
-        counts = np.array([rng.multinomial(n, rng.dirichlet(strength * m)) for n, m in zip(size, mean, strict=True)])
-        assert prior_strength(mean, counts.astype(float)) == pytest.approx(strength, rel=0.5)
-    exact = np.array([rng.multinomial(n, m) for n, m in zip(size, mean, strict=True)]).astype(float)
+        counts = np.array(
+            [
+                rng.multinomial(n, rng.dirichlet(strength * m))
+                for n, m in zip(size, mean, strict=True)
+            ]
+        )
+        assert prior_strength(mean, counts.astype(float)) == pytest.approx(
+            strength, rel=0.5
+        )
+    exact = np.array(
+        [rng.multinomial(n, m) for n, m in zip(size, mean, strict=True)]
+    ).astype(float)
     assert prior_strength(mean, exact) > 100
-    assert prior_strength(mean, np.eye(2)[rng.integers(0, 2, 3000)]) == 1e6  # nobody shares a profile
+    # nobody shares a profile
+    assert prior_strength(mean, np.eye(2)[rng.integers(0, 2, 3000)]) == 1e6
 
 
 def test_the_tree_labels_by_bayes_rule(monkeypatch):
     people, built = people_of(some_frame(), rows=False), []
-    roles, everybody = people.inputs.roles, Inputs.of(people.inputs.roles, people.profiles.codes, None)
+    roles, everybody = (
+        people.inputs.roles,
+        Inputs.of(people.inputs.roles, people.profiles.codes, None),
+    )
 
     def spying(*arguments, **options):
         built.append(original(*arguments, **options))
@@ -174,12 +251,24 @@ def test_the_tree_labels_by_bayes_rule(monkeypatch):
     original = labellers.build_base
     monkeypatch.setattr(labellers, "build_base", spying)
     lesson = people.lesson(people.size)
-    seeing, blind = (TreeLabeller(roles, blind=blind).learn(lesson)(everybody) for blind in (False, True))
+    seeing, blind = (
+        TreeLabeller(roles, blind=blind).learn(lesson)(everybody)
+        for blind in (False, True)
+    )
     grid, joint = points(roles.blocks.levels), dense(built[0])
     probability = dict(zip(map(tuple, grid.tolist()), joint, strict=True))
-    for profile, labels, unaware in zip(everybody.codes.tolist(), seeing, blind, strict=True):
-        both = np.array([[probability[(z + 6 * y, *profile[1:])] for z in range(6)] for y in range(3)])
-        np.testing.assert_allclose(labels, both[:, profile[0]] / both[:, profile[0]].sum(), rtol=1e-9)
+    for profile, labels, unaware in zip(
+        everybody.codes.tolist(), seeing, blind, strict=True
+    ):
+        both = np.array(
+            [
+                [probability[(z + 6 * y, *profile[1:])] for z in range(6)]
+                for y in range(3)
+            ]
+        )
+        np.testing.assert_allclose(
+            labels, both[:, profile[0]] / both[:, profile[0]].sum(), rtol=1e-9
+        )
         np.testing.assert_allclose(unaware, both.sum(axis=1) / both.sum(), rtol=1e-9)
 
 
@@ -187,20 +276,29 @@ def test_a_classifier_learns_each_person_with_each_outcome_by_weight():
     frame = some_frame()
     people = people_of(frame)
     learner = LogisticRegression(max_iter=2000, tol=1e-10)
-    predict = ScikitLabeller(people.inputs.roles, learner).learn(people.lesson(people.size))
-    inputs = pd.get_dummies(frame.drop(columns="y").astype(str)).astype(float)  # every level, in order of the columns
+    predict = ScikitLabeller(people.inputs.roles, learner).learn(
+        people.lesson(people.size)
+    )
+    # every level, in order of the columns
+    inputs = pd.get_dummies(frame.drop(columns="y").astype(str)).astype(float)
     model = LogisticRegression(max_iter=2000, tol=1e-10).fit(inputs, frame["y"])
-    np.testing.assert_allclose(predict(people.inputs), model.predict_proba(inputs), atol=1e-4)
+    np.testing.assert_allclose(
+        predict(people.inputs), model.predict_proba(inputs), atol=1e-4
+    )
 
 
 @pytest.mark.parametrize(
-    "model", [None, LogisticRegression(max_iter=2000), "tree"], ids=["boosting", "logistic", "tree"]
+    "model",
+    [None, LogisticRegression(max_iter=2000), "tree"],
+    ids=["boosting", "logistic", "tree"],
 )
 def test_a_blind_model_does_not_see_the_protected_columns(model):
     frame = some_frame().assign(y=lambda frame: np.where(frame["z"] == "g0", "p", "n"))
     people = people_of(frame)
     for blind in (False, True):
-        held_out = cross_fit(choose_labeller(people.inputs.roles, model, blind=blind), people)
+        held_out = cross_fit(
+            choose_labeller(people.inputs.roles, model, blind=blind), people
+        )
         auc = roc_auc_score(people.outcome[held_out.record], held_out.chances[:, 1])
         assert auc < 0.65 if blind else auc > 0.95
 
@@ -217,55 +315,98 @@ def test_an_outcome_that_a_lesson_lacks_gets_zero():
 
 
 def test_inputs_by_hand():
-    columns = {"colour": ["red", "blue", None, "red"] * 3, "y": ["n", "p", "n", "p"] * 3}
-    frame = pd.DataFrame(columns | {"age": [1.0, 2.0, None, 3.0] * 3, "z": ["a", "b", "a", "b"] * 3})
-    people = people_of(frame, protected=("z",), domain=Domain.infer(frame, kinds={"age": "numeric"}))
+    columns = {
+        "colour": ["red", "blue", None, "red"] * 3,
+        "y": ["n", "p", "n", "p"] * 3,
+    }
+    frame = pd.DataFrame(
+        columns | {"age": [1.0, 2.0, None, 3.0] * 3, "z": ["a", "b", "a", "b"] * 3}
+    )
+    people = people_of(
+        frame, protected=("z",), domain=Domain.infer(frame, kinds={"age": "numeric"})
+    )
     four = people.inputs.take(slice(4))
     # colour: blue, red, missing; z: a, b
     np.testing.assert_array_equal(
-        four.matrix(blind=False, with_categories=True), [[1, 1, 0], [0, 2, 1], [2, np.nan, 0], [1, 3, 1]]
+        four.matrix(blind=False, with_categories=True),
+        [[1, 1, 0], [0, 2, 1], [2, np.nan, 0], [1, 3, 1]],
     )
-    np.testing.assert_array_equal(four.matrix(blind=True, with_categories=True), [[1, 1], [0, 2], [2, np.nan], [1, 3]])
+    np.testing.assert_array_equal(
+        four.matrix(blind=True, with_categories=True),
+        [[1, 1], [0, 2], [2, np.nan], [1, 3]],
+    )
     spread = np.sqrt(2 / 3)  # of 1, 2, 3
     low, high = -1 / spread, 1 / spread
-    expected = [[0, 1, 0, low, 0, 1, 0], [1, 0, 0, 0, 0, 0, 1], [0, 0, 1, 0, 1, 1, 0], [0, 1, 0, high, 0, 0, 1]]
-    np.testing.assert_allclose(four.matrix(blind=False, with_categories=False), expected, atol=1e-12)
-    np.testing.assert_allclose(four.matrix(blind=True, with_categories=False), np.array(expected)[:, :5], atol=1e-12)
+    expected = [
+        [0, 1, 0, low, 0, 1, 0],
+        [1, 0, 0, 0, 0, 0, 1],
+        [0, 0, 1, 0, 1, 1, 0],
+        [0, 1, 0, high, 0, 0, 1],
+    ]
+    np.testing.assert_allclose(
+        four.matrix(blind=False, with_categories=False), expected, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        four.matrix(blind=True, with_categories=False),
+        np.array(expected)[:, :5],
+        atol=1e-12,
+    )
 
 
 def test_models_see_raw_numbers_and_bins_where_there_are_none():
     rng = np.random.default_rng(2)
-    columns = {"n": rng.normal(size=500), "z": rng.choice(["a", "b"], 500), "y": rng.choice(["n", "p"], 500)}
+    columns = {
+        "n": rng.normal(size=500),
+        "z": rng.choice(["a", "b"], 500),
+        "y": rng.choice(["n", "p"], 500),
+    }
     frame = pd.DataFrame(columns)
     people = people_of(frame, protected=("z",))
     np.testing.assert_array_equal(people.inputs.numbers[0], frame["n"])
     counted = people_of(frame, protected=("z",), rows=False)
     attribute = counted.inputs.roles.domain.attributes[0]
     assert len(np.unique(counted.inputs.numbers[0])) == attribute.size < 30
-    means = pd.Series(people.inputs.numbers[0]).groupby(people.inputs.levels[:, 0]).mean()
-    np.testing.assert_allclose(counted.inputs.numbers[0], means[counted.inputs.levels[:, 0]])
+    means = (
+        pd.Series(people.inputs.numbers[0]).groupby(people.inputs.levels[:, 0]).mean()
+    )
+    np.testing.assert_allclose(
+        counted.inputs.numbers[0], means[counted.inputs.levels[:, 0]]
+    )
 
 
 def test_without_scikit_learn_there_is_the_tree(monkeypatch):
     roles, _, _ = profiles_of(some_frame())
     assert labellers.name_of(choose_labeller(roles)) == "gradient boosting"
-    assert labellers.name_of(choose_labeller(roles, LogisticRegression())) == "LogisticRegression"
+    assert (
+        labellers.name_of(choose_labeller(roles, LogisticRegression()))
+        == "LogisticRegression"
+    )
     monkeypatch.setattr(labellers, "has_library", lambda name: False)
     assert isinstance(choose_labeller(roles), TreeLabeller)
     assert labellers.name_of(choose_labeller(roles)) == "rooted tree"
 
 
 def test_boosting_knows_which_columns_are_categories(monkeypatch):
-    """Words are categories, numbers have an order, and more levels than boosting can take are taken in order."""
+    """Words are categories, numbers have an order, and more levels than boosting can
+    take are taken in order.
+    """
     rng, rows = np.random.default_rng(4), 900
-    columns = {"word": rng.choice(list("abcd"), rows), "age": rng.integers(18, 80, rows)}
+    columns = {
+        "word": rng.choice(list("abcd"), rows),
+        "age": rng.integers(18, 80, rows),
+    }
     columns["town"] = [f"t{code:03}" for code in rng.permutation(np.arange(rows) % 300)]
-    frame = pd.DataFrame(columns | {"z": rng.choice(["f", "m"], rows), "y": rng.choice(["n", "p"], rows)})
-    people = people_of(frame, protected=("z",), domain=Domain.infer(frame, max_levels=400))
+    frame = pd.DataFrame(
+        columns | {"z": rng.choice(["f", "m"], rows), "y": rng.choice(["n", "p"], rows)}
+    )
+    people = people_of(
+        frame, protected=("z",), domain=Domain.infer(frame, max_levels=400)
+    )
     models = []
     monkeypatch.setattr(labellers, "_fit", lambda model, *_: models.append(model))
     ScikitLabeller(people.inputs.roles, None).learn(people.lesson(people.size))
-    assert models[0].categorical_features == [True, False, False, True]  # word, age, town, z
+    # word, age, town, z
+    assert models[0].categorical_features == [True, False, False, True]
 
 
 def test_the_last_digits_of_the_weights_change_no_rule_of_a_boosting():
@@ -278,5 +419,11 @@ def test_the_last_digits_of_the_weights_change_no_rule_of_a_boosting():
     lesson = people.lesson(people.size, np.column_stack([chance, 1 - chance]))
     expected = ScikitLabeller(roles, None).learn(lesson)(people.inputs)
     for _ in range(2):
-        noisy = replace(lesson, weights=lesson.weights * (1 + 1e-14 * rng.standard_normal(lesson.weights.shape)))
-        assert np.array_equal(ScikitLabeller(roles, None).learn(noisy)(people.inputs), expected)
+        noisy = replace(
+            lesson,
+            weights=lesson.weights
+            * (1 + 1e-14 * rng.standard_normal(lesson.weights.shape)),
+        )
+        assert np.array_equal(
+            ScikitLabeller(roles, None).learn(noisy)(people.inputs), expected
+        )

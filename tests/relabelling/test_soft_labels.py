@@ -18,13 +18,22 @@ def random_problem(seed, outcomes, groups, *, profiles=80, spread=1.5):
     scores = spread * rng.normal(size=(profiles, outcomes))
     soft = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     group = np.arange(profiles) % groups
-    return soft, rng.gamma(1.0, size=profiles), group, rng.dirichlet(np.full(outcomes, 3.0), size=groups).T
+    return (
+        soft,
+        rng.gamma(1.0, size=profiles),
+        group,
+        rng.dirichlet(np.full(outcomes, 3.0), size=groups).T,
+    )
 
 
 def means(labels, mass, group, groups):
     """By group, with plain loops over what is given."""
     return np.column_stack(
-        [(labels[group == g] * mass[group == g, None]).sum(0) / mass[group == g].sum() for g in range(groups)]
+        [
+            (labels[group == g] * mass[group == g, None]).sum(0)
+            / mass[group == g].sum()
+            for g in range(groups)
+        ]
     )
 
 
@@ -48,12 +57,17 @@ def test_a_tilt_has_the_wanted_mean_and_keeps_odds_ratios(outcomes, groups):
     for seed in range(10):
         soft, mass, group, wanted = random_problem(seed, outcomes, groups)
         labels = tilt(soft, mass, group, wanted)
-        np.testing.assert_allclose(means(labels, mass, group, groups), wanted, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(
+            means(labels, mass, group, groups), wanted, rtol=0, atol=1e-10
+        )
         np.testing.assert_allclose(labels.sum(axis=1), 1, atol=1e-12)
         change = np.log(labels / soft)
         change -= change[:, :1]
         for g in range(groups):  # μ(y, z): the same for every profile of a group
-            np.testing.assert_allclose(change[group == g], change[group == g][[0]].repeat((group == g).sum(), 0))
+            np.testing.assert_allclose(
+                change[group == g],
+                change[group == g][[0]].repeat((group == g).sum(), 0),
+            )
 
 
 @pytest.mark.parametrize("outcomes", [2, 3, 4])
@@ -62,7 +76,10 @@ def test_a_tilt_is_the_closest_of_all_labels_with_that_mean(outcomes):
     labels = tilt(soft, mass, group, wanted)
     other = closest(soft, mass / mass.sum(), wanted[:, 0])
     np.testing.assert_allclose(labels, other, atol=1e-4)
-    assert divergence(labels, soft, mass) <= divergence(np.maximum(other, 0), soft, mass) + 1e-8
+    assert (
+        divergence(labels, soft, mass)
+        <= divergence(np.maximum(other, 0), soft, mass) + 1e-8
+    )
 
 
 @pytest.mark.parametrize("outcomes", [2, 4])
@@ -86,7 +103,9 @@ def test_who_counts_nothing_moves_nothing():
     alone = tilt(soft[~weightless], heavy[~weightless], group[~weightless], wanted)
     np.testing.assert_allclose(labels[~weightless], alone, atol=1e-12)
     wanted[:, 1] = 0.0  # a group that nothing is wanted of stays
-    np.testing.assert_array_equal(tilt(soft, mass, group, wanted)[group == 1], soft[group == 1])
+    np.testing.assert_array_equal(
+        tilt(soft, mass, group, wanted)[group == 1], soft[group == 1]
+    )
 
 
 @pytest.mark.parametrize("wish", [1e-5, 0.01, 0.5, 0.99])
@@ -94,25 +113,43 @@ def test_labels_that_are_all_but_certain(wish):
     rng = np.random.default_rng(4)
     sure = np.where(rng.random(60) < 0.3, 1 - 1e-6, 1e-6)
     soft = np.column_stack([1 - sure, sure])
-    mass, group, wanted = rng.gamma(1.0, size=60), np.zeros(60, dtype=int), np.array([[1 - wish], [wish]])
+    mass, group, wanted = (
+        rng.gamma(1.0, size=60),
+        np.zeros(60, dtype=int),
+        np.array([[1 - wish], [wish]]),
+    )
     labels = tilt(soft, mass, group, wanted)
-    np.testing.assert_allclose(means(labels, mass, group, 1), wanted, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(
+        means(labels, mass, group, 1), wanted, rtol=0, atol=1e-10
+    )
     assert (labels[sure > 0.5, 1].min() >= labels[sure < 0.5, 1]).all()
 
 
 def test_what_nobody_may_have_cannot_be_wanted():
     soft = np.tile([0.5, 0.5, 0.0], (20, 1))
-    with pytest.raises(InfeasibleError, match=r"0\.2 away.*Remove a rule from forbid, or lower statistical_rate\.$"):
-        tilt(soft, np.ones(20), np.zeros(20, dtype=int), np.array([[0.4], [0.4], [0.2]]))
+    with pytest.raises(
+        InfeasibleError,
+        match=r"0\.2 away.*Remove a rule from forbid, or lower statistical_rate\.$",
+    ):
+        tilt(
+            soft, np.ones(20), np.zeros(20, dtype=int), np.array([[0.4], [0.4], [0.2]])
+        )
 
 
 @pytest.mark.parametrize("outcomes", [2, 3, 4])
 def test_the_dual_has_the_derivatives_it_says(outcomes):
     soft, mass, _, wanted = random_problem(5, outcomes, 1, profiles=25)
     dual = relabelling._Means(np.log(soft), mass / mass.sum(), wanted[:, 0])
-    offsets, step = np.random.default_rng(5).normal(size=outcomes), 1e-5 * np.eye(outcomes)
+    offsets, step = (
+        np.random.default_rng(5).normal(size=outcomes),
+        1e-5 * np.eye(outcomes),
+    )
     point = dual.at(offsets)
     for axis in range(outcomes):
         up, down = dual.at(offsets + step[axis]), dual.at(offsets - step[axis])
-        assert (up.value - down.value) / 2e-5 == pytest.approx(point.gradient[axis], abs=1e-8)
-        np.testing.assert_allclose((up.gradient - down.gradient) / 2e-5, point.curvature[axis], atol=1e-7)
+        assert (up.value - down.value) / 2e-5 == pytest.approx(
+            point.gradient[axis], abs=1e-8
+        )
+        np.testing.assert_allclose(
+            (up.gradient - down.gradient) / 2e-5, point.curvature[axis], atol=1e-7
+        )

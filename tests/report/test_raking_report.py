@@ -1,4 +1,6 @@
-"""The report on a raking: three forms, nothing from the data as markup, the same bytes each time."""
+"""The report on a raking: three forms, nothing from the data as markup, the same bytes
+each time.
+"""
 
 import html
 import json
@@ -21,7 +23,11 @@ def raking(**options):
 
 def report(tmp_path, suffix, **options):
     path = tmp_path / f"report{suffix}"
-    write_raking_report(raking(**options), path, source=Source(command="fairmaxent rake x.csv", file="x.csv"))
+    write_raking_report(
+        raking(**options),
+        path,
+        source=Source(command="fairmaxent rake x.csv", file="x.csv"),
+    )
     return path.read_text(encoding="utf-8")
 
 
@@ -30,7 +36,13 @@ def test_margins_and_costs_are_shown_and_nothing_from_the_data_as_markup(tmp_pat
     assert "<script" not in text
     assert "\x1b" not in text
     shown = html.unescape(re.sub("<[^>]*>", " ", text))
-    for words in ("<script>alert(1)</script>", "Design effect ", "45.00%", "margins (sex, place)", "rake x.csv"):
+    for words in (
+        "<script>alert(1)</script>",
+        "Design effect ",
+        "45.00%",
+        "margins (sex, place)",
+        "rake x.csv",
+    ):
         assert words in shown
     assert text == report(tmp_path, ".html")
     text = report(tmp_path, ".md")
@@ -40,11 +52,17 @@ def test_margins_and_costs_are_shown_and_nothing_from_the_data_as_markup(tmp_pat
 
 def test_json_holds_the_certificate_and_a_report_says_if_margins_were_missed(tmp_path):
     record = json.loads(report(tmp_path, ".json", bounds=(0.1, None)))
-    assert record["certificate"]["margins"][0]["levels"][0]["wanted"] == pytest.approx(0.45)
+    assert record["certificate"]["margins"][0]["levels"][0]["wanted"] == pytest.approx(
+        0.45
+    )
     assert record["certificate"]["bounds"] == [0.1, None]
     assert record["source"]["file"] == "x.csv"
     frame = pl.DataFrame({"sex": ["F", "F", "M"], "job": ["nurse", "none", "none"]})
-    missed = fairmaxent.rake(frame, {"sex": {"F": 0.3, "M": 0.7}, "job": {"nurse": 0.4, "none": 0.6}}, relax="all")
+    missed = fairmaxent.rake(
+        frame,
+        {"sex": {"F": 0.3, "M": 0.7}, "job": {"nurse": 0.4, "none": 0.6}},
+        relax="all",
+    )
     path = tmp_path / "report.md"
     write_raking_report(missed, path)
     assert "contradict each other" in path.read_text(encoding="utf-8")

@@ -1,4 +1,5 @@
-"""Six reports in a browser: axe finds nothing, a phone and a sheet of paper cut nothing, the first page is one page.
+"""Six reports in a browser: axe finds nothing, a phone and a sheet of paper cut
+nothing, the first page is one page.
 
 axe-core is taken from where `appserver` finds it.
 """
@@ -39,9 +40,13 @@ def chromium():
         pytest.skip(str(problem))
 
 
-def people(groups, shares, rows=1500, column="sex", outcome="hired", levels=("yes", "no")):
+def people(
+    groups, shares, rows=1500, column="sex", outcome="hired", levels=("yes", "no")
+):
     rng = np.random.default_rng(1)
-    frame = pd.DataFrame({column: rng.choice(groups, rows, p=shares), "age": rng.integers(18, 60, rows)})
+    frame = pd.DataFrame(
+        {column: rng.choice(groups, rows, p=shares), "age": rng.integers(18, 60, rows)}
+    )
     for number in range(6):
         frame[f"question_{number}"] = rng.choice(list("abcd"), rows)
     good = rng.random(rows) < np.where(frame[column] == groups[0], 0.25, 0.5)
@@ -50,23 +55,42 @@ def people(groups, shares, rows=1500, column="sex", outcome="hired", levels=("ye
 
 def long_names():
     long = "a_rather_long_name_of_a_column_as_surveys_have_them_"
-    levels = [f"group {number} of all the people who answered the question" for number in range(7)]
+    levels = [
+        f"group {number} of all the people who answered the question"
+        for number in range(7)
+    ]
     shares = [0.4, 0.3, 0.2, 0.08, 0.01, 0.006, 0.004]
     answers = ("accepted after a second interview", "not accepted")
-    frame = people(levels, shares, column=f"{long}region", outcome=f"{long}outcome", levels=answers)
-    frame[f"{long}religion"] = np.random.default_rng(2).choice(levels, len(frame), p=shares)
+    frame = people(
+        levels, shares, column=f"{long}region", outcome=f"{long}outcome", levels=answers
+    )
+    frame[f"{long}religion"] = np.random.default_rng(2).choice(
+        levels, len(frame), p=shares
+    )
     return frame, (f"{long}outcome", [f"{long}region", f"{long}religion"], answers[0])
 
 
 def german():
     """Three protected columns with compound words, and twelve joint groups."""
-    answers, outcome = ("Eingestellt", "Vorstellungsgespräch abgelehnt"), "Bewerbungsergebnis"
+    answers, outcome = (
+        (
+            "Eingestellt",
+            "Vorstellungsgespräch abgelehnt",
+        ),
+        "Bewerbungsergebnis",
+    )
     columns = {
         "Geschlecht": ["weibliche Beschäftigte", "männliche Beschäftigte"],
         "Altersgruppe": ["unter dreißig", "dreißig bis fünfzig", "über fünfzig"],
         "Staatsangehörigkeit": ["Unionsbürgerschaft", "ungeklärt"],
     }
-    frame = people(columns["Geschlecht"], [0.4, 0.6], column="Geschlecht", outcome=outcome, levels=answers)
+    frame = people(
+        columns["Geschlecht"],
+        [0.4, 0.6],
+        column="Geschlecht",
+        outcome=outcome,
+        levels=answers,
+    )
     for number, name in enumerate(list(columns)[1:]):
         frame[name] = np.random.default_rng(number).choice(columns[name], len(frame))
     return frame, outcome, list(columns), answers[0]
@@ -74,16 +98,37 @@ def german():
 
 @pytest.fixture(scope="module")
 def reports():
-    source = Source(file="people.csv", sha256="3f" * 32, written=(WrittenFile("Fair table", "fair.csv", "ab" * 32),))
+    source = Source(
+        file="people.csv",
+        sha256="3f" * 32,
+        written=(WrittenFile("Fair table", "fair.csv", "ab" * 32),),
+    )
     estimate = Estimate(output="rows", student="tree")
 
-    def built(frame, outcome="hired", protected="sex", favourable="yes", mode="rows", filed=None, **options):
-        fit = fairmaxent.debias(frame, outcome, protected, favourable=favourable, random_state=0, **options)
-        curves = {"trade_off": mode == "weights" and "relabel" not in options}  # one report has them
-        return build_report(fit, data=frame, mode=mode, source=source, **curves, **(filed or {}))
+    def built(
+        frame,
+        outcome="hired",
+        protected="sex",
+        favourable="yes",
+        mode="rows",
+        filed=None,
+        **options,
+    ):
+        fit = fairmaxent.debias(
+            frame, outcome, protected, favourable=favourable, random_state=0, **options
+        )
+        # one report has them
+        curves = {"trade_off": mode == "weights" and "relabel" not in options}
+        return build_report(
+            fit, data=frame, mode=mode, source=source, **curves, **(filed or {})
+        )
 
     long, roles = long_names()
-    filed = {"title": "A long title " * 20, "author": "An author " * 20, "purpose": "A long purpose. " * 40}
+    filed = {
+        "title": "A long title " * 20,
+        "author": "An author " * 20,
+        "purpose": "A long purpose. " * 40,
+    }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(certificate, "_DRAWS", 40)
         two = people(["f", "m"], [0.3, 0.7])
@@ -94,7 +139,9 @@ def reports():
             "for a model": built(two, mode="weights", model="logistic"),
             "weights": built(two, mode="weights", estimate=None),
             "German": built(*german(), groups="joint", estimate=estimate),
-            "long names": built(long, *roles, representation_rate=1.0, estimate=estimate, filed=filed),
+            "long names": built(
+                long, *roles, representation_rate=1.0, estimate=estimate, filed=filed
+            ),
         }
 
 
@@ -103,20 +150,43 @@ def dom(page, *, dark=False):
     with tempfile.TemporaryDirectory() as name:
         source = Path(name) / "page.html"
         source.write_text(page, encoding="utf-8")
-        options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={name}/profile"]
-        options += ["--window-size=1300,1000", "--virtual-time-budget=120000", "--dump-dom"]
+        options = [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            f"--user-data-dir={name}/profile",
+        ]
+        options += [
+            "--window-size=1300,1000",
+            "--virtual-time-budget=120000",
+            "--dump-dom",
+        ]
         options += ["--blink-settings=preferredColorScheme=0"] if dark else []
-        done = subprocess.run([chromium(), *options, source.as_uri()], capture_output=True, timeout=300, check=False)
+        done = subprocess.run(
+            [chromium(), *options, source.as_uri()],
+            capture_output=True,
+            timeout=300,
+            check=False,
+        )
     return done.stdout.decode()
 
 
 def measured(page, width, script, *, dark=False):
     """What a script in the page gives to `done`, in a frame as wide as the device."""
     inside = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
-    done = "const done = result => { parent.document.getElementById('result').textContent = JSON.stringify(result) };"
+    done = (
+        "const done = result => { parent.document.getElementById('result').textContent"
+        " = JSON.stringify(result) };"
+    )
     inside = inside.replace("</body>", f"<script>{done}\n{script}</script></body>")
-    frame = f'<iframe style="width:{width}px;height:9000px;border:0" srcdoc="{html.escape(inside)}"></iframe>'
-    found = re.search(r'<pre id="result">(.+?)</pre>', dom(f'<!DOCTYPE html><pre id="result"></pre>{frame}', dark=dark))
+    frame = (
+        f'<iframe style="width:{width}px;height:9000px;border:0"'
+        f' srcdoc="{html.escape(inside)}"></iframe>'
+    )
+    found = re.search(
+        r'<pre id="result">(.+?)</pre>',
+        dom(f'<!DOCTYPE html><pre id="result"></pre>{frame}', dark=dark),
+    )
     assert found, "the script gave no result"
     return json.loads(html.unescape(found[1]))
 
@@ -135,14 +205,18 @@ axe.run(document).then(result => done({
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("name", TABLES)
 def test_axe_finds_nothing(reports, name, dark, width):
-    result = measured(html_report(reports[name]), width, f"{axe_core()};{RUN_AXE}", dark=dark)
+    result = measured(
+        html_report(reports[name]), width, f"{axe_core()};{RUN_AXE}", dark=dark
+    )
     assert (result["dark"], result["width"]) == (dark, width)
     assert result["passes"] > 15
     assert result["violations"] == []
 
 
 def test_axe_would_find_something(reports):
-    broken = html_report(reports["weights"]).replace("--soft: #55606e", "--soft: #bbbbbb")
+    broken = html_report(reports["weights"]).replace(
+        "--soft: #55606e", "--soft: #bbbbbb"
+    )
     violations = measured(broken, 1200, f"{axe_core()};{RUN_AXE}")["violations"]
     assert [name for name, _ in violations] == ["color-contrast"]
 
@@ -164,7 +238,9 @@ def on_sheet(report, sheet):
     page = html_report(report)
     if sheet not in PAPERS:
         return page, {"phone": 430, "screen": 1440}[sheet]
-    printed = page.replace("@media print", "@media all").replace("@media screen", "@media not all")
+    printed = page.replace("@media print", "@media all").replace(
+        "@media screen", "@media not all"
+    )
     return printed, int((PAPERS[sheet][0] - 2 * MARGIN) * PIXELS)
 
 
@@ -172,7 +248,9 @@ def on_sheet(report, sheet):
 @pytest.mark.parametrize("name", TABLES)
 def test_nothing_is_cut(reports, name, sheet):
     page, width = on_sheet(reports[name], sheet)
-    result = measured(page, width, CUT.replace("PAPER", "false" if sheet == "phone" else "true"))
+    result = measured(
+        page, width, CUT.replace("PAPER", "false" if sheet == "phone" else "true")
+    )
     assert result["cut"] == []
     assert result["width"] <= width
 
@@ -208,13 +286,17 @@ def pages(content):
 def test_the_first_page_and_a_pdf_are_one_page(reports, name, paper, tmp_path):
     chromium()
     page = html_report(reports[name], paper=paper)
-    first = re.sub(r'<div class="appendix">.*</main>.*</footer>', "</main>", page, flags=re.S)
+    first = re.sub(
+        r'<div class="appendix">.*</main>.*</footer>', "</main>", page, flags=re.S
+    )
     assert "Files and versions" in first
     assert "Trade-off" not in first
     assert pages(browser.print_pdf(first)) == 1
     browser.save_report(reports[name], tmp_path / "one.pdf")
     assert pages((tmp_path / "one.pdf").read_bytes()) == 1
-    assert (first_page(reports[name]).print_size == 1) == (name in ("two groups", "for a model", "weights"))
+    assert (first_page(reports[name]).print_size == 1) == (
+        name in ("two groups", "for a model", "weights")
+    )
 
 
 def test_a_real_browser_prints_and_leaves_nothing(reports, tmp_path, monkeypatch):

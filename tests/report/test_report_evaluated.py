@@ -1,4 +1,6 @@
-"""What the rows give away, in a report: the same rows judged by hand, every form, and when nothing can be judged."""
+"""What the rows give away, in a report: the same rows judged by hand, every form, and
+when nothing can be judged.
+"""
 
 import json
 
@@ -15,7 +17,15 @@ TABLE = pl.concat([biased_table(seed) for seed in (1, 2)]).drop("weight")
 
 
 def fitted(table=TABLE, **options):
-    return fairmaxent.debias(table, "income", "sex", favourable=">50K", estimate=None, random_state=0, **options)
+    return fairmaxent.debias(
+        table,
+        "income",
+        "sex",
+        favourable=">50K",
+        estimate=None,
+        random_state=0,
+        **options,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +39,9 @@ def test_a_fifth_is_set_aside_and_the_rest_judged(report):
     aside = len(TABLE) // 5
     real, control = TABLE[np.sort(order[aside:])], TABLE[np.sort(order[:aside])]
     new = fitted(real).sample(len(real))
-    same = fairmaxent.evaluate(real, new, control=control, outcome="income", protected="sex", favourable=">50K")
+    same = fairmaxent.evaluate(
+        real, new, control=control, outcome="income", protected="sex", favourable=">50K"
+    )
     found = report.evaluation.evaluation
     assert found.to_dict() == same.to_dict()
     assert "copies" in report.evaluation.flagged
@@ -50,9 +62,12 @@ def test_every_form_has_the_verdict_and_the_tables(report):
 def test_weights_and_identifiers_are_no_columns_to_compare():
     rng = np.random.default_rng(0)
     table = TABLE.to_pandas().assign(
-        design=rng.uniform(1, 2, len(TABLE)), mail=[f"p{k}@example.org" for k in range(len(TABLE))]
+        design=rng.uniform(1, 2, len(TABLE)),
+        mail=[f"p{k}@example.org" for k in range(len(TABLE))],
     )
-    found = build_report(fitted(table, weight="design"), data=table, trade_off=False, evaluate=True).evaluation
+    found = build_report(
+        fitted(table, weight="design"), data=table, trade_off=False, evaluate=True
+    ).evaluation
     assert found.evaluation.columns == tuple(TABLE.columns)
     assert found.evaluation.left_out == ("mail",)
 
@@ -68,7 +83,9 @@ def test_why_nothing_was_judged_and_what_cannot_be_asked_for(tmp_path):
     found = build_report(fitted(lazy), data=lazy, trade_off=False, evaluate=True)
     assert "not in memory" in found.evaluation.skipped
     with pytest.raises(fairmaxent.InputError, match="none were drawn"):
-        build_report(fitted(), data=TABLE, mode="weights", trade_off=False, evaluate=True)
+        build_report(
+            fitted(), data=TABLE, mode="weights", trade_off=False, evaluate=True
+        )
     with pytest.raises(fairmaxent.InputError, match="needs the table"):
         build_report(fitted(), trade_off=False, evaluate=True)
 
@@ -76,15 +93,57 @@ def test_why_nothing_was_judged_and_what_cannot_be_asked_for(tmp_path):
 def test_on_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     TABLE.write_csv("data.csv")
-    roles = ["--outcome", "income", "--protected", "sex", "--estimate", "none", "--seed", "0"]
-    run("debias", "data.csv", *roles, "--model", "m.fme", "--report", "r.json", "--evaluate")
+    roles = [
+        "--outcome",
+        "income",
+        "--protected",
+        "sex",
+        "--estimate",
+        "none",
+        "--seed",
+        "0",
+    ]
+    run(
+        "debias",
+        "data.csv",
+        *roles,
+        "--model",
+        "m.fme",
+        "--report",
+        "r.json",
+        "--evaluate",
+    )
     record = json.loads((tmp_path / "r.json").read_text())
     assert "copies" in record["evaluation"]["flagged"]
-    run("report", "m.fme", "--data", "data.csv", "-o", "again.json", "--evaluate", "--no-trade-off")
-    assert json.loads((tmp_path / "again.json").read_text())["evaluation"] == record["evaluation"]
+    run(
+        "report",
+        "m.fme",
+        "--data",
+        "data.csv",
+        "-o",
+        "again.json",
+        "--evaluate",
+        "--no-trade-off",
+    )
+    assert (
+        json.loads((tmp_path / "again.json").read_text())["evaluation"]
+        == record["evaluation"]
+    )
     for arguments, message in (
         (("debias", "data.csv", *roles, "--evaluate"), "none is written; add --report"),
-        (("debias", "data.csv", *roles, "--mode", "weights", "--report", "w.md", "--evaluate"), "is for --mode rows"),
+        (
+            (
+                "debias",
+                "data.csv",
+                *roles,
+                "--mode",
+                "weights",
+                "--report",
+                "w.md",
+                "--evaluate",
+            ),
+            "is for --mode rows",
+        ),
         (("report", "m.fme", "-o", "x.md", "--evaluate"), "name it with --data"),
     ):
         assert message in run(*arguments, code=2).output

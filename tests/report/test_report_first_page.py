@@ -1,4 +1,6 @@
-"""The first page: its answers are those of pandas, it is filed under what was given, and it stays one page."""
+"""The first page: its answers are those of pandas, it is filed under what was given,
+and it stays one page.
+"""
 
 import hashlib
 import json
@@ -27,28 +29,40 @@ FAVOURED = [*ROLES, "--favourable", ">50K", "--estimate", "none"]
 
 @pytest.fixture(autouse=True)
 def _no_curves(monkeypatch):
-    monkeypatch.setattr("fairmaxent.report.refits.LARGEST_TABLE", 0)  # tested with the report
+    # tested with the report
+    monkeypatch.setattr("fairmaxent.report.refits.LARGEST_TABLE", 0)
 
 
 def people(rows=900, groups=("f", "m"), shares=(0.3, 0.7)):
     rng = np.random.default_rng(3)
-    frame = pd.DataFrame({"sex": rng.choice(groups, rows, p=shares), "age": rng.integers(18, 60, rows)})
-    frame["hired"] = np.where(rng.random(rows) < np.where(frame["sex"] == groups[0], 0.2, 0.5), "yes", "no")
+    frame = pd.DataFrame(
+        {"sex": rng.choice(groups, rows, p=shares), "age": rng.integers(18, 60, rows)}
+    )
+    frame["hired"] = np.where(
+        rng.random(rows) < np.where(frame["sex"] == groups[0], 0.2, 0.5), "yes", "no"
+    )
     return frame
 
 
 def fitted(frame, **options):
-    return fairmaxent.debias(frame, "hired", "sex", favourable="yes", random_state=0, **options)
+    return fairmaxent.debias(
+        frame, "hired", "sex", favourable="yes", random_state=0, **options
+    )
 
 
 def answers(report):
     """By key: the lines of an answer, its table, and the notes below."""
     found = {}
     for section in first_page(report).first_page:
-        (first, *others), tables = section.blocks, [block for block in section.blocks if isinstance(block, Table)]
+        (first, *others), tables = (
+            section.blocks,
+            [block for block in section.blocks if isinstance(block, Table)],
+        )
         lines = getattr(first, "items", (getattr(first, "text", ""),))
         notes = tuple(block.text for block in others if isinstance(block, Paragraph))
-        found[section.key] = SimpleNamespace(lines=lines, table=next(iter(tables), None), notes=notes)
+        found[section.key] = SimpleNamespace(
+            lines=lines, table=next(iter(tables), None), notes=notes
+        )
     return found
 
 
@@ -56,9 +70,21 @@ def test_every_question_is_answered_in_every_form():
     frame = people()
     report = build_report(fitted(frame, representation_rate=1.0), data=frame)
     page = first_page(report)
-    assert (page.title, page.filing[0]) == ("hired = yes, by sex", ("Author", "not stated"))
+    assert (page.title, page.filing[0]) == (
+        "hired = yes, by sex",
+        ("Author", "not stated"),
+    )
     assert page.filing[2] == ("Purpose", "not stated")
-    questions = ["groups", "asked", "reached", "costs", "model", "copies", "not-for", "record"]
+    questions = [
+        "groups",
+        "asked",
+        "reached",
+        "costs",
+        "model",
+        "copies",
+        "not-for",
+        "record",
+    ]
     assert [section.key for section in page.first_page] == questions
     for text in (html_report(report), markdown_report(report)):
         first = text[: text.index("Appendix")]
@@ -71,7 +97,10 @@ def test_who_counts_more_and_less_is_that_of_group_by():
     fit = fitted(frame, representation_rate=1.0)
     sample = fit.sample(2000)
     report = build_report(fit, data=frame, delivered=sample)
-    shares = [table.value_counts(["hired", "sex"], normalize=True) for table in (frame, sample)]
+    shares = [
+        table.value_counts(["hired", "sex"], normalize=True)
+        for table in (frame, sample)
+    ]
     times = (shares[1] / shares[0]).sort_values()
     for name, (outcome, sex) in (("least", times.index[0]), ("most", times.index[-1])):
         cell = report.counting[name]
@@ -87,44 +116,98 @@ def test_each_group_has_its_shares_and_its_outcome_before_and_after():
     fit = fitted(frame, representation_rate=1.0)
     sample = fit.sample(700)
     page = first_page(report := build_report(fit, data=frame, delivered=sample))
-    (picture, *_), table, said = page.first_page[0].blocks, answers(report)["costs"].table, []
-    intervals = {one.group: one.interval for one in statistical_rate(frame, "hired", "sex", favourable="yes").groups}
-    for group, costs, drawn, ends in zip(picture.rows, table.rows, picture.shares, picture.ranges, strict=True):
+    (picture, *_), table, said = (
+        page.first_page[0].blocks,
+        answers(report)["costs"].table,
+        [],
+    )
+    intervals = {
+        one.group: one.interval
+        for one in statistical_rate(frame, "hired", "sex", favourable="yes").groups
+    }
+    for group, costs, drawn, ends in zip(
+        picture.rows, table.rows, picture.shares, picture.ranges, strict=True
+    ):
         name = costs[0].removeprefix("sex = ")
         inside = [one[one["sex"] == name] for one in (frame, sample)]
         shares = [len(inside[0]) / len(frame), len(inside[1]) / len(sample)]
         rates = [(one["hired"] == "yes").mean() for one in inside]
-        assert costs[:4] == (f"sex = {name}", str(len(inside[0])), *map(percent, shares))
+        assert costs[:4] == (
+            f"sex = {name}",
+            str(len(inside[0])),
+            *map(percent, shares),
+        )
         low, high = intervals[(name,)]
         span = f"{percent(low)} – {percent(high)}"
-        assert group == (f"sex = {name}", str(len(inside[0])), percent(rates[0]), span, percent(rates[1]))
+        assert group == (
+            f"sex = {name}",
+            str(len(inside[0])),
+            percent(rates[0]),
+            span,
+            percent(rates[1]),
+        )
         assert (*drawn, *ends) == pytest.approx((*rates, low, high))
         said += [f"{100 * rate:.0f}" for rate in rates]
-    assert page.summary == (
-        f"Of 100 people with sex = f, {said[0]} have hired = yes in the data and {said[1]} in the result; "
-        f"of 100 people with sex = m, {said[2]} in the data and {said[3]} in the result."
+    assert (
+        page.summary
+        == f"Of 100 people with sex = f, {said[0]} have hired = yes in the data and"
+        f" {said[1]} in the result; of 100 people with sex = m, {said[2]} in the"
+        f" data and {said[3]} in the result."
     )
 
 
 @pytest.mark.parametrize("groups", ["joint", "each"])
-def test_the_largest_groups_of_every_protected_column_are_drawn_and_the_appendix_has_all(groups):
-    rng, levels = np.random.default_rng(1), {"region": ["north", "south", "west"], "born": ["abroad", "here"]}
-    frame = people().assign(**{name: rng.choice(own, 900) for name, own in levels.items()})
+def test_the_largest_groups_of_every_protected_column_are_drawn_and_the_appendix_has_all(
+    groups,
+):
+    rng, levels = (
+        np.random.default_rng(1),
+        {
+            "region": ["north", "south", "west"],
+            "born": ["abroad", "here"],
+        },
+    )
+    frame = people().assign(
+        **{name: rng.choice(own, 900) for name, own in levels.items()}
+    )
     frame["town"] = rng.choice([f"town {number:02}" for number in range(50)], 900)
-    columns = [f"{name} = {one}" for name, own in {"sex": ["f", "m"], **levels}.items() for one in own]
-    for protected in [["sex", *levels], *([["town", "sex", *levels]] if groups == "each" else [])]:
-        fit = fairmaxent.debias(frame, "hired", protected, favourable="yes", groups=groups)
+    columns = [
+        f"{name} = {one}"
+        for name, own in {"sex": ["f", "m"], **levels}.items()
+        for one in own
+    ]
+    for protected in [
+        ["sex", *levels],
+        *([["town", "sex", *levels]] if groups == "each" else []),
+    ]:
+        fit = fairmaxent.debias(
+            frame, "hired", protected, favourable="yes", groups=groups
+        )
         report = build_report(fit, mode="weights")
-        shown, appendix = answers(report)["groups"], markdown_report(report).partition("## Appendix")[2]
+        shown, appendix = (
+            answers(report)["groups"],
+            markdown_report(report).partition("## Appendix")[2],
+        )
         names = [row[0] for row in shown.table.rows]
         assert set(columns) <= set(names)
         left = len(report.groups) - len(names)
-        assert shown.notes == ((f"{left} more groups: see the appendix.",) if left else ())
-        listed = [own.group if " × " in own.column else own.name for own in report.groups]
-        is_cut = f"{50 - 24} more groups in the JSON report" in appendix  # of many levels, it has the largest
-        assert is_cut if "town" in protected else all(f"\n| {name} | " in appendix for name in listed)
+        assert shown.notes == (
+            (f"{left} more groups: see the appendix.",) if left else ()
+        )
+        listed = [
+            own.group if " × " in own.column else own.name for own in report.groups
+        ]
+        # of many levels, it has the largest
+        is_cut = f"{50 - 24} more groups in the JSON report" in appendix
+        assert (
+            is_cut
+            if "town" in protected
+            else all(f"\n| {name} | " in appendix for name in listed)
+        )
     drawn = sorted(int(row[1]) for row in shown.table.rows if "town" in row[0])
-    assert groups == "joint" or drawn == sorted(frame["town"].value_counts().nlargest(4))
+    assert groups == "joint" or drawn == sorted(
+        frame["town"].value_counts().nlargest(4)
+    )
 
 
 def test_copies_are_counted_in_people():
@@ -133,10 +216,14 @@ def test_copies_are_counted_in_people():
     sample = fit.sample(500)
     page = answers(build_report(fit, data=frame, delivered=sample))
     line = page["copies"].lines[0]
-    assert not any("copies" in asked for asked in page["asked"].lines)  # no second number, which is an expectation
+    # no second number, which is an expectation
+    assert not any("copies" in asked for asked in page["asked"].lines)
     known = set(frame.itertuples(index=False, name=None))
     count = sum(row in known for row in sample.itertuples(index=False, name=None))
-    assert line.startswith(f"{percent(count / 500)} of 500 new rows ({count}) have exactly the values of a real row")
+    assert line.startswith(
+        f"{percent(count / 500)} of 500 new rows ({count}) have exactly the values of a"
+        " real row"
+    )
     weights = build_report(fit, data=frame, delivered=fit.weights(), mode="weights")
     assert "All rows are real" in answers(weights)["copies"].lines[0]
     unknown = answers(build_report(fit, delivered=sample))["copies"].lines[0]
@@ -146,13 +233,21 @@ def test_copies_are_counted_in_people():
 def test_what_not_to_use_it_for_fits_the_result():
     frame = people(groups=("x", "m"), shares=(0.01, 0.99))
     fit = fitted(frame, representation_rate=1.0)
-    lines = answers(build_report(fit, data=frame, delivered=fit.weights(), mode="weights"))["not-for"].lines
+    lines = answers(
+        build_report(fit, data=frame, delivered=fit.weights(), mode="weights")
+    )["not-for"].lines
     assert any("every row is a real one" in line for line in lines)
-    assert any(line.startswith("to say anything about sex = x: too much rests") for line in lines)
+    assert any(
+        line.startswith("to say anything about sex = x: too much rests")
+        for line in lines
+    )
     lines = answers(build_report(fitted(people()), mode="weights"))["not-for"].lines
     assert not any("to say anything about" in line for line in lines)
     fit = fitted(people(), relabel=Relabel(labeller="tree"))
-    assert any("outcomes were changed" in line for line in answers(build_report(fit, mode="weights"))["not-for"].lines)
+    assert any(
+        "outcomes were changed" in line
+        for line in answers(build_report(fit, mode="weights"))["not-for"].lines
+    )
 
 
 def test_without_an_estimate_it_says_how_to_get_one_and_with_one_what_is_expected():
@@ -160,22 +255,45 @@ def test_without_an_estimate_it_says_how_to_get_one_and_with_one_what_is_expecte
     (line,) = answers(build_report(fit, mode="weights"))["model"].lines
     assert "not estimated" in line
     assert "estimate='weights'" in line
-    known = fitted(people(), estimate=fairmaxent.Estimate(output="weights", student="tree"))
+    known = fitted(
+        people(), estimate=fairmaxent.Estimate(output="weights", student="tree")
+    )
     report = build_report(known, mode="weights")
-    model, rate = answers(report)["model"], known.certificate.estimate.after.by_predictions["sex"]
-    assert model.table.rows[0][0] == "How equally often it predicts hired = yes in the groups of sex (1 means equal)"
+    model, rate = (
+        answers(report)["model"],
+        known.certificate.estimate.after.by_predictions["sex"],
+    )
+    assert (
+        model.table.rows[0][0]
+        == "How equally often it predicts hired = yes in the groups of sex (1 means"
+        " equal)"
+    )
     assert model.table.rows[0][2] == f"{rate:.3f}"
-    assert any(f"expected: {rate:.3f} for sex" in line for line in answers(report)["not-for"].lines)
+    assert any(
+        f"expected: {rate:.3f} for sex" in line
+        for line in answers(report)["not-for"].lines
+    )
 
 
 def test_many_rates_groups_and_long_names_are_cut_and_the_appendix_has_them():
     rng = np.random.default_rng(0)
     long = "a_rather_long_name_of_a_column_as_surveys_have_them_"
-    levels = [f"group {number} of all the people who answered this question" for number in range(9)]
+    levels = [
+        f"group {number} of all the people who answered this question"
+        for number in range(9)
+    ]
     shares = [0.5, 0.3, 0.1, 0.05, 0.03, 0.005, 0.005, 0.005, 0.005]
-    frame = pd.DataFrame({f"{long}{column}": rng.choice(levels, 900, p=shares) for column in "abc"})
+    frame = pd.DataFrame(
+        {f"{long}{column}": rng.choice(levels, 900, p=shares) for column in "abc"}
+    )
     frame["hired"] = rng.choice(["yes", "no"], 900)
-    fit = fairmaxent.debias(frame, "hired", list(frame.columns[:3]), favourable="yes", representation_rate=1.0)
+    fit = fairmaxent.debias(
+        frame,
+        "hired",
+        list(frame.columns[:3]),
+        favourable="yes",
+        representation_rate=1.0,
+    )
     report = build_report(fit, title="title " * 99, purpose="purpose " * 99)
     page, shown = first_page(report), answers(report)
     assert len(page.title) <= 100
@@ -187,21 +305,30 @@ def test_many_rates_groups_and_long_names_are_cut_and_the_appendix_has_them():
     assert all(name in markdown_report(report).replace("\\", "") for name in names)
     assert "24 more groups: see the appendix." in shown["costs"].notes
     assert len(report.alerts) > len(shown["warning"].lines) == 3
-    assert shown["warning"].lines[-1] == f"{len(report.alerts) - 2} more warnings: see the appendix."
+    assert (
+        shown["warning"].lines[-1]
+        == f"{len(report.alerts) - 2} more warnings: see the appendix."
+    )
     appendix = markdown_report(report).partition("## Appendix")[2]
     assert all(alert.replace("_", r"\_")[:200] in appendix for alert in report.alerts)
 
 
 def test_title_author_purpose_and_date_are_shown_and_kept(tmp_path):
     fit = fitted(people())
-    given = {"title": "Hiring <b>2026</b>", "author": "A. Analyst", "purpose": "For the\nauditors"}
+    given = {
+        "title": "Hiring <b>2026</b>",
+        "author": "A. Analyst",
+        "purpose": "For the\nauditors",
+    }
     date = datetime(2026, 3, 4, 9, 5, tzinfo=timezone(timedelta(hours=2)))
     for name in ("report.html", "report.md", "report.json"):
         write_report(fit, tmp_path / name, mode="weights", date=date, **given)
         text = (tmp_path / name).read_text(encoding="utf-8")
         assert "4 March 2026, 07:05 UTC" in text
         assert "For the auditors" in text
-    assert "<h1>Hiring &lt;b&gt;2026&lt;/b&gt;</h1>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<h1>Hiring &lt;b&gt;2026&lt;/b&gt;</h1>" in (
+        tmp_path / "report.html"
+    ).read_text(encoding="utf-8")
     record = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert record["filing"]["written"] == "2026-03-04T07:05:00+00:00"
     assert record["first_page"]["filing"][0] == ["Author", "A. Analyst"]
@@ -219,24 +346,33 @@ def test_the_date_comes_from_the_environment_or_the_clock(monkeypatch):
             filed()
 
 
-NO_ZONE = [({"date": date}, "time zone") for date in (datetime(2026, 1, 1), "2026-01-01")]
+NO_ZONE = [
+    ({"date": date}, "time zone") for date in (datetime(2026, 1, 1), "2026-01-01")
+]
 
 
-@pytest.mark.parametrize(("given", "message"), [({"title": 7}, "title is a int; pass a text"), *NO_ZONE])
+@pytest.mark.parametrize(
+    ("given", "message"), [({"title": 7}, "title is a int; pass a text"), *NO_ZONE]
+)
 def test_what_cannot_be_filed_is_refused(given, message):
     with pytest.raises(InputError, match=message):
         filed(**given)
 
 
 def recorded(record):
-    return dict(line.split(": ", 1) for line in record["first_page"]["first_page"][-1]["blocks"][0]["items"])
+    return dict(
+        line.split(": ", 1)
+        for line in record["first_page"]["first_page"][-1]["blocks"][0]["items"]
+    )
 
 
 def digest(name):
     return hashlib.sha256(Path(name).read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize(("form", "mode"), [("csv", "rows"), ("parquet", "weights"), ("csv", "top-up")])
+@pytest.mark.parametrize(
+    ("form", "mode"), [("csv", "rows"), ("parquet", "weights"), ("csv", "top-up")]
+)
 def test_the_report_has_the_digests_of_what_was_read_and_written(folder, form, mode):
     data = f"data.{form}"
     if form == "parquet":
@@ -250,11 +386,23 @@ def test_the_report_has_the_digests_of_what_was_read_and_written(folder, form, m
     assert shown["Model"] == f"model.fme, SHA-256 {digest('model.fme')}"
     assert f"fairmaxent {fairmaxent.__version__}" in shown["Made with"]
     sampled = ["--sample", f"fair.{form}"] if mode != "weights" else []
-    run("report", "model.fme", "--data", data, "--mode", mode, *sampled, "-o", "later.md", "--no-trade-off")
+    run(
+        "report",
+        "model.fme",
+        "--data",
+        data,
+        "--mode",
+        mode,
+        *sampled,
+        "-o",
+        "later.md",
+        "--no-trade-off",
+    )
     later = Path("later.md").read_text().replace("\\", "")
     for name in (data, "model.fme", *sampled[1:]):
         assert f"{name}, SHA-256 {digest(name)}" in later
-    run("report", "model.fme", "-o", "later.md", "--no-trade-off", code=5)  # a file that exists stays as it is
+    # a file that exists stays as it is
+    run("report", "model.fme", "-o", "later.md", "--no-trade-off", code=5)
     assert Path("later.md").read_text().replace("\\", "") == later
 
 
@@ -268,19 +416,51 @@ def test_a_table_on_stdout_has_no_digest_and_comes_last(folder, monkeypatch):
         raise StorageError("no space")
 
     monkeypatch.setattr("fairmaxent.cli.result.save_report", full)
-    failed = run("debias", "data.csv", *FAVOURED, "-o", "-", "--report", "other.json", code=5)
+    failed = run(
+        "debias", "data.csv", *FAVOURED, "-o", "-", "--report", "other.json", code=5
+    )
     assert failed.stdout == ""
 
 
 def test_title_author_and_purpose_are_options_and_keys_of_a_config_file(folder):
-    (folder / "options.toml").write_text('title = "From the file"\nauthor = "A"\npurpose = "P"\n')
-    options = ["--config", "options.toml", "--author", "B", "--report", "report.json", "--model", "model.fme"]
+    (folder / "options.toml").write_text(
+        'title = "From the file"\nauthor = "A"\npurpose = "P"\n'
+    )
+    options = [
+        "--config",
+        "options.toml",
+        "--author",
+        "B",
+        "--report",
+        "report.json",
+        "--model",
+        "model.fme",
+    ]
     run("debias", "data.csv", *FAVOURED, *options)
     filing = json.loads(Path("report.json").read_text())["filing"]
-    assert (filing["title"], filing["author"], filing["purpose"]) == ("From the file", "B", "P")
-    run("report", "model.fme", "--title", "T", "--purpose", "audit", "-o", "later.json", "--no-trade-off")
+    assert (filing["title"], filing["author"], filing["purpose"]) == (
+        "From the file",
+        "B",
+        "P",
+    )
+    run(
+        "report",
+        "model.fme",
+        "--title",
+        "T",
+        "--purpose",
+        "audit",
+        "-o",
+        "later.json",
+        "--no-trade-off",
+    )
     filing = json.loads(Path("later.json").read_text())["filing"]
-    assert (filing["title"], filing["author"], filing["purpose"]) == ("T", None, "audit")
-    run("debias", "data.csv", *FAVOURED, "--config", "options.toml")  # another run without a report
+    assert (filing["title"], filing["author"], filing["purpose"]) == (
+        "T",
+        None,
+        "audit",
+    )
+    # another run without a report
+    run("debias", "data.csv", *FAVOURED, "--config", "options.toml")
     refused = run("debias", "data.csv", *FAVOURED, "--title", "T", code=2)
     assert "--title is for a report, but none is written" in refused.output

@@ -1,4 +1,6 @@
-"""The forms of a report show the same numbers, escaped, whole, and the same each time; the page can be read."""
+"""The forms of a report show the same numbers, escaped, whole, and the same each time;
+the page can be read.
+"""
 
 import json
 import re
@@ -13,7 +15,14 @@ import pytest
 
 import fairmaxent
 from fairmaxent.document.words import percent
-from fairmaxent.report import Source, build_report, shares, write_inspection_report, write_raking_report, write_report
+from fairmaxent.report import (
+    Source,
+    build_report,
+    shares,
+    write_inspection_report,
+    write_raking_report,
+    write_report,
+)
 from fairmaxent.report.first_page import first_page
 from reportforms import html_report, json_report, markdown_report
 
@@ -26,18 +35,25 @@ VOID = {"meta", "col", "link", "br", "img", "hr", "input"}
 def hostile_frame(rows=300):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({SCRIPT: rng.choice([IMAGE, "b & c"], rows, p=[0.3, 0.7])})
-    frame[PIPE], frame["line\nbreak"] = rng.choice(["yes", "</td><b>no"], rows), rng.choice(list("abc"), rows)
+    frame[PIPE], frame["line\nbreak"] = (
+        rng.choice(["yes", "</td><b>no"], rows),
+        rng.choice(list("abc"), rows),
+    )
     return frame.assign(number=rng.normal(size=rows))
 
 
 @pytest.fixture(scope="module")
 def fit():
-    return fairmaxent.debias(hostile_frame(), PIPE, SCRIPT, statistical_rate=0.9, random_state=3)
+    return fairmaxent.debias(
+        hostile_frame(), PIPE, SCRIPT, statistical_rate=0.9, random_state=3
+    )
 
 
 @pytest.fixture(scope="module")
 def report(fit):
-    source = Source(command=f"fairmaxent debias '{SCRIPT}'", file=f"{IMAGE}.csv", sha256="ab" * 32)
+    source = Source(
+        command=f"fairmaxent debias '{SCRIPT}'", file=f"{IMAGE}.csv", sha256="ab" * 32
+    )
     return build_report(fit, data=hostile_frame(), source=source)
 
 
@@ -96,7 +112,9 @@ def test_names_and_values_are_text(page, report):
 
 
 def test_the_page_asks_for_nothing_outside(page, report):
-    assert not {"src", "srcset", "action", "data", "poster"} & {name for _, name, _ in page.attributes}
+    assert not {"src", "srcset", "action", "data", "poster"} & {
+        name for _, name, _ in page.attributes
+    }
     targets = page.values("href")
     assert targets
     assert all(target.startswith("#") for target in targets)
@@ -115,7 +133,9 @@ def test_the_page_is_accessible(page):
     pictures = page.tags["svg"] - page.values("class").count("old")
     assert page.values("role").count("img") == len(page.values("viewbox")) == pictures
     assert all(page.values("aria-label"))
-    scopes = [value for tag, name, value in page.attributes if tag == "th" and name == "scope"]
+    scopes = [
+        value for tag, name, value in page.attributes if tag == "th" and name == "scope"
+    ]
     assert len(scopes) == page.tags["th"]
     assert set(scopes) == {"col", "row"}
 
@@ -142,14 +162,26 @@ def test_the_page_shows_the_numbers(page, report):
 def test_bars_are_as_long_as_the_shares(report):
     own = report.marginals[0]
     longest = max(max(shift.before, shift.after) for shift in own.shifts)
-    widths = re.findall(r'class="bar(?: new)?" style="width:([\d.]+)%"', html_report(report))
-    expected = [100 * share / longest for shift in own.shifts for share in (shift.before, shift.after)]
-    assert [float(width) for width in widths[: len(expected)]] == pytest.approx(expected, abs=0.06)
+    widths = re.findall(
+        r'class="bar(?: new)?" style="width:([\d.]+)%"', html_report(report)
+    )
+    expected = [
+        100 * share / longest
+        for shift in own.shifts
+        for share in (shift.before, shift.after)
+    ]
+    assert [float(width) for width in widths[: len(expected)]] == pytest.approx(
+        expected, abs=0.06
+    )
 
 
 def test_pictures_show_every_pair_and_every_point(page, report):
     names, points = report.associations.names, report.trade_off.points
-    classes = Counter(value for tag, name, value in page.attributes if tag in ("rect", "circle") and name == "class")
+    classes = Counter(
+        value
+        for tag, name, value in page.attributes
+        if tag in ("rect", "circle") and name == "class"
+    )
     assert classes == {
         "cell": 2 * len(names) * (len(names) - 1),
         "own": 2 * sum(point.is_this_fit for point in points),
@@ -157,22 +189,47 @@ def test_pictures_show_every_pair_and_every_point(page, report):
         "old": len(report.groups) * 3 // 2,  # the first page shows one of two outcomes
         "new": len(report.groups) * 3 // 2,
     }
-    styles = [value for tag, name, value in page.attributes if tag == "rect" and name == "style"]
+    styles = [
+        value
+        for tag, name, value in page.attributes
+        if tag == "rect" and name == "style"
+    ]
     opacity = [float(value.removeprefix("--strength:")) for value in styles]
-    strength = [v for m in (report.associations.before, report.associations.after) for row in m for v in row]
-    drawn = [value for place, value in enumerate(strength) if place % len(names) ** 2 % (len(names) + 1)]
+    strength = [
+        v
+        for m in (report.associations.before, report.associations.after)
+        for row in m
+        for v in row
+    ]
+    drawn = [
+        value
+        for place, value in enumerate(strength)
+        if place % len(names) ** 2 % (len(names) + 1)
+    ]
     assert opacity == pytest.approx([0.04 + 0.96 * value for value in drawn], abs=0.006)
 
 
 def test_markdown_has_the_same_numbers_and_no_markup_of_the_data(report):
     text = markdown_report(report)
-    assert "<" not in text.replace(report.call.replace("\n", "\n    "), "").replace(report.source.command, "")
-    rows = [re.split(r"(?<!\\) \| ", line.strip("| ")) for line in text.splitlines() if line.startswith("|")]
+    assert "<" not in text.replace(report.call.replace("\n", "\n    "), "").replace(
+        report.source.command, ""
+    )
+    rows = [
+        re.split(r"(?<!\\) \| ", line.strip("| "))
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
     for column in report.marginals:
         for shift in column.shifts:
-            assert [percent(shift.before), percent(shift.after)] in [row[1:3] for row in rows]
+            assert [percent(shift.before), percent(shift.after)] in [
+                row[1:3] for row in rows
+            ]
     for rate in report.rates:
-        assert [f"{rate.before:.4f}", f"{rate.achieved:.4f}", f"{rate.delivered:.4f}"] in [row[2:5] for row in rows]
+        assert [
+            f"{rate.before:.4f}",
+            f"{rate.achieved:.4f}",
+            f"{rate.delivered:.4f}",
+        ] in [row[2:5] for row in rows]
     for point in report.trade_off.points:
         assert f"{point.distance:.4f}" in [row[1] for row in rows]
     heads = [row for row, below in pairwise(rows) if set(below) == {"---"}]
@@ -186,7 +243,10 @@ def test_json_holds_everything(report):
     assert written.pop("first_page")["title"] == first_page(report).title
     assert written == report.to_dict()
     assert set(report.to_dict()) == set(vars(report))
-    assert report.to_dict()["marginals"][0]["shifts"][0]["before"] == report.marginals[0].shifts[0].before
+    assert (
+        report.to_dict()["marginals"][0]["shifts"][0]["before"]
+        == report.marginals[0].shifts[0].before
+    )
 
 
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
@@ -198,40 +258,61 @@ def test_the_same_arguments_give_the_same_bytes(fit, tmp_path, suffix):
     assert sorted(tmp_path.iterdir()) == [first, second]
 
 
-@pytest.mark.parametrize("write", [write_report, write_raking_report, write_inspection_report])
+@pytest.mark.parametrize(
+    "write", [write_report, write_raking_report, write_inspection_report]
+)
 @pytest.mark.parametrize("path", ["report.docx", "report", 7])
 def test_a_path_of_no_known_form_is_refused_before_any_work(write, path):
     with pytest.raises(fairmaxent.errors.StorageError, match=r"\.html|report\.html"):
         write(None, path)
 
 
-def test_a_place_that_cannot_be_written_is_refused_and_a_command_of_bytes_that_are_no_text_shown(fit, tmp_path):
+def test_a_place_that_cannot_be_written_is_refused_and_a_command_of_bytes_that_are_no_text_shown(
+    fit, tmp_path
+):
     with pytest.raises(fairmaxent.errors.StorageError, match="cannot write"):
         write_report(fit, tmp_path / "none" / "report.json", trade_off=False)
     assert list(tmp_path.iterdir()) == []
     source = Source(command="fairmaxent debias \udcff.csv")
     write_report(fit, tmp_path / "report.md", source=source, trade_off=False)
-    assert r"    fairmaxent debias \udcff.csv" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert r"    fairmaxent debias \udcff.csv" in (tmp_path / "report.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_wide_table_and_long_columns_are_cut():
     rng = np.random.default_rng(1)
     rows = 300
-    frame = pd.DataFrame({"y": rng.choice(["0", "1"], rows), "z": rng.choice([f"g{i:02}" for i in range(35)], rows)})
+    frame = pd.DataFrame(
+        {
+            "y": rng.choice(["0", "1"], rows),
+            "z": rng.choice([f"g{i:02}" for i in range(35)], rows),
+        }
+    )
     for number in range(shares._COLUMNS + 10):
         levels = {0: 26, 1: shares._LEVELS + 1}.get(number, 3)
-        frame[f"c{number}"] = rng.choice(list("abcdefghijklmnopqrstuvwxyz")[:levels], rows)
-    fit = fairmaxent.debias(frame, "y", "z", statistical_rate=None, representation_rate=0.5, base="product")
+        frame[f"c{number}"] = rng.choice(
+            list("abcdefghijklmnopqrstuvwxyz")[:levels], rows
+        )
+    fit = fairmaxent.debias(
+        frame, "y", "z", statistical_rate=None, representation_rate=0.5, base="product"
+    )
     report = build_report(fit, trade_off=False)
     page = Page(html_report(report))
     cards = page.values("class").count("card")
-    assert (cards, page.values("class").count("card marked")) == (shares._COLUMNS, 1 + 2)
+    assert (cards, page.values("class").count("card marked")) == (
+        shares._COLUMNS,
+        1 + 2,
+    )
     assert set(frame.columns) <= set(page.cells)
     assert f"{26 - shares._LEVELS} more levels" in page.cells
     assert "1 more level" not in page.cells  # it takes no more room than to say so
     assert f"{35 - shares._GROUPS} more groups in the JSON report" in "".join(page.text)
-    assert len(report.alerts) == 4  # all of the groups are small; the worst three are named
-    assert report.alerts[-1].startswith("32 more groups rest on fewer than 30 effective rows")
+    # all of the groups are small; the worst three are named
+    assert len(report.alerts) == 4
+    assert report.alerts[-1].startswith(
+        "32 more groups rest on fewer than 30 effective rows"
+    )
     assert f"{35 - 12} more groups in the JSON report" in "".join(page.text)
     assert len(json.loads(json_report(report))["costs"]["groups"]) == 35
     assert len(json.loads(json_report(report))["marginals"]) == len(frame.columns)
@@ -248,7 +329,11 @@ def rules(start):
 
 
 LIGHT = rules(":root")
-THEMES = {"light": LIGHT, "dark": LIGHT | rules("prefers-color-scheme: dark"), "print": LIGHT | rules("@media print")}
+THEMES = {
+    "light": LIGHT,
+    "dark": LIGHT | rules("prefers-color-scheme: dark"),
+    "print": LIGHT | rules("@media print"),
+}
 
 
 def rgb(colour):
@@ -257,7 +342,10 @@ def rgb(colour):
 
 def luminance(colour):
     """Relative luminance as WCAG defines it."""
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in colour
+    ]
     return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
 
 
@@ -275,34 +363,57 @@ def test_contrast_is_that_of_wcag():
 def test_text_bars_edges_and_numbers_in_the_heat_map_can_be_seen(theme):
     colours = THEMES[theme]
     marks = dict.fromkeys(("before", "edge", "note-edge"), GRAPHICS)
-    for name, least in (marks | dict.fromkeys(("ink", "soft", "good", "bad", "after"), TEXT)).items():
+    for name, least in (
+        marks | dict.fromkeys(("ink", "soft", "good", "bad", "after"), TEXT)
+    ).items():
         for ground in ("page", "card"):
-            assert contrast(rgb(colours[name]), rgb(colours[ground])) >= least, (name, ground)
+            assert contrast(rgb(colours[name]), rgb(colours[ground])) >= least, (
+                name,
+                ground,
+            )
     assert contrast(rgb(colours["ink"]), rgb(colours["note"])) >= TEXT
     ink, page, after = (rgb(colours[name]) for name in ("ink", "page", "after"))
     for strength in np.linspace(0, 1, 101):
         part = strength * float(colours["strongest"])
-        cell = [part * over + (1 - part) * under for over, under in zip(after, page, strict=True)]
+        cell = [
+            part * over + (1 - part) * under
+            for over, under in zip(after, page, strict=True)
+        ]
         assert contrast(ink, cell) >= TEXT, strength
     assert "fill-opacity: calc(var(--strength) * var(--strongest))" in CSS
-    assert not re.search(r"svg text\.", CSS)  # all of it has the colour that is tried here
+    # all of it has the colour that is tried here
+    assert not re.search(r"svg text\.", CSS)
 
 
 def test_a_sixteenth_looks_the_same_everywhere():
-    frame = pd.DataFrame({"sex": ["f"] * 2 + ["m"] * 30, "y": ["a", "b"] * 16, "x": list("pqrs") * 8})
-    fit = fairmaxent.debias(pd.concat([frame] * 20), "y", "sex", favourable="a", random_state=0)
-    shown = set(re.findall(r"\b6\.[23]%", html_report(build_report(fit, mode="weights", trade_off=False))))
+    frame = pd.DataFrame(
+        {"sex": ["f"] * 2 + ["m"] * 30, "y": ["a", "b"] * 16, "x": list("pqrs") * 8}
+    )
+    fit = fairmaxent.debias(
+        pd.concat([frame] * 20), "y", "sex", favourable="a", random_state=0
+    )
+    shown = set(
+        re.findall(
+            r"\b6\.[23]%",
+            html_report(build_report(fit, mode="weights", trade_off=False)),
+        )
+    )
     assert percent(1 / 16) == "6.3%"
     assert shown == {"6.3%"}
 
 
-def test_headings_descend_one_level_at_a_time_and_tables_have_labels_and_cells_their_heads(report):
+def test_headings_descend_one_level_at_a_time_and_tables_have_labels_and_cells_their_heads(
+    report,
+):
     page = html_report(report)
     levels = [int(level) for level in re.findall(r"<h([1-6])\b", page)]
     assert levels[0] == levels.count(1) == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
     assert max(levels) == 4
     assert all('aria-label="' in tag for tag in re.findall(r"<table[^>]*>", page))
-    cells = re.findall(r'<td role="cell"[^>]*>', page)  # on a phone, each number has its head beside it
+    # on a phone, each number has its head beside it
+    cells = re.findall(r'<td role="cell"[^>]*>', page)
     assert cells
-    assert all(re.search('data-label="."', re.sub(r'="[^"]+"', '="."', cell)) for cell in cells)
+    assert all(
+        re.search('data-label="."', re.sub(r'="[^"]+"', '="."', cell)) for cell in cells
+    )

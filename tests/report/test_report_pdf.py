@@ -1,4 +1,6 @@
-"""The report as PDF, with stand-ins for a browser: what it is given, and what becomes of one that fails or hangs."""
+"""The report as PDF, with stand-ins for a browser: what it is given, and what becomes
+of one that fails or hangs.
+"""
 
 import json
 import os
@@ -17,13 +19,18 @@ from fairmaxent.errors import DependencyError, StorageError
 from fairmaxent.report import write_report
 from fairmaxent.report import writer as browser
 
-pytestmark = [pytest.mark.process, pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell scripts")]
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell scripts"),
+]
 PDF = b"%PDF-1.4\nstand-in\n%%EOF\n"
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """No browser at all, and a folder for temporary files that shows what is left behind."""
+    """No browser at all, and a folder for temporary files that shows what is left
+    behind.
+    """
     monkeypatch.setattr("fairmaxent.report.refits.LARGEST_TABLE", 0)
     monkeypatch.setattr(browser, "_PATHS", ())
     (tmp_path / "bin").mkdir()
@@ -36,12 +43,14 @@ def folder(tmp_path, monkeypatch):
 
 
 def stand_in(folder, body, name="chromium"):
-    """A browser that runs some Python; `target` is the PDF that it is to print, `page` the path of the page."""
+    """A browser that runs some Python; `target` is the PDF that it is to print, `page`
+    the path of the page.
+    """
     script = folder / "bin" / name
     head = (
-        "import pathlib, subprocess, sys, time, urllib.parse\n"
-        "target = next(a for a in sys.argv if a.startswith('--print-to-pdf=')).partition('=')[2]\n"
-        "page = urllib.parse.unquote(sys.argv[-1].removeprefix('file://'))\n"
+        "import pathlib, subprocess, sys, time, urllib.parse\ntarget = next(a for a in"
+        " sys.argv if a.startswith('--print-to-pdf=')).partition('=')[2]\npage ="
+        " urllib.parse.unquote(sys.argv[-1].removeprefix('file://'))\n"
     )
     script.write_text(f"#!{sys.executable}\n{head}{body}\n")
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
@@ -53,7 +62,9 @@ WORKS = f"pathlib.Path(target).write_bytes({PDF!r})"
 @pytest.fixture(scope="module")
 def fit():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"sex": rng.choice(["f", "m"], 200), "y": rng.choice(["a", "b"], 200)})
+    frame = pd.DataFrame(
+        {"sex": rng.choice(["f", "m"], 200), "y": rng.choice(["a", "b"], 200)}
+    )
     return fairmaxent.debias(frame, "y", "sex", favourable="a", random_state=0)
 
 
@@ -62,10 +73,16 @@ def write(fit, name="report.pdf"):
 
 
 def test_without_a_browser_it_says_what_to_do_before_any_work(folder):
-    with pytest.raises(DependencyError, match=r"Chromium, Chrome or Edge.*install.*or write an \.html report"):
+    with pytest.raises(
+        DependencyError,
+        match=r"Chromium, Chrome or Edge.*install.*or write an \.html report",
+    ):
         write_report(None, "report.pdf")
     biased_table().write_csv("data.csv")
-    for command in (["debias", "data.csv", *ROLES, "--pdf", "a.pdf"], ["report", "model.fme", "--pdf", "a.pdf"]):
+    for command in (
+        ["debias", "data.csv", *ROLES, "--pdf", "a.pdf"],
+        ["report", "model.fme", "--pdf", "a.pdf"],
+    ):
         assert "install one" in run(*command, code=3).output
     assert [path.name for path in Path.cwd().iterdir()] == ["data.csv"]
 
@@ -73,9 +90,9 @@ def test_without_a_browser_it_says_what_to_do_before_any_work(folder):
 def test_the_page_is_printed_on_a4_from_a_private_folder_that_goes_away(fit, folder):
     seen = folder / "seen"
     checks = (
-        "import os, stat, json; text = pathlib.Path(page).read_text()\n"
-        "mode = stat.S_IMODE(os.stat(os.path.dirname(page)).st_mode)\n"
-        f"pathlib.Path({str(seen)!r}).write_text(json.dumps([sys.argv, text, mode, os.getcwd()]))\n"
+        "import os, stat, json; text = pathlib.Path(page).read_text()\nmode ="
+        f" stat.S_IMODE(os.stat(os.path.dirname(page)).st_mode)\npathlib.Path({str(seen)!r}).write_text(json.dumps([sys.argv,"
+        " text, mode, os.getcwd()]))\n"
     )
     stand_in(folder, checks + WORKS)
     write(fit)
@@ -85,12 +102,18 @@ def test_the_page_is_printed_on_a4_from_a_private_folder_that_goes_away(fit, fol
     assert mode == 0o700
     assert where.startswith(str(folder / "tmp"))
     assert "--headless=new" in arguments
-    assert any(argument.startswith(f"--user-data-dir={folder / 'tmp'}") for argument in arguments)
+    assert any(
+        argument.startswith(f"--user-data-dir={folder / 'tmp'}")
+        for argument in arguments
+    )
     assert "--host-resolver-rules=MAP * ~NOTFOUND" in arguments
     assert list((folder / "tmp").iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["--remote-debugging-port=1.pdf", "; touch x #.pdf", "a b\n'\"$(x).pdf", "-.pdf"])
+@pytest.mark.parametrize(
+    "name",
+    ["--remote-debugging-port=1.pdf", "; touch x #.pdf", "a b\n'\"$(x).pdf", "-.pdf"],
+)
 def test_hostile_names_are_only_names(fit, folder, name):
     stand_in(folder, f"assert not any({name!r} in part for part in sys.argv)\n{WORKS}")
     write(fit, Path(name))
@@ -100,7 +123,10 @@ def test_hostile_names_are_only_names(fit, folder, name):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("sys.exit('no sandbox')", r"did not print a PDF \(no sandbox\); write an \.html report"),
+        (
+            "sys.exit('no sandbox')",
+            r"did not print a PDF \(no sandbox\); write an \.html report",
+        ),
         ("pass", "did not print a PDF; write"),
         ("pathlib.Path(target).write_bytes(b'%PDF-1.4 half')", "did not print a PDF"),
         ("pathlib.Path(target).write_bytes(b'<html>%%EOF')", "did not print a PDF"),
@@ -117,7 +143,11 @@ def test_a_browser_that_fails_leaves_nothing(fit, folder, body, message):
 
 
 def test_a_browser_that_hangs_is_ended_with_its_children(folder):
-    stand_in(folder, "subprocess.Popen(['/bin/sh', '-c', 'echo $$ > ../../child; sleep 60']); time.sleep(60)")
+    stand_in(
+        folder,
+        "subprocess.Popen(['/bin/sh', '-c', 'echo $$ > ../../child; sleep 60']);"
+        " time.sleep(60)",
+    )
     with pytest.raises(StorageError, match=r"did not print within 1\.5 seconds; write"):
         browser.print_pdf("<p>page</p>", seconds=1.5)
     child = int((folder / "child").read_text())
@@ -143,7 +173,9 @@ def test_a_browser_that_cannot_be_run_is_named(folder):
         browser.print_pdf("<p>page</p>")
 
 
-@pytest.mark.parametrize("name", ["google-chrome", "chrome", "microsoft-edge", "chromium-browser"])
+@pytest.mark.parametrize(
+    "name", ["google-chrome", "chrome", "microsoft-edge", "chromium-browser"]
+)
 def test_other_browsers_do(folder, name):
     stand_in(folder, WORKS, name)
     assert browser.print_pdf("<p>page</p>") == PDF
@@ -156,7 +188,12 @@ def test_the_commands_print_it_beside_other_forms(folder):
     result = run("debias", "data.csv", *ROLES, *written)
     assert "wrote report.html\nwrote report.pdf" in result.output
     assert Path("report.pdf").read_bytes() == PDF
-    assert stat.S_IMODE(os.stat("report.pdf").st_mode) == stat.S_IMODE(os.stat("report.html").st_mode)
+    assert stat.S_IMODE(os.stat("report.pdf").st_mode) == stat.S_IMODE(
+        os.stat("report.html").st_mode
+    )
     result = run("report", "model.fme", "--no-trade-off", "--pdf", "later.pdf")
     assert result.stdout.startswith("wrote later.pdf\n\nNext: open later.pdf")
-    assert "end the name with .pdf" in run("debias", "data.csv", *ROLES, "--pdf", "report.txt", code=2).output
+    assert (
+        "end the name with .pdf"
+        in run("debias", "data.csv", *ROLES, "--pdf", "report.txt", code=2).output
+    )

@@ -1,4 +1,5 @@
-"""The app: a page in the browser, served on this computer only, that shows live what a wish does to people.
+"""The app: a page in the browser, served on this computer only, that shows live what a
+wish does to people.
 
 It runs until Ctrl-C, and leaves nothing behind.
 """
@@ -27,29 +28,43 @@ _MOST_BYTES = 1 << 30  # of an upload
 _MARK = "-app-"  # in the name of its folder, before the number of its process
 
 
-def serve(data: str | None, *, port: int, browser: bool, say: Callable[[str], None]) -> None:
+def serve(
+    data: str | None, *, port: int, browser: bool, say: Callable[[str], None]
+) -> None:
     """Serve the page until Ctrl-C; ``say`` prints the address."""
     try:
         from fairmaxent.app.guard import ONWARD
         from fairmaxent.app.server import make_app, make_server
     except ImportError as problem:
         raise DependencyError(
-            f"the app needs {problem.name}, which is not installed; pip install 'fairmaxent[app]'"
+            f"the app needs {problem.name}, which is not installed; pip install"
+            " 'fairmaxent[app]'"
         ) from problem
     from fairmaxent.files.parquet import is_pattern
 
-    if data is not None and not is_pattern(data) and not Path(data).exists():  # before a browser opens
+    # before a browser opens
+    if data is not None and not is_pattern(data) and not Path(data).exists():
         raise StorageError(f"{data} does not exist; check the path")
     parent = Path(tempfile.gettempdir())
     _remove_left(parent)
-    with listening(port) as listener, private_folder(parent, f"{_MARK}{os.getpid()}") as folder:
+    with (
+        listening(port) as listener,
+        private_folder(parent, f"{_MARK}{os.getpid()}") as folder,
+    ):
         starting = start_session(folder, data, example=data is None)
         app = make_app(starting, port=listener.getsockname()[1], most_bytes=_MOST_BYTES)
-        say(f"Open {app.new_address()}\nPress Ctrl-C to stop the app; it then removes what was uploaded.")
-        if browser:  # by way of a file, because all users of the computer see what a program is started with
+        say(
+            f"Open {app.new_address()}\nPress Ctrl-C to stop the app; it then removes"
+            " what was uploaded."
+        )
+        # by way of a file, because all users of the computer see what a program is
+        # started with
+        if browser:
             page = folder / "open.html"
             write_whole(page, ONWARD.format(app.new_address()).encode())
-            threading.Thread(target=webbrowser.open, args=(page.as_uri(),), daemon=True).start()
+            threading.Thread(
+                target=webbrowser.open, args=(page.as_uri(),), daemon=True
+            ).start()
         try:
             make_server(app).run(sockets=[listener])
         except KeyboardInterrupt:  # the usual end
@@ -73,8 +88,12 @@ def _remove_left(parent: Path) -> None:
                 pass
 
 
-def start_session(folder: Path, data: str | None, *, example: bool = False) -> Future[Session]:
-    """Load the library and the table, or an example, in a thread, so that the page is there at once."""
+def start_session(
+    folder: Path, data: str | None, *, example: bool = False
+) -> Future[Session]:
+    """Load the library and the table, or an example, in a thread, so that the page is
+    there at once.
+    """
     starting: Future[Session] = Future()
 
     def start() -> None:
@@ -98,14 +117,17 @@ def start_session(folder: Path, data: str | None, *, example: bool = False) -> F
 
 def listening(port: int) -> socket.socket:
     """A socket that only this computer can reach."""
-    # As TCP by name, or asyncio does not tell the system to send at once: each answer would wait 40 ms for its end.
+    # As TCP by name, or asyncio does not tell the system to send at once: each answer
+    # would wait 40 ms for its end.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.bind(("127.0.0.1", port))
     except OSError as problem:
         listener.close()
         raise InputError(
-            f"port {port} cannot be used ({problem.strerror}); leave ", Option("port"), " out, and a free one is chosen"
+            f"port {port} cannot be used ({problem.strerror}); leave ",
+            Option("port"),
+            " out, and a free one is chosen",
         ) from problem
     listener.listen(128)
     return listener

@@ -1,4 +1,6 @@
-"""The guard at the door: only this computer, only this address, only who was let in, and only the app's own page."""
+"""The guard at the door: only this computer, only this address, only who was let in,
+and only the app's own page.
+"""
 
 import hmac
 import secrets
@@ -15,8 +17,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+    " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     b"content-security-policy": _POLICY.encode(),
@@ -29,20 +31,31 @@ HEADERS = {
 }
 _SAFE = ("GET", "HEAD")
 _OWN_SITES = (None, "same-origin", "none")
-NO_TOKEN = "The address that 'fairmaxent app' prints works once. Go to where it is open, or start the app again.\n"
-_NO_ICON = '<link rel="icon" href="data:,">'  # or a browser that is slow to go on asks the app for one
-# A browser sends a strict cookie only where the app's own page leads, so the next step is a page, and no redirection.
-ONWARD = f'<!doctype html>{_NO_ICON}<meta http-equiv="refresh" content="0;url={{0}}"><a href="{{0}}">fairmaxent</a>'
+NO_TOKEN = (
+    "The address that 'fairmaxent app' prints works once. Go to where it is open, or"
+    " start the app again.\n"
+)
+# or a browser that is slow to go on asks the app for one
+_NO_ICON = '<link rel="icon" href="data:,">'
+# A browser sends a strict cookie only where the app's own page leads, so the next step
+# is a page, and no redirection.
+ONWARD = (
+    f'<!doctype html>{_NO_ICON}<meta http-equiv="refresh" content="0;url={{0}}"><a'
+    ' href="{0}">fairmaxent</a>'
+)
 
 
 class Guard:
-    """Checks every request before the app sees it, and adds the headers that keep a page safe to every answer."""
+    """Checks every request before the app sees it, and adds the headers that keep a
+    page safe to every answer.
+    """
 
     def __init__(self, app: Application, *, port: int) -> None:
         self._app, self._port = app, port
         self._tokens: set[str] = set()
         self._secret = secrets.token_bytes(32)
-        self._name = f"fairmaxent-{port}"  # cookies know no ports, and two apps may run at once
+        # cookies know no ports, and two apps may run at once
+        self._name = f"fairmaxent-{port}"
         self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
 
     def new_address(self) -> str:
@@ -60,7 +73,11 @@ class Guard:
 
         async def safely(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                given = [(name, value) for name, value in message.get("headers", []) if name not in HEADERS]
+                given = [
+                    (name, value)
+                    for name, value in message.get("headers", [])
+                    if name not in HEADERS
+                ]
                 message = {**message, "headers": [*given, *HEADERS.items()]}
             await send(message)
 
@@ -68,7 +85,10 @@ class Guard:
 
     def _refused(self, scope: Scope) -> Response | None:
         """The answer to a request that may not pass; None: it may."""
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1")
+            for name, value in scope["headers"]
+        }
         host, origin = headers.get("host"), headers.get("origin")
         if host not in self._hosts:
             return _no("This address is not the app's.\n")
@@ -77,16 +97,29 @@ class Guard:
         if headers.get("sec-fetch-site") not in _OWN_SITES and scope["path"] != "/":
             return _no("Another site may not use the app.\n")
         if scope["method"] not in _SAFE and origin is None:
-            return _no("A request that changes something must come from the app's page.\n")
+            return _no(
+                "A request that changes something must come from the app's page.\n"
+            )
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        known = [one for one in self._tokens if hmac.compare_digest(token.encode(), one.encode())]
-        cookie = hmac.new(self._secret, host.encode(), "sha256").hexdigest()  # another host has another one
+        known = [
+            one
+            for one in self._tokens
+            if hmac.compare_digest(token.encode(), one.encode())
+        ]
+        # another host has another one
+        cookie = hmac.new(self._secret, host.encode(), "sha256").hexdigest()
         if scope["path"] == "/" and scope["method"] == "GET" and known:
             self._tokens -= {*known}
             answer = HTMLResponse(ONWARD.format("/"))
-            answer.set_cookie(self._name, cookie, httponly=True, samesite="strict", path="/")
+            answer.set_cookie(
+                self._name, cookie, httponly=True, samesite="strict", path="/"
+            )
             return answer
-        return None if hmac.compare_digest(self._cookie_in(headers).encode(), cookie.encode()) else _no(NO_TOKEN)
+        return (
+            None
+            if hmac.compare_digest(self._cookie_in(headers).encode(), cookie.encode())
+            else _no(NO_TOKEN)
+        )
 
     def _cookie_in(self, headers: MutableMapping[str, str]) -> str:
         try:

@@ -1,4 +1,5 @@
-"""Work of the app: live fits, of which only the newest matters, slow work with progress, and how failures are said.
+"""Work of the app: live fits, of which only the newest matters, slow work with
+progress, and how failures are said.
 
 Light to import, so that the page is there at once.
 """
@@ -31,7 +32,9 @@ class SupersededError(Exception):
 
 
 class StaleError(InputError):
-    """What a page asks for is about a table or a scenario that is no longer the session's."""
+    """What a page asks for is about a table or a scenario that is no longer the
+    session's.
+    """
 
 
 def explained(problem: BaseException, *, hide: str) -> tuple[str, int]:
@@ -49,26 +52,39 @@ def explained(problem: BaseException, *, hide: str) -> tuple[str, int]:
     elif isinstance(problem, ClickException):
         text = labelled(problem.format_message())
     elif is_out_of_memory(problem):
-        text = "There is not enough memory for this; leave out columns, or take a part of the rows."
+        text = (
+            "There is not enough memory for this; leave out columns, or take a part of"
+            " the rows."
+        )
     elif isinstance(problem, OSError):
         why = problem.strerror or str(problem)
-        text = f"The file could not be read or written: {why}. Check the free space on this computer."
+        text = (
+            f"The file could not be read or written: {why}. Check the free space on"
+            " this computer."
+        )
     else:
         status = 500
-        text = f"This is a bug in fairmaxent, not in your data ({type(problem).__name__}: {problem}). Please report it."
+        text = (
+            f"This is a bug in fairmaxent, not in your data ({type(problem).__name__}:"
+            f" {problem}). Please report it."
+        )
     text = re.sub(rf"{re.escape(hide + os.sep)}(\d+{re.escape(os.sep)})?", "", text)
     return visible(f"{text[:1].upper()}{text[1:]}"), status
 
 
 class LatestOnly:
-    """One thread that does the newest work; what is older stops when it next reports its progress."""
+    """One thread that does the newest work; what is older stops when it next reports
+    its progress.
+    """
 
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._newest: object = None
 
     def submit(self, work: Callable[[Progress], Result]) -> Future[Result]:
-        """Do this instead of whatever was asked for before: a slider asks again before the last fit is done."""
+        """Do this instead of whatever was asked for before: a slider asks again before
+        the last fit is done.
+        """
         self._newest = mark = object()
 
         def progress(stage: str, share: float) -> None:
@@ -122,7 +138,9 @@ class Jobs:
             job = Job(next(self._numbers), kind)
             self._jobs[job.number] = job
             self._jobs.pop(job.number - _REMEMBERED, None)
-        threading.Thread(target=self._run, args=(job, work), name=f"job-{kind}", daemon=True).start()
+        threading.Thread(
+            target=self._run, args=(job, work), name=f"job-{kind}", daemon=True
+        ).start()
         return job
 
     def get(self, number: object) -> Job:
@@ -136,8 +154,12 @@ class Jobs:
         """What is under way."""
         return [job for job in list(self._jobs.values()) if job.state == "running"]
 
-    def stop_all(self, kinds: Collection[str] | None = None, why: str | None = None) -> None:
-        """Stop what is running, of some kinds or of all; ``why``: what the page says about it."""
+    def stop_all(
+        self, kinds: Collection[str] | None = None, why: str | None = None
+    ) -> None:
+        """Stop what is running, of some kinds or of all; ``why``: what the page says
+        about it.
+        """
         for job in self.running():
             if kinds is None or job.kind in kinds:
                 job.stop(why)
@@ -151,6 +173,10 @@ class Jobs:
         try:
             result, state, error = work(progress), "done", None
         except Exception as problem:
-            result, state, error = None, "failed", explained(problem, hide=self._hide)[0]
+            result, state, error = (
+                None,
+                "failed",
+                explained(problem, hide=self._hide)[0],
+            )
         if job.state == "running":  # it was not stopped
             job.result, job.error, job.state = result, error, state

@@ -1,4 +1,6 @@
-"""A table that was opened, and a scenario: what the page asks of it, as records of the command line, and its fit."""
+"""A table that was opened, and a scenario: what the page asks of it, as records of the
+command line, and its fit.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -11,7 +13,13 @@ from typing import Any
 import narwhals
 
 from fairmaxent.app.jobs import StaleError
-from fairmaxent.app.page_options import FILING_NAMES, READING_NAMES, PageOptions, meaningful, page_options
+from fairmaxent.app.page_options import (
+    FILING_NAMES,
+    READING_NAMES,
+    PageOptions,
+    meaningful,
+    page_options,
+)
 from fairmaxent.app.upload import read_upload
 from fairmaxent.cli.config import declared
 from fairmaxent.cli.debias import debias_command as debias
@@ -46,14 +54,20 @@ class OpenedTable:
 
     number: int  # so that an old page notices that another table was opened
     path: Path
-    typed: str  # how a command names it: the path given to the app, or the name of the file that was uploaded
+    # how a command names it: the path given to the app, or the name of the file that
+    # was uploaded
+    typed: str
     title: str
-    can_be_taken: bool = False  # whether the page offers the table itself, because it came with the package
-    asked: Mapping[str, Any] = field(default_factory=dict)  # how the page wants it to be read
+    # whether the page offers the table itself, because it came with the package
+    can_be_taken: bool = False
+    # how the page wants it to be read
+    asked: Mapping[str, Any] = field(default_factory=dict)
     is_upload: bool = False  # and may come from anywhere
-    is_first: bool = False  # the example that the page begins with, before anybody has opened a table
+    # the example that the page begins with, before anybody has opened a table
+    is_first: bool = False
     _levels: dict[str, Domain] = field(default_factory=dict, init=False)
-    _whole: dict[str, TableFile] = field(default_factory=dict, init=False)  # as it is, and as it was declared last
+    # as it is, and as it was declared last
+    _whole: dict[str, TableFile] = field(default_factory=dict, init=False)
 
     @cached_property
     def options(self) -> PageOptions:
@@ -66,7 +80,9 @@ class OpenedTable:
 
     @cached_property
     def _received(self) -> TableFile | None:
-        """An upload as it is read by default; None for Parquet, and for files that are no uploads."""
+        """An upload as it is read by default; None for Parquet, and for files that are
+        no uploads.
+        """
         return read_upload(self.path, self.reading()) if self.is_upload else None
 
     @cached_property
@@ -74,20 +90,33 @@ class OpenedTable:
         return self.reading().scan(str(self.path)) if self._received is None else None
 
     def in_memory(self, declaration: Declaration | None = None) -> TableFile:
-        """The whole table, as it is or by a declaration; the newest is kept, as rates change more often."""
+        """The whole table, as it is or by a declaration; the newest is kept, as rates
+        change more often.
+        """
         key, how = repr(declaration), self.reading()
         if key not in self._whole:
-            read = read_upload(self.path, how, declaration) if self.is_upload and declaration else self._received
+            read = (
+                read_upload(self.path, how, declaration)
+                if self.is_upload and declaration
+                else self._received
+            )
             table = read or how.read(str(self.path), declaration)
             for other in self._whole.keys() - {repr(None)}:
                 del self._whole[other]
-            self._whole[key] = replace(table, remarks=tuple(map(self._about_file, table.remarks)))
+            self._whole[key] = replace(
+                table, remarks=tuple(map(self._about_file, table.remarks))
+            )
         return self._whole[key]
 
     def _about_file(self, remark: Remark) -> Remark:
-        """Remarks about the file name it as the user knows it, and not where the app keeps it."""
+        """Remarks about the file name it as the user knows it, and not where the app
+        keeps it.
+        """
         parts = (remark,) if isinstance(remark, str) else remark
-        return tuple(part.replace(str(self.path), self.typed) if isinstance(part, str) else part for part in parts)
+        return tuple(
+            part.replace(str(self.path), self.typed) if isinstance(part, str) else part
+            for part in parts
+        )
 
     @property
     def is_lazy(self) -> bool:
@@ -95,15 +124,25 @@ class OpenedTable:
         return self._scanned is not None
 
     def file(
-        self, drop: Sequence[str] = (), *, in_memory: bool = False, declaration: Declaration | None = None
+        self,
+        drop: Sequence[str] = (),
+        *,
+        in_memory: bool = False,
+        declaration: Declaration | None = None,
     ) -> TableFile:
-        """The table without some columns; a Parquet file is scanned unless it has to be in memory."""
+        """The table without some columns; a Parquet file is scanned unless it has to be
+        in memory.
+        """
         scanned = None if in_memory else self._scanned
-        return self.reading(drop).without_dropped(scanned or self.in_memory(None if self.is_lazy else declaration))
+        return self.reading(drop).without_dropped(
+            scanned or self.in_memory(None if self.is_lazy else declaration)
+        )
 
     @cached_property
     def stamp(self) -> tuple[int, int] | None:
-        """What tells a file from a later one in its place; copies of the app's own do not change."""
+        """What tells a file from a later one in its place; copies of the app's own do
+        not change.
+        """
         if self.is_upload or self.can_be_taken or not self.path.is_file():
             return None
         return self.path.stat().st_mtime_ns, self.path.stat().st_size
@@ -112,27 +151,40 @@ class OpenedTable:
         """Refuse to go on with a file that is another one by now."""
         if self.stamp is not None and replace(self).stamp != self.stamp:
             now = "has changed" if self.path.is_file() else "is gone"
-            raise StaleError(f"{self.typed} {now} since it was opened: press “Read the file again”, or open another.")
+            raise StaleError(
+                f"{self.typed} {now} since it was opened: press “Read the file again”,"
+                " or open another."
+            )
 
     @cached_property
     def content(self) -> str:
         """What recognises the same rows when a file is opened again."""
-        return f"{file_sha256(self.path) if self.path.is_file() else self.number} {dict(self.asked)}"
+        return (
+            f"{file_sha256(self.path) if self.path.is_file() else self.number}"
+            f" {dict(self.asked)}"
+        )
 
     @property
     def ledger(self) -> str | None:
-        """The file that adds up its private fits; a copy that only the app has is known by its name."""
+        """The file that adds up its private fits; a copy that only the app has is known
+        by its name.
+        """
         if self.is_upload or self.can_be_taken:
             return str(self.path.parent.parent / f"{self.path.name}.ledger.json")
         return ledger_beside(str(self.path))
 
     def spent(self, delta: float | None) -> str | None:
-        """What private looks at these people have spent together, with this δ, and who keeps count."""
+        """What private looks at these people have spent together, with this δ, and who
+        keeps count.
+        """
         if delta is None or self.ledger is None:
             return None
         who = f"{self.ledger} keeps count."
         if self.is_upload or self.can_be_taken:
-            who = "the app keeps count until it ends. To keep it beside the file, open that with 'fairmaxent app FILE'."
+            who = (
+                "the app keeps count until it ends. To keep it beside the file, open"
+                " that with 'fairmaxent app FILE'."
+            )
         return f"{spent_so_far(self.ledger, delta)}; {who}"
 
     @cached_property
@@ -145,28 +197,41 @@ class OpenedTable:
         """How many rows it has."""
         if self._scanned is None:
             return len(self.in_memory().frame)
-        return int(_collected(self._scanned.frame.select(load_library("polars").len())).item())
+        return int(
+            _collected(self._scanned.frame.select(load_library("polars").len())).item()
+        )
 
     @cached_property
     def looked_at(self) -> Any:
-        """The rows that Look shows: all of them, or some from all over a large Parquet file."""
+        """The rows that Look shows: all of them, or some from all over a large Parquet
+        file.
+        """
         if self._scanned is None:
             return self.in_memory().frame
         lazy, rows = self._scanned.frame, self.rows
         if rows <= _LOOKED_AT:
             return _collected(lazy)
-        slices = [lazy.slice(number * rows // _SLICES, _LOOKED_AT // _SLICES) for number in range(_SLICES)]
+        slices = [
+            lazy.slice(number * rows // _SLICES, _LOOKED_AT // _SLICES)
+            for number in range(_SLICES)
+        ]
         return load_library("polars").concat(map(_collected, slices))
 
-    def levels(self, drop: Sequence[str], columns_as: DomainOptions, weight: str | None) -> Domain:
-        """The levels of the columns that Look shows; those learned last are kept, as roles change more often."""
+    def levels(
+        self, drop: Sequence[str], columns_as: DomainOptions, weight: str | None
+    ) -> Domain:
+        """The levels of the columns that Look shows; those learned last are kept, as
+        roles change more often.
+        """
         key = repr((tuple(drop), columns_as, weight))
         if key not in self._levels:
             frame = self.looked_at.drop(list(drop))
             domain = columns_as.domain(frame, weight)
             if domain is None:
                 rows = frame if weight is None else frame.drop(weight)
-                domain = Domain.infer(rows, weight=read_weights(open_frame(frame), weight))
+                domain = Domain.infer(
+                    rows, weight=read_weights(open_frame(frame), weight)
+                )
             self._levels.clear()
             self._levels[key] = domain
         return self._levels[key]
@@ -174,16 +239,25 @@ class OpenedTable:
     @property
     def shown(self) -> dict[str, Any]:
         """What the page knows of it."""
-        named = {"number": self.number, "name": self.typed, "title": self.title, "reading": dict(self.asked)}
+        named = {
+            "number": self.number,
+            "name": self.typed,
+            "title": self.title,
+            "reading": dict(self.asked),
+        }
         return {**named, "offered": self.can_be_taken, "is_first": self.is_first}
 
     def named(self, what: str) -> str:
-        """A name for a file that is made of it; it is only a name: the app itself writes in a folder of its own."""
+        """A name for a file that is made of it; it is only a name: the app itself
+        writes in a folder of its own.
+        """
         return name_for(self.typed, what)
 
     @property
     def written(self) -> tuple[str, bool]:
-        """The suffix of a table that is made of it, and whether that has the form of the data."""
+        """The suffix of a table that is made of it, and whether that has the form of
+        the data.
+        """
         words = outputs(self.typed, self.file().form)
         return os.path.splitext(words[1])[1], "--like-input" in words
 
@@ -197,16 +271,20 @@ ROLE_NAMES = tuple(field.name for field in fields(RoleOptions))
 COLUMN_NAMES = ("bins", "kinds", "order", "max_levels")
 _TAKEN_NAMES = ("mode", "rows", "iid", "weight_name", "evaluate", *FILING_NAMES)
 RATES = ("statistical_rate", "representation_rate")
-_DOMAIN, _PDF = "domain", "pdf"  # on the page a text and a tick; on the command line both are files
+# on the page a text and a tick; on the command line both are files
+_DOMAIN, _PDF = "domain", "pdf"
 _UNSPENT = (
-    "A private result looks at the table once, which spends its budget. Press “Spend the budget” under Privacy; after "
-    "that, the rates can be moved freely, and you can come back to it."
+    "A private result looks at the table once, which spends its budget. Press “Spend"
+    " the budget” under Privacy; after that, the rates can be moved freely, and you can"
+    " come back to it."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """Roles, wishes and the form of the result, each as the record of the command line."""
+    """Roles, wishes and the form of the result, each as the record of the command
+    line.
+    """
 
     given: Mapping[str, Any]
     table: OpenedTable
@@ -224,75 +302,167 @@ class Scenario:
     def from_json(cls, values: Mapping[str, Any], table: OpenedTable) -> "Scenario":
         """Read what the page sent; what is not given has its default."""
         if not values.get("outcome") or not values.get("protected"):
-            raise InputError("Choose the outcome and at least one column of groups first.")
+            raise InputError(
+                "Choose the outcome and at least one column of groups first."
+            )
         given = meaningful(debias, values)
         text, pdf = given.pop(_DOMAIN, None), given.pop(_PDF, None)
         if not isinstance(text, str | None) or not isinstance(pdf, bool | None):
             raise InputError("the page sent a domain that is not a text; reload it")
-        names = {*ROLE_NAMES, *REQUEST_NAMES, *_TAKEN_NAMES, *COLUMN_NAMES, "drop"} - {"ledger"}  # which is a path
+        # which is a path
+        names = {*ROLE_NAMES, *REQUEST_NAMES, *_TAKEN_NAMES, *COLUMN_NAMES, "drop"} - {
+            "ledger"
+        }
         options = page_options(debias, ["-"], {"random_state": 0, **given}, names=names)
         with options.context:
             roles = options.record(RoleOptions)
-            asked = AskedOptions.of(**{name: options.context.params[name] for name in REQUEST_NAMES})
+            asked = AskedOptions.of(
+                **{name: options.context.params[name] for name in REQUEST_NAMES}
+            )
             wanted = options.record(OutputOptions)
             replace(wanted, report="report.html").check("-")  # there always is one
             asked.check(options.context, roles)
         text = text if asked.has("epsilon") or asked.has("release") else None
-        declaration = asked.declared(declared(text, "The list of public values") if text else None)
+        declaration = asked.declared(
+            declared(text, "The list of public values") if text else None
+        )
         with about_exact_rows() if asked.has("epsilon") else nullcontext():
             source = table.file(options.drop, declaration=declaration)
-        records = roles.checked(source, table.typed), asked, wanted, options.record(DomainOptions)
-        return cls(values, table, options, *records, domain_text=text or None, declaration=declaration, pdf=bool(pdf))
+        records = (
+            roles.checked(source, table.typed),
+            asked,
+            wanted,
+            options.record(DomainOptions),
+        )
+        return cls(
+            values,
+            table,
+            options,
+            *records,
+            domain_text=text or None,
+            declaration=declaration,
+            pdf=bool(pdf),
+        )
 
     def moved(self, values: Mapping[str, Any]) -> "Scenario | None":
-        """The same with other rates, not read as the command line does, which takes longer than the fit; or None."""
-        rates = {name: values[name] for name in RATES if type(values.get(name)) in (int, float, dict)}
+        """The same with other rates, not read as the command line does, which takes
+        longer than the fit; or None.
+        """
+        rates = {
+            name: values[name]
+            for name in RATES
+            if type(values.get(name)) in (int, float, dict)
+        }
         if values == self.given or {**self.given, **rates} != values:
             return None
-        return replace(self, given=values, asked=AskedOptions(self.asked.values | rates), is_typed=False)
+        return replace(
+            self,
+            given=values,
+            asked=AskedOptions(self.asked.values | rates),
+            is_typed=False,
+        )
 
     def fits_like(self, other: "Scenario") -> bool:
         """Whether both have the same fit: they differ at most in what is taken."""
-        same = self.table is other.table and self.needs_rows_in_memory == other.needs_rows_in_memory
-        asked = [{name: one.given[name] for name in one.given.keys() - {*_TAKEN_NAMES, _PDF}} for one in (self, other)]
+        same = (
+            self.table is other.table
+            and self.needs_rows_in_memory == other.needs_rows_in_memory
+        )
+        asked = [
+            {name: one.given[name] for name in one.given.keys() - {*_TAKEN_NAMES, _PDF}}
+            for one in (self, other)
+        ]
         return same and asked[0] == asked[1]
 
     @property
     def needs_rows_in_memory(self) -> bool:
-        """Whether the rows of a Parquet file have to be read: relabelling writes each several times."""
-        asked, is_relabelled = self.asked, self.wanted.mode == "weights" and self.asked.has("relabel")
-        return asked.has("train") or is_relabelled or (self.domain_text is None and asked.has("release"))
+        """Whether the rows of a Parquet file have to be read: relabelling writes each
+        several times.
+        """
+        asked, is_relabelled = (
+            self.asked,
+            self.wanted.mode == "weights" and self.asked.has("relabel"),
+        )
+        return (
+            asked.has("train")
+            or is_relabelled
+            or (self.domain_text is None and asked.has("release"))
+        )
 
     @property
     def file(self) -> TableFile:
         """The table as it is fitted."""
         in_memory, declaration = self.needs_rows_in_memory, self.declaration
-        return self.table.file(self.options.drop, in_memory=in_memory, declaration=declaration)
+        return self.table.file(
+            self.options.drop, in_memory=in_memory, declaration=declaration
+        )
 
     def request(self) -> Request:
-        """Make the request, which refuses what makes no sense; its domain is that which was declared, if one was."""
+        """Make the request, which refuses what makes no sense; its domain is that which
+        was declared, if one was.
+        """
         if self.declaration is not None and self.columns_as.given:
-            raise InputError("“Public values of every column” say how columns are read; leave out bins, kinds, orders")
-        spending = None if self.table.ledger is None else Spending(self.table.ledger, "fairmaxent app")
+            raise InputError(
+                "“Public values of every column” say how columns are read; leave out"
+                " bins, kinds, orders"
+            )
+        spending = (
+            None
+            if self.table.ledger is None
+            else Spending(self.table.ledger, "fairmaxent app")
+        )
         asked = AskedOptions(self.asked.values | {"ledger": spending})
         return asked.request(self.roles, self.declaration)
 
 
 class Readings:
-    """The rows in codes: the newest reading, and every private one, whose noise is paid for only once."""
+    """The rows in codes: the newest reading, and every private one, whose noise is paid
+    for only once.
+    """
 
     def __init__(self) -> None:
         self._newest: tuple[str, Reading] | None = None
         self._paid: dict[str, Reading] = {}  # also of files that were opened before
 
-    def get(self, scenario: Scenario, request: Request, *, spend: bool, progress: Progress = silent) -> Reading:
-        """Read the rows, unless they are there; a new private look needs leave to ``spend`` its budget."""
+    def get(
+        self,
+        scenario: Scenario,
+        request: Request,
+        *,
+        spend: bool,
+        progress: Progress = silent,
+    ) -> Reading:
+        """Read the rows, unless they are there; a new private look needs leave to
+        ``spend`` its budget.
+        """
         table, private = scenario.table, request.privacy is not None
         # All that the reading depends on.
-        roles = (request.outcome, request.also_names, request.protected_names, request.within_names, request.weight)
-        columns = (scenario.options.drop, scenario.columns_as, scenario.domain_text, request.detail, request.release)
-        more = (table.number, scenario.needs_rows_in_memory, sorted(request.named_columns))
-        key = repr((roles, columns, (table.content, request.privacy, request.forbid) if private else more))
+        roles = (
+            request.outcome,
+            request.also_names,
+            request.protected_names,
+            request.within_names,
+            request.weight,
+        )
+        columns = (
+            scenario.options.drop,
+            scenario.columns_as,
+            scenario.domain_text,
+            request.detail,
+            request.release,
+        )
+        more = (
+            table.number,
+            scenario.needs_rows_in_memory,
+            sorted(request.named_columns),
+        )
+        key = repr(
+            (
+                roles,
+                columns,
+                (table.content, request.privacy, request.forbid) if private else more,
+            )
+        )
         if key in self._paid:
             return self._paid[key]
         if self._newest is not None and self._newest[0] == key:
@@ -312,12 +482,15 @@ class Readings:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A scenario and its fit; estimates are kept apart, by what the model is trained on."""
+    """A scenario and its fit; estimates are kept apart, by what the model is trained
+    on.
+    """
 
     scenario: Scenario
     bare: Fit  # without an estimate
     estimates: Mapping[OutputOption, Fit] = field(default_factory=dict)
-    cells: Reading | None = None  # that the fit can be made again of at once; None: it takes all rows
+    # that the fit can be made again of at once; None: it takes all rows
+    cells: Reading | None = None
     is_whole: bool = True  # or a fit of the cells alone, which can draw nothing
 
     @property

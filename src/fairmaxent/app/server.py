@@ -26,11 +26,28 @@ from fairmaxent.errors import InputError
 if TYPE_CHECKING:
     from fairmaxent.app.session import Session
 
-_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
 _MOST_JSON = 1 << 20  # bytes of a request
 
 # What the page posts: each is what the session does, in a thread, and is called so.
-_POSTS = ("demo", "read", "look", "draft", "fit", "curve", "pin", "rename", "unpin", "start", "stop")
+_POSTS = (
+    "demo",
+    "read",
+    "look",
+    "draft",
+    "fit",
+    "curve",
+    "pin",
+    "rename",
+    "unpin",
+    "start",
+    "stop",
+)
 _QUEUED = ("fit", "curve")  # which have a thread of their own already
 
 Values = dict[str, Any]
@@ -39,9 +56,14 @@ Taken = Callable[["Session", Request], Awaitable[Values]]  # what a request brin
 
 def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
     """The whole app behind its guard; it answers before its session has started."""
-    # All files are read at the start, so that no name from a browser is ever looked up in a folder.
+    # All files are read at the start, so that no name from a browser is ever looked up
+    # in a folder.
     folder = files("fairmaxent.app") / "static"
-    static = {file.name: file.read_bytes() for file in folder.iterdir() if Path(file.name).suffix in _TYPES}
+    static = {
+        file.name: file.read_bytes()
+        for file in folder.iterdir()
+        if Path(file.name).suffix in _TYPES
+    }
 
     async def page(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
@@ -52,24 +74,45 @@ def make_app(starting: Future[Session], *, port: int, most_bytes: int) -> Guard:
     async def file(request: Request) -> Response:
         session = await asyncio.wrap_future(starting)
         try:
-            path = session.file(request.path_params["folder"], request.path_params["name"])
+            path = session.file(
+                request.path_params["folder"], request.path_params["name"]
+            )
         except StaleError as problem:
             return JSONResponse({"error": str(problem)}, status_code=409)
         if path is None or not path.is_file():
-            return JSONResponse({"error": "That file is no longer there; make it again."}, status_code=404)
-        return FileResponse(path, media_type="application/octet-stream", filename=path.name)
+            return JSONResponse(
+                {"error": "That file is no longer there; make it again."},
+                status_code=404,
+            )
+        return FileResponse(
+            path, media_type="application/octet-stream", filename=path.name
+        )
 
     async def first(request: Request) -> Response:
         """What the page begins with, even while the session is starting."""
-        state = starting.result().state({}) if starting.done() else {"table": None, "starting": True}
+        state = (
+            starting.result().state({})
+            if starting.done()
+            else {"table": None, "starting": True}
+        )
         return JSONResponse({**state, "examples": EXAMPLES, "most_bytes": most_bytes})
 
     async def answered(taken: Taken, act: str, request: Request) -> Response:
-        """Wait for the session, and turn every failure into an answer that the page can show."""
-        session = starting.result() if starting.done() else await asyncio.wrap_future(starting)
+        """Wait for the session, and turn every failure into an answer that the page can
+        show.
+        """
+        session = (
+            starting.result()
+            if starting.done()
+            else await asyncio.wrap_future(starting)
+        )
         try:
             values, work = await taken(session, request), getattr(session, act)
-            answer = asyncio.wrap_future(work(values)) if act in _QUEUED else run_in_threadpool(work, values)
+            answer = (
+                asyncio.wrap_future(work(values))
+                if act in _QUEUED
+                else run_in_threadpool(work, values)
+            )
             return JSONResponse(await answer)
         except SupersededError:
             return JSONResponse({"superseded": True})
@@ -98,7 +141,12 @@ async def _in_path(session: Session, request: Request) -> Values:
 
 
 async def _in_json(session: Session, request: Request) -> Values:
-    body = [part async for part in _parts(request, _MOST_JSON, "the page sent too much; reload it")]
+    body = [
+        part
+        async for part in _parts(
+            request, _MOST_JSON, "the page sent too much; reload it"
+        )
+    ]
     try:
         values = json.loads(b"".join(body))
     except (ValueError, RecursionError):
@@ -114,11 +162,13 @@ async def _in_file(most_bytes: int, session: Session, request: Request) -> Value
 
     target = session.folder / f"upload-{os.urandom(8).hex()}"
     refusal = (
-        f"the file is larger than {memory_text(most_bytes)}, the most that the page takes; start the app with the file "
-        "instead: fairmaxent app FILE"
+        f"the file is larger than {memory_text(most_bytes)}, the most that the page"
+        " takes; start the app with the file instead: fairmaxent app FILE"
     )
     try:
-        with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with os.fdopen(
+            os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
+        ) as file:
             async for part in _parts(request, most_bytes, refusal):
                 file.write(part)
     except BaseException:
@@ -139,6 +189,13 @@ async def _parts(request: Request, most: int, refusal: str) -> AsyncIterator[byt
 
 def make_server(app: Guard) -> uvicorn.Server:
     """The server of the page, which says nothing about itself."""
-    quiet: Values = {"log_level": "critical", "access_log": False, "server_header": False, "proxy_headers": False}
-    config = uvicorn.Config(app, http="h11", ws="none", lifespan="off", timeout_graceful_shutdown=2, **quiet)
+    quiet: Values = {
+        "log_level": "critical",
+        "access_log": False,
+        "server_header": False,
+        "proxy_headers": False,
+    }
+    config = uvicorn.Config(
+        app, http="h11", ws="none", lifespan="off", timeout_graceful_shutdown=2, **quiet
+    )
     return uvicorn.Server(config)

@@ -1,4 +1,6 @@
-"""The session: the table that is open, the scenario, its fit, and what was kept for comparison."""
+"""The session: the table that is open, the scenario, its fit, and what was kept for
+comparison.
+"""
 
 import os
 import threading
@@ -11,10 +13,26 @@ from typing import Any
 
 from click import ClickException
 
-from fairmaxent.app.jobs import EXAMPLES, Jobs, LatestOnly, StaleError, SupersededError, explained
+from fairmaxent.app.jobs import (
+    EXAMPLES,
+    Jobs,
+    LatestOnly,
+    StaleError,
+    SupersededError,
+    explained,
+)
 from fairmaxent.app.page_options import forms
 from fairmaxent.app.scenario import RATES, Fitted, OpenedTable, Readings, Scenario
-from fairmaxent.app.shown import cells_of, curve, is_quick, look_at, looked_at, quick_fit, says_all, seen
+from fairmaxent.app.shown import (
+    cells_of,
+    curve,
+    is_quick,
+    look_at,
+    looked_at,
+    quick_fit,
+    says_all,
+    seen,
+)
 from fairmaxent.app.taking import command_text, python_text, take
 from fairmaxent.app.upload import cool_down, safe_name
 from fairmaxent.cli.inspect import domain_draft
@@ -30,16 +48,24 @@ Values = dict[str, Any]
 
 MOST_PINS = 3
 _PIN_LENGTH = 60  # of the name of a pin
-_ROLES: Values = {"outcome": "", "protected": [], "favourable": []}  # as they are before any is chosen
+# as they are before any is chosen
+_ROLES: Values = {"outcome": "", "protected": [], "favourable": []}
 _ACCEPTED = ",".join((*SUFFIXES, *COMPRESSED))
 _STALE = "Another table was opened, perhaps in another tab. Reload this page."
-_CHANGED = "What you ask for has changed meanwhile, so this was stopped. Start it again."
-_ELSEWHERE = "Something else was asked for since, perhaps in another tab. What you see here is shown anew; try again."
+_CHANGED = (
+    "What you ask for has changed meanwhile, so this was stopped. Start it again."
+)
+_ELSEWHERE = (
+    "Something else was asked for since, perhaps in another tab. What you see here is"
+    " shown anew; try again."
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Pin:
-    """A scenario that is kept by name, with its fit, which need not be made again when the scenario is put back."""
+    """A scenario that is kept by name, with its fit, which need not be made again when
+    the scenario is put back.
+    """
 
     number: int
     name: str
@@ -48,15 +74,19 @@ class Pin:
 
 
 class Session:
-    """All that the page shows is kept here, so that a reload or a second tab finds it."""
+    """All that the page shows is kept here, so that a reload or a second tab finds
+    it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._live, self._curves = LatestOnly("fit"), LatestOnly("curve")
         self.jobs = Jobs(hide=str(folder))
         self.opened: OpenedTable | None = None
-        self._unread: OpenedTable | None = None  # a file that could not be read, and perhaps can be in another way
-        self.problem: str | None = None  # why the file that the command named could not be opened
+        # a file that could not be read, and perhaps can be in another way
+        self._unread: OpenedTable | None = None
+        # why the file that the command named could not be opened
+        self.problem: str | None = None
         self._lock = threading.Lock()
         self._look: Values | None = None
         self._options: Values = {}
@@ -68,22 +98,39 @@ class Session:
         self._files: list[Values] = []
         self._past: set[tuple[int, str]] = set()  # files of earlier scenarios
         self._numbers = 0
-        self._copies: list[Path] = []  # of tables that were opened: when another one is, they are removed
+        # of tables that were opened: when another one is, they are removed
+        self._copies: list[Path] = []
 
     # ------------------------------------------------------------ opening a table
 
     def open_given(self, path: str) -> None:
-        """Open the file that the command named; what is wrong with it is said on the page."""
+        """Open the file that the command named; what is wrong with it is said on the
+        page.
+        """
         try:
-            self._show(OpenedTable(self._next(), Path(path), typed=path, title=os.path.basename(path)))
+            self._show(
+                OpenedTable(
+                    self._next(), Path(path), typed=path, title=os.path.basename(path)
+                )
+            )
         except Exception as problem:
             self.problem = explained(problem, hide=str(self.folder))[0]
 
     def open_uploaded(self, values: Values) -> Values:
-        """Open a file that the browser sent, and keep it under a harmless form of its name."""
+        """Open a file that the browser sent, and keep it under a harmless form of its
+        name.
+        """
         target = self._new_folder() / safe_name(values["name"])
         os.rename(values["uploaded"], target)
-        return self._show(OpenedTable(self._next(), target, typed=target.name, title=target.name, is_upload=True))
+        return self._show(
+            OpenedTable(
+                self._next(),
+                target,
+                typed=target.name,
+                title=target.name,
+                is_upload=True,
+            )
+        )
 
     def demo(self, values: Values, *, is_first: bool = False) -> Values:
         """Open a table that comes with the package."""
@@ -96,19 +143,37 @@ class Session:
         target = self._new_folder() / f"{name}.csv"
         example = datasets.load(name, library="polars")  # type: ignore[arg-type]
         write_table(example.frame, target)
-        opened = OpenedTable(self._next(), target, typed=target.name, title=EXAMPLES[name], can_be_taken=True)
+        opened = OpenedTable(
+            self._next(),
+            target,
+            typed=target.name,
+            title=EXAMPLES[name],
+            can_be_taken=True,
+        )
         self._show(replace(opened, is_first=is_first))
-        self._options["protected"].sort(key=lambda name: [*example.protected, name].index(name))  # known ones first
+        # known ones first
+        self._options["protected"].sort(
+            key=lambda name: [*example.protected, name].index(name)
+        )
         return self.state({})
 
     def read(self, values: Values) -> Values:
-        """Read the same file in another way, e.g. with another separator; the roles that it still has stay."""
+        """Read the same file in another way, e.g. with another separator; the roles
+        that it still has stay.
+        """
         unread = self._unread
-        opened = unread if unread and unread.number == values.get("table") else self.current_table(values)
+        opened = (
+            unread
+            if unread and unread.number == values.get("table")
+            else self.current_table(values)
+        )
         again = replace(opened, number=self._next(), asked=_options(values))
         try:
-            return self._show(again, self._roles_in(again) if opened is self.opened else None)
-        except (ClickException, FairMaxEntError):  # it has other columns or levels by now
+            return self._show(
+                again, self._roles_in(again) if opened is self.opened else None
+            )
+        # it has other columns or levels by now
+        except (ClickException, FairMaxEntError):
             return self._show(again)
 
     def _show(self, opened: OpenedTable, roles: Values | None = None) -> Values:
@@ -124,20 +189,39 @@ class Session:
             self.opened, self._look = opened, look
             self._past |= _keys(self._files)
             self._fitted, self._answer, self._pins, self._files = None, None, [], []
-            self._options = self._looked_for = {name: (roles or look)[name] or none for name, none in _ROLES.items()}
-        for path in [path for path in self._copies if path != opened.path and self.folder in path.parents]:
+            self._options = self._looked_for = {
+                name: (roles or look)[name] or none for name, none in _ROLES.items()
+            }
+        for path in [
+            path
+            for path in self._copies
+            if path != opened.path and self.folder in path.parents
+        ]:
             self._copies.remove(path)
             remove(path.parent)
         return self.state({})
 
     def _roles_in(self, again: OpenedTable) -> Values | None:
-        """The roles that were chosen, the good outcomes by their new names; None: there are none yet."""
+        """The roles that were chosen, the good outcomes by their new names; None: there
+        are none yet.
+        """
         roles = {name: self._options.get(name) or none for name, none in _ROLES.items()}
         if not (self.opened and roles["outcome"] and roles["protected"]):
             return None
-        old, new = ((one.reading().levels or {}).get(str(roles["outcome"]), {}) for one in (self.opened, again))
-        codes = [[code for code in old if old[code] == level] or [level] for level in roles["favourable"]]
-        return {**roles, "favourable": [*dict.fromkeys(new.get(code, code) for each in codes for code in each)]}
+        old, new = (
+            (one.reading().levels or {}).get(str(roles["outcome"]), {})
+            for one in (self.opened, again)
+        )
+        codes = [
+            [code for code in old if old[code] == level] or [level]
+            for level in roles["favourable"]
+        ]
+        return {
+            **roles,
+            "favourable": [
+                *dict.fromkeys(new.get(code, code) for each in codes for code in each)
+            ],
+        }
 
     def _next(self) -> int:
         with self._lock:
@@ -154,7 +238,11 @@ class Session:
     def state(self, values: Values) -> Values:
         """Everything that the page shows."""
         opened, unread = self.opened, self._unread
-        always = {"unread": None if unread is None else unread.shown, "forms": forms(), "suffixes": _ACCEPTED}
+        always = {
+            "unread": None if unread is None else unread.shown,
+            "forms": forms(),
+            "suffixes": _ACCEPTED,
+        }
         if opened is None:
             return {"table": None, "problem": self.problem, **always}
         return {
@@ -172,7 +260,8 @@ class Session:
     def look(self, values: Values) -> Values:
         """Inspect the table again with the roles that the page chose."""
         opened, options = self.current_table(values), _options(values)
-        self._options = self._looked_for = options  # at once: what is asked for meanwhile is newer
+        # at once: what is asked for meanwhile is newer
+        self._options = self._looked_for = options
         look = look_at(opened, options)
         if self._looked_for is options:
             self._look = look
@@ -181,14 +270,20 @@ class Session:
     def draft(self, values: Values) -> Values:
         """Draft a declared domain from the table, to be read and edited."""
         opened = self.current_table(values)
-        return {"text": domain_draft(opened.file().form, *looked_at(opened, _options(values)))}
+        return {
+            "text": domain_draft(
+                opened.file().form, *looked_at(opened, _options(values))
+            )
+        }
 
     def fit(self, values: Values) -> Future[Values]:
         """Fit the newest wish, in the thread of the live fits: what See shows."""
         return self._live.submit(partial(self._fit, values))
 
     def _fit(self, values: Values, progress: Progress) -> Values:
-        """A private fit needs leave to spend its budget; while a hand is moving, the command can wait."""
+        """A private fit needs leave to spend its budget; while a hand is moving, the
+        command can wait.
+        """
         opened, options = self.current_table(values), _options(values)
         opened.check_unchanged()
         self._options = options
@@ -198,24 +293,52 @@ class Session:
             return self._answered(opened, moved)
         scenario = Scenario.from_json(options, opened)
         fits = [self._fitted, *(pin.fitted for pin in reversed(self._pins))]
-        alike = next((fit for fit in fits if fit is not None and fit.scenario.fits_like(scenario)), None)
+        alike = next(
+            (
+                fit
+                for fit in fits
+                if fit is not None and fit.scenario.fits_like(scenario)
+            ),
+            None,
+        )
         spend = values.get("spend") is True
-        fitted = self._made(scenario, progress, spend=spend) if alike is None else replace(alike, scenario=scenario)
+        fitted = (
+            self._made(scenario, progress, spend=spend)
+            if alike is None
+            else replace(alike, scenario=scenario)
+        )
         progress("done", 1.0)
         return self._answered(opened, fitted)
 
     def _moved(self, options: Values, progress: Progress) -> Fitted | None:
-        """The cells of the newest fit with other rates; None if something else has changed."""
+        """The cells of the newest fit with other rates; None if something else has
+        changed.
+        """
         latest = self._fitted
         scenario = latest and latest.scenario.moved(options)
         if not (latest and scenario and latest.cells):
             return None
-        request: Any = replace(latest.bare.request, **{name: scenario.asked.values[name] for name in RATES})
+        request: Any = replace(
+            latest.bare.request, **{name: scenario.asked.values[name] for name in RATES}
+        )
         quick = quick_fit(latest.cells, request, progress)
-        return Fitted(scenario, quick, cells=latest.cells, is_whole=False) if says_all(quick) else None
+        return (
+            Fitted(scenario, quick, cells=latest.cells, is_whole=False)
+            if says_all(quick)
+            else None
+        )
 
-    def _made(self, scenario: Scenario, progress: Progress, *, spend: bool = False, whole: bool = False) -> Fitted:
-        """Fit the cells alone if that says all that is shown, unless the whole fit is needed."""
+    def _made(
+        self,
+        scenario: Scenario,
+        progress: Progress,
+        *,
+        spend: bool = False,
+        whole: bool = False,
+    ) -> Fitted:
+        """Fit the cells alone if that says all that is shown, unless the whole fit is
+        needed.
+        """
         request = scenario.request()
         data = self._readings.get(scenario, request, spend=spend, progress=progress)
         cells = cells_of(data) if is_quick(request, data) else None
@@ -223,27 +346,44 @@ class Session:
             quick = quick_fit(cells, request.kept(), progress)
             if says_all(quick):
                 return Fitted(scenario, quick, cells=cells, is_whole=False)
-        return Fitted(scenario, fit_read(scenario.file.frame, data, request.kept(), progress), cells=cells)
+        return Fitted(
+            scenario,
+            fit_read(scenario.file.frame, data, request.kept(), progress),
+            cells=cells,
+        )
 
     def curve(self, values: Values) -> Future[Values]:
         """The trade-off of one rate, in a thread of its own."""
         return self._curves.submit(partial(self._curve, values))
 
     def _curve(self, values: Values, progress: Progress) -> Values:
-        """What one rate does over its whole range, in the present scenario or in a pin, from the fair tables alone."""
-        pinned = [pin.fitted for pin in self._pins if pin.answer["scenario"] == values.get("scenario")]
+        """What one rate does over its whole range, in the present scenario or in a pin,
+        from the fair tables alone.
+        """
+        pinned = [
+            pin.fitted
+            for pin in self._pins
+            if pin.answer["scenario"] == values.get("scenario")
+        ]
         try:
             fitted = pinned[0] if pinned else self.current(values)[1]
         except InputError as problem:
             raise SupersededError from problem
         column, request = values.get("column"), fitted.bare.request
-        drawn = next((rate for rate in forms()["rates"] if rate["name"] == values.get("kind")), None)
-        if drawn is None or (column is not None and column not in fitted.scenario.roles.protected):
+        drawn = next(
+            (rate for rate in forms()["rates"] if rate["name"] == values.get("kind")),
+            None,
+        )
+        if drawn is None or (
+            column is not None and column not in fitted.scenario.roles.protected
+        ):
             raise InputError("there is no such curve; reload the page")
         if fitted.cells is None or not isinstance(request, Request):
             return {"skipped": "each point would take a fit of all rows"}
         ends = drawn["least"], drawn["most"]
-        return {"curve": curve(fitted.cells, request, drawn["name"], column, ends, progress)}
+        return {
+            "curve": curve(fitted.cells, request, drawn["name"], column, ends, progress)
+        }
 
     def _answered(self, opened: OpenedTable, fitted: Fitted) -> Values:
         scenario = fitted.scenario
@@ -254,7 +394,9 @@ class Session:
                 "see": seen(fitted.fit, is_whole=fitted.is_whole),
                 "command": command_text(fitted) if scenario.is_typed else "",
                 "python": python_text(fitted) if scenario.is_typed else "",
-                "spent": opened.spent(getattr(fitted.bare.request.privacy, "delta", None)),
+                "spent": opened.spent(
+                    getattr(fitted.bare.request.privacy, "delta", None)
+                ),
             }
         )
         with self._lock:
@@ -289,7 +431,9 @@ class Session:
         return vars(self.jobs.get(values.get("number")).stop())
 
     def _estimate(self, values: Values, progress: Progress) -> Values:
-        """Estimate what a model trained on the result will do; pins of the same scenario have it, too."""
+        """Estimate what a model trained on the result will do; pins of the same
+        scenario have it, too.
+        """
         opened, fitted = self._whole(values, progress)
         fit = with_estimate(fitted.bare, fitted.output, progress=progress)
         estimated = replace(fitted, estimates={**fitted.estimates, fitted.output: fit})
@@ -297,7 +441,11 @@ class Session:
         answer = self._answered(opened, estimated)["answer"]
         with self._lock:
             self._pins = [
-                replace(pin, fitted=estimated, answer=answer) if pin.answer["scenario"] == answer["scenario"] else pin
+                (
+                    replace(pin, fitted=estimated, answer=answer)
+                    if pin.answer["scenario"] == answer["scenario"]
+                    else pin
+                )
                 for pin in self._pins
             ]
         return {"answer": answer, **self._shown_pins()}
@@ -312,29 +460,43 @@ class Session:
         return {"files": files, "answer": self._answer}
 
     def current(self, values: Values) -> tuple[OpenedTable, Fitted]:
-        """The table and the fit that a page speaks of, if they are those of the session."""
+        """The table and the fit that a page speaks of, if they are those of the
+        session.
+        """
         opened, fitted, answer = self.current_table(values), self._fitted, self._answer
         if fitted is None or answer is None:
-            raise InputError("there is no result yet; open a table, and choose the outcome and the groups")
+            raise InputError(
+                "there is no result yet; open a table, and choose the outcome and the"
+                " groups"
+            )
         if self._is_outdated():
-            raise InputError("there is no result for what you asked for last; change it, and try again")
+            raise InputError(
+                "there is no result for what you asked for last; change it, and try"
+                " again"
+            )
         if values.get("scenario") != answer["scenario"]:
             raise StaleError(_ELSEWHERE)
         return opened, fitted
 
     def _whole(self, values: Values, progress: Progress) -> tuple[OpenedTable, Fitted]:
-        """The same with all rows fitted, which files, models and estimates are made of."""
+        """The same with all rows fitted, which files, models and estimates are made
+        of.
+        """
         opened, fitted = self.current(values)
         opened.check_unchanged()
         if not fitted.is_whole:
-            whole = self._made(Scenario.from_json(fitted.scenario.given, opened), progress, whole=True)
+            whole = self._made(
+                Scenario.from_json(fitted.scenario.given, opened), progress, whole=True
+            )
             self._check_current(fitted)
             self._answered(opened, whole)
             fitted = whole
         return opened, fitted
 
     def _is_outdated(self) -> bool:
-        """Whether the newest result is not that of the newest wish, because a fit failed or is under way."""
+        """Whether the newest result is not that of the newest wish, because a fit
+        failed or is under way.
+        """
         return self._answer is not None and self._answer["scenario"] != self._options
 
     def _check_current(self, fitted: Fitted) -> None:
@@ -342,7 +504,9 @@ class Session:
             raise InputError(_CHANGED)
 
     def file(self, folder: int, name: str) -> Path | None:
-        """The path of a file that was made, or of an example table; nothing that is not on the list is ever opened."""
+        """The path of a file that was made, or of an example table; nothing that is not
+        on the list is ever opened.
+        """
         opened, key = self.opened, (folder, name)
         if opened is not None and opened.can_be_taken and key == (0, opened.typed):
             return opened.path
@@ -355,11 +519,16 @@ class Session:
     # ------------------------------------------------------------ scenarios to compare
 
     def pin(self, values: Values) -> Values:
-        """Keep the present scenario; none of the others goes for it, as people may have named them."""
+        """Keep the present scenario; none of the others goes for it, as people may have
+        named them.
+        """
         _, fitted = self.current(values)
         with self._lock:
             if len(self._pins) >= MOST_PINS:
-                raise InputError(f"{MOST_PINS} scenarios are pinned already; remove one of them first")
+                raise InputError(
+                    f"{MOST_PINS} scenarios are pinned already; remove one of them"
+                    " first"
+                )
             number = 1 + max((pin.number for pin in self._pins), default=0)
             self._pins.append(Pin(number, f"Pin {number}", fitted, self._answer or {}))
         return self.rename({**values, "number": number})
@@ -369,17 +538,27 @@ class Session:
         number, name = values.get("number"), values.get("name")
         given = visible(name).strip()[:_PIN_LENGTH] if isinstance(name, str) else ""
         with self._lock:
-            self._pins = [replace(pin, name=given or pin.name) if pin.number == number else pin for pin in self._pins]
+            self._pins = [
+                replace(pin, name=given or pin.name) if pin.number == number else pin
+                for pin in self._pins
+            ]
         return self._shown_pins()
 
     def unpin(self, values: Values) -> Values:
         """Forget a scenario."""
         with self._lock:
-            self._pins = [pin for pin in self._pins if pin.number != values.get("number")]
+            self._pins = [
+                pin for pin in self._pins if pin.number != values.get("number")
+            ]
         return self._shown_pins()
 
     def _shown_pins(self) -> Values:
-        return {"pins": [{"number": pin.number, "name": pin.name, "answer": pin.answer} for pin in self._pins]}
+        return {
+            "pins": [
+                {"number": pin.number, "name": pin.name, "answer": pin.answer}
+                for pin in self._pins
+            ]
+        }
 
     def end(self) -> None:
         """Stop all work."""
@@ -395,6 +574,8 @@ def _keys(files: Iterable[Values]) -> set[tuple[int, str]]:
 
 def _options(values: Values) -> Values:
     options = values.get("options")
-    if not isinstance(options, dict) or not isinstance(options.get("favourable", []), list):
+    if not isinstance(options, dict) or not isinstance(
+        options.get("favourable", []), list
+    ):
         raise InputError("the page sent no options; reload it")
     return options

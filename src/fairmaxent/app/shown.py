@@ -1,6 +1,8 @@
-"""What Look and See show, as plain values for the page: an inspection, and a fit in people as well as in rates.
+"""What Look and See show, as plain values for the page: an inspection, and a fit in
+people as well as in rates.
 
-What moves with a slider comes from a fit of the cells of outcome and groups alone, which knows all but copies of rows.
+What moves with a slider comes from a fit of the cells of outcome and groups alone,
+which knows all but copies of rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +30,12 @@ from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_changes
 from fairmaxent.fit.pipeline import fit_rows
 from fairmaxent.fit.request import Request
-from fairmaxent.fit.statements import beyond_lines, changed_lines, copies_of, expected_lines
+from fairmaxent.fit.statements import (
+    beyond_lines,
+    changed_lines,
+    copies_of,
+    expected_lines,
+)
 from fairmaxent.inspection.findings import ColumnSummary, GroupingRates
 from fairmaxent.inspection.hints import NOTABLE
 from fairmaxent.metrics.group_rates import group_text
@@ -39,16 +46,21 @@ _LEVELS = 40  # of a column, shown
 _PROXIES = 12
 # A column that looks like an identifier, by whether it is kept.
 _IDENTIFIER = {
-    False: "{!r} looks like an identifier, so it is left out of new rows. To keep it, press “Keep” in its row of the "
-    "list of all columns below.",
-    True: "{!r} looks like an identifier, and is kept as you asked. In new rows, its values can be repeated, and can "
-    "stand in the rows of people they do not belong to. If each must stay with its person, take “your rows with "
-    "weights”.",
+    False: (
+        "{!r} looks like an identifier, so it is left out of new rows. To keep it,"
+        " press “Keep” in its row of the list of all columns below."
+    ),
+    True: (
+        "{!r} looks like an identifier, and is kept as you asked. In new rows, its"
+        " values can be repeated, and can stand in the rows of people they do not"
+        " belong to. If each must stay with its person, take “your rows with weights”."
+    ),
 }
 
 
 def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns, proposals, groups with rates and intervals, proxies, and what to watch out for.
+    """Columns, proposals, groups with rates and intervals, proxies, and what to watch
+    out for.
 
     ``asked`` are the roles, and the ways to read columns, that the page chose.
     """
@@ -62,7 +74,11 @@ def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
         else:
             notes.append(spelled(hint.parts, as_labelled))
     if len(frame) < opened.rows:
-        notes.insert(0, f"The rates here are those of {inspection.rows:,} of the {opened.rows:,} rows; See uses all.")
+        notes.insert(
+            0,
+            f"The rates here are those of {inspection.rows:,} of the {opened.rows:,}"
+            " rows; See uses all.",
+        )
     look: dict[str, Any] = plain_json(
         {
             "rows": opened.rows,
@@ -72,16 +88,26 @@ def look_at(opened: OpenedTable, asked: Mapping[str, Any]) -> dict[str, Any]:
             "favourable": [value_text(level) for level in inspection.favourable],
             "columns": [_column(column, domain) for column in inspection.columns],
             "verdicts": [visible(str(verdict)) for verdict in inspection.verdicts],
-            "reasons": [vars(one) | {"value": value_text(one.value)} for one in inspection.proposals],
-            "groupings": [_grouping(one, inspection.protected, frame, domain) for one in inspection.groupings],
-            "proxies": [vars(proxy) for proxy in inspection.proxies if proxy.strength >= NOTABLE][:_PROXIES],
+            "reasons": [
+                vars(one) | {"value": value_text(one.value)}
+                for one in inspection.proposals
+            ],
+            "groupings": [
+                _grouping(one, inspection.protected, frame, domain)
+                for one in inspection.groupings
+            ],
+            "proxies": [
+                vars(proxy) for proxy in inspection.proxies if proxy.strength >= NOTABLE
+            ][:_PROXIES],
             "notes": [visible(note) for note in notes],
         }
     )
     return look
 
 
-def looked_at(opened: OpenedTable, asked: Mapping[str, Any]) -> tuple[Any, RoleOptions, Domain]:
+def looked_at(
+    opened: OpenedTable, asked: Mapping[str, Any]
+) -> tuple[Any, RoleOptions, Domain]:
     """The rows that Look shows, the roles of the columns, and their levels."""
     names = (*ROLE_NAMES, *COLUMN_NAMES, "drop")
     given = {name: value for name, value in asked.items() if name in names}
@@ -92,79 +118,159 @@ def looked_at(opened: OpenedTable, asked: Mapping[str, Any]) -> tuple[Any, RoleO
 
 
 def _column(column: ColumnSummary, domain: Domain) -> dict[str, Any]:
-    """A column; if its levels are few, with those that can be chosen, of which missing is none, and all shares."""
+    """A column; if its levels are few, with those that can be chosen, of which missing
+    is none, and all shares.
+    """
     attribute, more = domain.attribute(column.name), len(column.shown) - _LEVELS
     choices = column.shown[: len(column.shown) - (column.missing > 0)]
     choices = choices if len(choices) <= _LEVELS else ()
     counts = attribute.level_counts()
     has_shares = choices and counts.sum()
-    edges = [] if attribute.kind != "numeric" or attribute.edges is None else [*map(float, attribute.edges)]
+    edges = (
+        []
+        if attribute.kind != "numeric" or attribute.edges is None
+        else [*map(float, attribute.edges)]
+    )
     return vars(column) | {
         "shown": (),
-        "levels": ", ".join(map(cut, column.shown[:_LEVELS])) + (f", and {more} more" if more > 0 else ""),
+        "levels": (
+            ", ".join(map(cut, column.shown[:_LEVELS]))
+            + (f", and {more} more" if more > 0 else "")
+        ),
         "choices": choices,
-        "shares": list(zip(attribute.labels, (counts / counts.sum()).tolist(), strict=True)) if has_shares else [],
+        "shares": (
+            list(zip(attribute.labels, (counts / counts.sum()).tolist(), strict=True))
+            if has_shares
+            else []
+        ),
         # The ends of a column of numbers, and a round one in the middle.
-        **({"range": (edges[0], edges[-1]), "middle": float(f"{edges[len(edges) // 2]:.2g}")} if edges else {}),
+        **(
+            {
+                "range": (edges[0], edges[-1]),
+                "middle": float(f"{edges[len(edges) // 2]:.2g}"),
+            }
+            if edges
+            else {}
+        ),
     }
 
 
-def _grouping(grouping: GroupingRates, protected: tuple[str, ...], frame: Any, domain: Domain) -> dict[str, Any]:
+def _grouping(
+    grouping: GroupingRates, protected: tuple[str, ...], frame: Any, domain: Domain
+) -> dict[str, Any]:
     sizes = {group.group: group for group in grouping.representation.groups}
-    gaps = _gaps(frame, domain, [grouping.name] if grouping.name in protected else protected)
+    gaps = _gaps(
+        frame, domain, [grouping.name] if grouping.name in protected else protected
+    )
     return {
         "name": grouping.name,
         "groups": [
             vars(group)
-            | {"group": (name := group_text(group.group)), "outcome": value_text(group.outcome)}
-            | {"rows": sizes[group.group].count, "share": sizes[group.group].rate, "missing": gaps.get(name)}
+            | {
+                "group": (name := group_text(group.group)),
+                "outcome": value_text(group.outcome),
+            }
+            | {
+                "rows": sizes[group.group].count,
+                "share": sizes[group.group].rate,
+                "missing": gaps.get(name),
+            }
             for group in grouping.statistical.groups
         ],
     }
 
 
-def _gaps(frame: Any, domain: Domain, columns: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _gaps(
+    frame: Any, domain: Domain, columns: Sequence[str]
+) -> dict[str, dict[str, Any]]:
     """The missing values of each group of a column, or of the intersections of several.
 
-    By group: their share of its cells in all other columns, the column with most of them, and their share there.
+    By group: their share of its cells in all other columns, the column with most of
+    them, and their share there.
     """
     attributes = tuple(domain.attribute(name) for name in columns)
-    groups, members = np.unique(Domain(attributes, ()).encode(frame.select(columns)), axis=0, return_inverse=True)
-    members, others = members.ravel(), [name for name in frame.columns if name not in columns]
-    missing = [np.bincount(members, frame[name].is_null().to_numpy()) for name in others]
-    shares = np.array(missing).reshape(len(others), len(groups)).T / np.bincount(members)[:, None]
+    groups, members = np.unique(
+        Domain(attributes, ()).encode(frame.select(columns)),
+        axis=0,
+        return_inverse=True,
+    )
+    members, others = (
+        members.ravel(),
+        [name for name in frame.columns if name not in columns],
+    )
+    missing = [
+        np.bincount(members, frame[name].is_null().to_numpy()) for name in others
+    ]
+    shares = (
+        np.array(missing).reshape(len(others), len(groups)).T
+        / np.bincount(members)[:, None]
+    )
     gaps = {}
     for group, share in zip(groups, shares, strict=True) if others else ():
-        name = " × ".join(attribute.labels[code] for attribute, code in zip(attributes, group, strict=True))
+        name = " × ".join(
+            attribute.labels[code]
+            for attribute, code in zip(attributes, group, strict=True)
+        )
         worst = others[share.argmax()] if share.any() else None
         gaps[name] = {"share": share.mean(), "most_in": worst, "most": share.max()}
     return gaps
 
 
-_SHOWN = ("column", "group", "outcome", "name", "about", "share_before", "share_after", "rate_before", "rate_after")
-# What is said about a group, and what the people of a table of the same size are called who it is about.
+_SHOWN = (
+    "column",
+    "group",
+    "outcome",
+    "name",
+    "about",
+    "share_before",
+    "share_after",
+    "rate_before",
+    "rate_after",
+)
+# What is said about a group, and what the people of a table of the same size are called
+# who it is about.
 _PEOPLE = {"share_before": "people_before", "share_after": "people_after"}
 _PEOPLE |= {"having_before": "with_before", "having_after": "with_after"}
-_COSTS = attrgetter("beyond_line", "name", "rows", "effective_rows", "most_weight", "most_copies")
+_COSTS = attrgetter(
+    "beyond_line", "name", "rows", "effective_rows", "most_weight", "most_copies"
+)
 
 
 def seen(fit: Fit, *, is_whole: bool = True) -> dict[str, Any]:
-    """Rates wanted, before and after; every group; costs, copies of a whole fit only; what to know."""
-    certificate, costs, measure = fit.certificate, fit.certificate.costs, fit.certificate.measure
+    """Rates wanted, before and after; every group; costs, copies of a whole fit only;
+    what to know.
+    """
+    certificate, costs, measure = (
+        fit.certificate,
+        fit.certificate.costs,
+        fit.certificate.measure,
+    )
     made_for = [visible(line) for line in beyond_lines(certificate.decisions)]
     about_models = [*made_for, *_sentences(unfair_decisions(certificate))]
     groups, changed = ((), ()) if costs is None else (costs.groups, costs.changed)
-    rates = {"wanted": certificate.wanted, "before": certificate.before, "after": certificate.achieved}
+    rates = {
+        "wanted": certificate.wanted,
+        "before": certificate.before,
+        "after": certificate.achieved,
+    }
     return {
         "rows": fit.table.size,
         "rates": [
-            {"kind": kind, "name": measure.about(kind, name), "grouping": name, "columns": measure.columns_of(name)}
+            {
+                "kind": kind,
+                "name": measure.about(kind, name),
+                "grouping": name,
+                "columns": measure.columns_of(name),
+            }
             | {when: known[kind][name] for when, known in rates.items()}
             for kind, name in certificate.rates_shown
         ],
         "groups": [
             {name: getattr(one, name) for name in _SHOWN}
-            | {people: fit.table.size * getattr(one, share) for share, people in _PEOPLE.items()}
+            | {
+                people: fit.table.size * getattr(one, share)
+                for share, people in _PEOPLE.items()
+            }
             for one in group_changes(fit)
         ],
         "means": certificate.means,
@@ -175,10 +281,16 @@ def seen(fit: Fit, *, is_whole: bool = True) -> dict[str, Any]:
         "most_copies": max((group.most_copies for group in groups), default=None),
         "costs": [*map(_COSTS, groups)],
         # Every grouping counts all people who get another outcome.
-        "changed_people": sum(one.changed for one in changed if one.grouping == changed[0].grouping),
+        "changed_people": sum(
+            one.changed for one in changed if one.grouping == changed[0].grouping
+        ),
         "changed": [visible(line) for line in changed_lines(costs)],
         "warnings": _sentences(cost_remarks(certificate)),
-        "notes": [note for note in _sentences(other_remarks(certificate)) if note not in about_models],
+        "notes": [
+            note
+            for note in _sentences(other_remarks(certificate))
+            if note not in about_models
+        ],
         "about_models": about_models,
         "estimate": _estimate(fit),
     }
@@ -192,45 +304,86 @@ def _estimate(fit: Fit) -> dict[str, Any] | None:
     estimate = fit.certificate.estimate
     if estimate is None:
         return None
-    outcomes = group_table(fit.certificate.measure.with_outcome(fit.problem.data_table, ()), ())
-    about = {"student": estimate.student, "output": estimate.output, "people": estimate.measured_on}
+    outcomes = group_table(
+        fit.certificate.measure.with_outcome(fit.problem.data_table, ()), ()
+    )
+    about = {
+        "student": estimate.student,
+        "output": estimate.output,
+        "people": estimate.measured_on,
+    }
     # With the accuracy of the same answer for everybody.
-    return {**about, "lines": [*expected_lines(estimate)], "same_for_all": float(outcomes.max() / outcomes.sum())}
+    return {
+        **about,
+        "lines": [*expected_lines(estimate)],
+        "same_for_all": float(outcomes.max() / outcomes.sum()),
+    }
 
 
 # ---------------------------------------------------------------- quick answers
 
 POINTS = 30  # of a curve
-_cells: WeakKeyDictionary[Reading, Reading] = WeakKeyDictionary()  # summed once, while rates move
+# summed once, while rates move
+_cells: WeakKeyDictionary[Reading, Reading] = WeakKeyDictionary()
 
 
 def cells_of(data: Reading) -> Reading:
-    """The same people by outcome, groups and strata alone, one distinct row for each cell that has rows.
+    """The same people by outcome, groups and strata alone, one distinct row for each
+    cell that has rows.
 
-    Fair weights multiply every row of a cell by the same t(y, z) / e(y, z), so shares, rates, effective rows and the
-    largest weight are functions of the fair table and of a few sums of each cell, however many rows there are.
+    Fair weights multiply every row of a cell by the same t(y, z) / e(y, z), so shares,
+    rates, effective rows and the largest weight are functions of the fair table and of
+    a few sums of each cell, however many rows there are.
     """
     if data in _cells:
         return _cells[data]
     roles, levels = data.roles, data.roles.blocks.levels
     columns = roles.attributes
-    ends = np.cumsum([1, len(roles.protected), len(roles.others), len(roles.strata)]).tolist()
+    ends = np.cumsum(
+        [1, len(roles.protected), len(roles.others), len(roles.strata)]
+    ).tolist()
     protected, others, strata = (tuple(range(*part)) for part in pairwise(ends))
-    small = Roles(Domain(columns, roles.domain.notes, roles.domain.identifiers), 0, protected, strata, others)
+    small = Roles(
+        Domain(columns, roles.domain.notes, roles.domain.identifiers),
+        0,
+        protected,
+        strata,
+        others,
+    )
     rows = data.table.collect()
-    counts, people, squares = (rows.tables([(0,)], levels, of=of)[0] for of in ("counts", "rows", "squares"))
-    seen, peaks = np.flatnonzero(people), highest(rows.codes[:, 0], rows.largest, levels[0])
-    table = Table(seen[:, np.newaxis], counts[seen], people[seen], squares[seen], peaks=peaks[seen])
+    counts, people, squares = (
+        rows.tables([(0,)], levels, of=of)[0] for of in ("counts", "rows", "squares")
+    )
+    seen, peaks = (
+        np.flatnonzero(people),
+        highest(rows.codes[:, 0], rows.largest, levels[0]),
+    )
+    table = Table(
+        seen[:, np.newaxis],
+        counts[seen],
+        people[seen],
+        squares[seen],
+        peaks=peaks[seen],
+    )
     _cells[data] = replace(data, roles=small, table=table, design=None, positions=None)
     return _cells[data]
 
 
 def is_quick(request: Request, data: Reading) -> bool:
-    """Whether all that is asked for is about the cells, and no row changes its outcome."""
-    mentioned = {*(request.target or ()), *(name for rule in request.forbid or () for name in rule)}
+    """Whether all that is asked for is about the cells, and no row changes its
+    outcome.
+    """
+    mentioned = {
+        *(request.target or ()),
+        *(name for rule in request.forbid or () for name in rule),
+    }
     binned = request.means is not None and not data.roles.attributes[0].is_value_coded
     slow = (request.relabelling, request.training, request.privacy)
-    return not binned and mentioned <= {*data.roles.names} and all(plan is None for plan in slow)
+    return (
+        not binned
+        and mentioned <= {*data.roles.names}
+        and all(plan is None for plan in slow)
+    )
 
 
 def quick_fit(cells: Reading, request: Request, progress: Progress = silent) -> Fit:
@@ -239,7 +392,9 @@ def quick_fit(cells: Reading, request: Request, progress: Progress = silent) -> 
     costs = fit.certificate.costs
     assert costs is not None
     groups = tuple(replace(group, most_copies=0.0) for group in costs.groups)
-    return replace(fit, certificate=replace(fit.certificate, costs=replace(costs, groups=groups)))
+    return replace(
+        fit, certificate=replace(fit.certificate, costs=replace(costs, groups=groups))
+    )
 
 
 def says_all(fit: Fit) -> bool:
@@ -247,21 +402,49 @@ def says_all(fit: Fit) -> bool:
     return not (fit.certificate.filled_cells or fit.certificate.emptied_cells)
 
 
-def curve(cells: Reading, request: Request, kind: str, column: str | None, ends: Any, progress: Progress) -> Any:
-    """What one rate does over its whole range to the groups that it is about: points, and the groups' names."""
+def curve(
+    cells: Reading,
+    request: Request,
+    kind: str,
+    column: str | None,
+    ends: Any,
+    progress: Progress,
+) -> Any:
+    """What one rate does over its whole range to the groups that it is about: points,
+    and the groups' names.
+    """
     asked, points, names = getattr(request, kind), [], []
     present = asked.get(column) if isinstance(asked, Mapping) else asked
     grid = np.linspace(ends[0], ends[1], POINTS).round(3).tolist()
     for value in sorted({*grid, *([] if present is None else [float(present)])}):
-        other: dict[str, Any] = {kind: {**asked, column: value} if isinstance(asked, Mapping) else value}
+        other: dict[str, Any] = {
+            kind: {**asked, column: value} if isinstance(asked, Mapping) else value
+        }
         try:
             fit = quick_fit(cells, replace(request, **other), progress)
         except FairMaxEntError:  # there is no fair table with this rate
             continue
-        worth, measure = fit.certificate.effective_rows if says_all(fit) else None, fit.certificate.measure
-        grouping = next((name for name in measure.names if measure.columns_of(name) == column), measure.names[0])
+        worth, measure = (
+            (fit.certificate.effective_rows if says_all(fit) else None),
+            fit.certificate.measure,
+        )
+        grouping = next(
+            (name for name in measure.names if measure.columns_of(name) == column),
+            measure.names[0],
+        )
         groups = [change for change in group_changes(fit) if change.column == grouping]
-        names = [{name: getattr(one, name) for name in ("group", "outcome", "name", "about")} for one in groups]
+        names = [
+            {name: getattr(one, name) for name in ("group", "outcome", "name", "about")}
+            for one in groups
+        ]
         after = [[one.share_after, one.rate_after, one.having_after] for one in groups]
         points.append({"value": value, "effective_rows": worth, "groups": after})
-    return plain_json({"kind": kind, "column": column, "asked": present, "groups": names, "points": points})
+    return plain_json(
+        {
+            "kind": kind,
+            "column": column,
+            "asked": present,
+            "groups": names,
+            "points": points,
+        }
+    )

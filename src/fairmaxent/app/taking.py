@@ -1,4 +1,6 @@
-"""What Take makes, by the same functions as the command line, and the command and the Python that repeat it."""
+"""What Take makes, by the same functions as the command line, and the command and the
+Python that repeat it.
+"""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -24,11 +26,16 @@ _WHATS = {
     "weights": ("Your rows with weights", "fair-weights"),
     "top-up": ("Rows to add to yours", "fair-added"),
 }
-_UNTYPABLE = "# Some names in this table cannot be typed in a command; the Python below repeats it."
+_UNTYPABLE = (
+    "# Some names in this table cannot be typed in a command; the Python below"
+    " repeats it."
+)
 
 
 def named(fitted: Fitted) -> OutputOptions:
-    """What is taken, with the files as the command names them; no private table has the form of the file."""
+    """What is taken, with the files as the command names them; no private table has the
+    form of the file.
+    """
     scenario, table = fitted.scenario, fitted.scenario.table
     suffix, like_input = table.written
     return replace(
@@ -44,17 +51,41 @@ def named(fitted: Fitted) -> OutputOptions:
 
 def _domain_file(fitted: Fitted) -> str | None:
     """The name of a file for the declared domain, if there is one."""
-    return None if fitted.scenario.domain_text is None else fitted.scenario.table.named("domain.toml")
+    return (
+        None
+        if fitted.scenario.domain_text is None
+        else fitted.scenario.table.named("domain.toml")
+    )
 
 
 def command_text(fitted: Fitted) -> str:
-    """The command, on one line, or why there is none; what has its default is left out."""
+    """The command, on one line, or why there is none; what has its default is left
+    out.
+    """
     table, wanted = fitted.scenario.table, named(fitted)
-    words = ["fairmaxent", "debias", table.typed, *fitted.scenario.options.typed, *table.options.typed]
-    files = {"--domain": _domain_file(fitted), "--estimate": wanted.estimate, "-o": wanted.output}
+    words = [
+        "fairmaxent",
+        "debias",
+        table.typed,
+        *fitted.scenario.options.typed,
+        *table.options.typed,
+    ]
+    files = {
+        "--domain": _domain_file(fitted),
+        "--estimate": wanted.estimate,
+        "-o": wanted.output,
+    }
     files |= {"--model": wanted.model, "--report": wanted.report, "--pdf": wanted.pdf}
-    words += [word for name, value in files.items() if value is not None for word in (name, value)]
-    return command_line([*words, *(["--like-input"] if wanted.like_input else [])]) or _UNTYPABLE
+    words += [
+        word
+        for name, value in files.items()
+        if value is not None
+        for word in (name, value)
+    ]
+    return (
+        command_line([*words, *(["--like-input"] if wanted.like_input else [])])
+        or _UNTYPABLE
+    )
 
 
 def python_text(fitted: Fitted) -> str:
@@ -63,80 +94,175 @@ def python_text(fitted: Fitted) -> str:
     is_lazy = scenario.table.is_lazy and not scenario.needs_rows_in_memory
     in_pieces = is_lazy and wanted.mode == "rows"
     narrowed = list(_narrowing(fitted, is_lazy=is_lazy))
-    lines = [*_reading(fitted, is_lazy=is_lazy), *(["frame = table", *narrowed] if narrowed else [])]
+    lines = [
+        *_reading(fitted, is_lazy=is_lazy),
+        *(["frame = table", *narrowed] if narrowed else []),
+    ]
     options = python_lines(fit.request)
-    options += ["    domain=domain,"] if any(line.startswith("domain =") for line in lines) else []
-    lines += ["fit = fairmaxent.debias(", f"    {'frame' if narrowed else 'table'},", *options, ")"]
-    rows, iid = fit.table.size if wanted.rows is None else wanted.rows, ", iid=True" if wanted.iid else ""
+    options += (
+        ["    domain=domain,"]
+        if any(line.startswith("domain =") for line in lines)
+        else []
+    )
+    lines += [
+        "fit = fairmaxent.debias(",
+        f"    {'frame' if narrowed else 'table'},",
+        *options,
+        ")",
+    ]
+    rows, iid = (
+        fit.table.size if wanted.rows is None else wanted.rows,
+        (", iid=True" if wanted.iid else ""),
+    )
     if in_pieces:
-        lines += ["from fairmaxent.cli.output import write_drawn", "from fairmaxent.files.write import Staging"]
+        lines += [
+            "from fairmaxent.cli.output import write_drawn",
+            "from fairmaxent.files.write import Staging",
+        ]
         lines.append(f"with Staging([{wanted.output!r}]) as staging:")
-        lines.append(f"    write_drawn(fit, {rows}, staging, {wanted.output!r}, format=None{iid})  # in pieces")
+        lines.append(
+            f"    write_drawn(fit, {rows}, staging, {wanted.output!r},"
+            f" format=None{iid})  # in pieces"
+        )
     else:
-        results = {"weights": f"weigh(table, name={wanted.weight_name!r})", "top-up": "top_up()"}
+        results = {
+            "weights": f"weigh(table, name={wanted.weight_name!r})",
+            "top-up": "top_up()",
+        }
         lines += ["from fairmaxent.files.write import write_table"]
         lines.append(f"result = fit.{results.get(wanted.mode, f'sample({rows}{iid})')}")
-        lines.append(f"write_table(result, {wanted.output!r}{', form=file.form' if wanted.like_input else ''})")
+        lines.append(
+            "write_table(result,"
+            f" {wanted.output!r}{', form=file.form' if wanted.like_input else ''})"
+        )
     imports = [line for line in lines if line.startswith(("import ", "from "))]
     imports.sort(key=lambda line: (line.startswith("from "), line))
-    return "\n".join([*imports, "", *(line for line in lines if line not in imports), ""])
+    return "\n".join(
+        [*imports, "", *(line for line in lines if line not in imports), ""]
+    )
 
 
 def _reading(fitted: Fitted, *, is_lazy: bool) -> list[str]:
     """The table in the file, and the domain that was declared for it."""
     table, declared = fitted.scenario.table, _domain_file(fitted)
-    domain = ["from fairmaxent.cli.config import read_domain", f"domain = read_domain({declared!r})"]
+    domain = [
+        "from fairmaxent.cli.config import read_domain",
+        f"domain = read_domain({declared!r})",
+    ]
     domain = [] if declared is None else domain
     if is_lazy:
-        lines = ["import fairmaxent", "import polars", *domain, f"table = polars.scan_parquet({table.typed!r})"]
+        lines = [
+            "import fairmaxent",
+            "import polars",
+            *domain,
+            f"table = polars.scan_parquet({table.typed!r})",
+        ]
         names = f"table = Reading(levels={table.reading().levels!r}).renamed(table)"
-        return [*lines, *(["from fairmaxent.files.reading import Reading", names] if table.reading().levels else [])]
-    how = {name: value for name, value in vars(table.reading()).items() if value not in (None, ())}
-    options = [f"Reading({', '.join(f'{name}={value!r}' for name, value in how.items())})"] if how else []
+        return [
+            *lines,
+            *(
+                ["from fairmaxent.files.reading import Reading", names]
+                if table.reading().levels
+                else []
+            ),
+        ]
+    how = {
+        name: value
+        for name, value in vars(table.reading()).items()
+        if value not in (None, ())
+    }
+    options = (
+        [f"Reading({', '.join(f'{name}={value!r}' for name, value in how.items())})"]
+        if how
+        else []
+    )
     options += ["declaration=domain"] if domain else []
-    imports = ["from fairmaxent.files.formats import read_table", "from fairmaxent.files.reading import Reading"]
+    imports = [
+        "from fairmaxent.files.formats import read_table",
+        "from fairmaxent.files.reading import Reading",
+    ]
     read = f"file = read_table({', '.join([repr(table.typed), *options])})"
-    return [*imports[: 2 if how else 1], "import fairmaxent", *domain, read, "table = file.frame"]
+    return [
+        *imports[: 2 if how else 1],
+        "import fairmaxent",
+        *domain,
+        read,
+        "table = file.frame",
+    ]
 
 
 def _narrowing(fitted: Fitted, *, is_lazy: bool) -> Iterator[str]:
     """From the table in the file to the one that is fitted, and to its domain."""
     scenario = fitted.scenario
-    own_way = is_lazy and bool(scenario.columns_as.given)  # what `Domain.infer` cannot do
-    source = Source(dropped=scenario.options.drop, domain={} if own_way else scenario.columns_as.given)
-    yield from (line for line in reading_lines(fitted.fit, source) if "Domain.declare" not in line)
+    # what `Domain.infer` cannot do
+    own_way = is_lazy and bool(scenario.columns_as.given)
+    source = Source(
+        dropped=scenario.options.drop,
+        domain={} if own_way else scenario.columns_as.given,
+    )
+    yield from (
+        line
+        for line in reading_lines(fitted.fit, source)
+        if "Domain.declare" not in line
+    )
     if own_way:
         yield "from fairmaxent.cli.reading import DomainOptions"
-        yield f"domain = {scenario.columns_as!r}.domain(frame, {scenario.roles.weight!r})"
+        yield (
+            f"domain = {scenario.columns_as!r}.domain(frame, {scenario.roles.weight!r})"
+        )
 
 
 def take(fitted: Fitted, folder: Path, progress: Progress) -> list[dict[str, Any]]:
-    """Write the fair table, the model and the report into the folder; return what the page says about them."""
+    """Write the fair table, the model and the report into the folder; return what the
+    page says about them.
+    """
     scenario, wanted = fitted.scenario, named(fitted)
     if scenario.pdf:
         find_browser()  # refuses, before any work, if there is none
     source, command = scenario.file, command_text(fitted)
-    names = {"output": wanted.output, "model": wanted.model, "report": wanted.report, "pdf": wanted.pdf}
+    names = {
+        "output": wanted.output,
+        "model": wanted.model,
+        "report": wanted.report,
+        "pdf": wanted.pdf,
+    }
     names["domain"] = _domain_file(fitted)
-    paths = {what: str(folder / name) for what, name in names.items() if name is not None}
+    paths = {
+        what: str(folder / name) for what, name in names.items() if name is not None
+    }
     domain = paths.pop("domain", None)
     wanted = replace(wanted, **paths, force=True).in_form(source)  # type: ignore[arg-type]
     progress("drawing" if wanted.mode != "weights" else "weighing", 0.1)
     with Staging(wanted.targets, force=True) as staging:
         result = make_result(
-            fitted.fit, source, wanted, staging, lambda stage, share: progress(stage, 0.1 + 0.5 * share)
+            fitted.fit,
+            source,
+            wanted,
+            staging,
+            lambda stage, share: progress(stage, 0.1 + 0.5 * share),
         )
         progress("writing the report", 0.6)
-        make_report(result, wanted, staging, _origin(scenario.table, scenario.columns_as, command))
+        make_report(
+            result,
+            wanted,
+            staging,
+            _origin(scenario.table, scenario.columns_as, command),
+        )
         progress("writing the report", 0.95)
     if domain is not None:
         Path(domain).write_text(scenario.domain_text or "", encoding="utf-8")
-    whats = {wanted.output: _WHATS[wanted.mode][0], wanted.model: "Model", wanted.report: "Report"}
+    whats = {
+        wanted.output: _WHATS[wanted.mode][0],
+        wanted.model: "Model",
+        wanted.report: "Report",
+    }
     return _files({**whats, wanted.pdf: "Report as PDF", domain: "Public values"})
 
 
 def _origin(table: OpenedTable, columns_as: DomainOptions, command: str) -> Source:
-    """Where a table came from, as a report says it: the file as the user knows it, and options as on the page."""
+    """Where a table came from, as a report says it: the file as the user knows it, and
+    options as on the page.
+    """
     origin = source_of(str(table.path), columns_as, command)
     return replace(origin, file=os.path.basename(table.typed), front_door=IN_APP)
 
@@ -145,6 +271,11 @@ def _files(whats: Mapping[str | None, str]) -> list[dict[str, Any]]:
     """Files by path, with what they are, as the page lists them."""
     paths = {Path(path): what for path, what in whats.items() if path is not None}
     return [
-        {"name": path.name, "what": what, "bytes": path.stat().st_size, "folder": int(path.parent.name)}
+        {
+            "name": path.name,
+            "what": what,
+            "bytes": path.stat().st_size,
+            "folder": int(path.parent.name),
+        }
         for path, what in paths.items()
     ]

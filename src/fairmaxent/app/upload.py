@@ -1,4 +1,6 @@
-"""Uploads, read by a child process: a file that was crafted to end or to fill its reader ends only that."""
+"""Uploads, read by a child process: a file that was crafted to end or to fill its
+reader ends only that.
+"""
 
 import contextlib
 import multiprocessing
@@ -25,16 +27,24 @@ _CONTEXT = multiprocessing.get_context("spawn")
 _spare: list[tuple[multiprocessing.process.BaseProcess, Connection]] = []
 
 
-def read_upload(path: Path, reading: Reading, declaration: Declaration | None = None) -> TableFile | None:
-    """Read a table in a child process; None for Parquet, which stays where it is, and was found to be readable."""
-    how = Reading(**{field.name: getattr(reading, field.name) for field in fields(Reading)})
+def read_upload(
+    path: Path, reading: Reading, declaration: Declaration | None = None
+) -> TableFile | None:
+    """Read a table in a child process; None for Parquet, which stays where it is, and
+    was found to be readable.
+    """
+    how = Reading(
+        **{field.name: getattr(reading, field.name) for field in fields(Reading)}
+    )
     answer = _asked_of_child(path, how, declaration)
     if isinstance(answer, FairMaxEntError):
         raise answer
     return answer
 
 
-def _asked_of_child(path: Path, reading: Reading, declaration: Declaration | None) -> Answer:
+def _asked_of_child(
+    path: Path, reading: Reading, declaration: Declaration | None
+) -> Answer:
     most = int(max(memory_limit(), LEAST_MEMORY))
     try:
         (child, pipe), was_warm = _spare.pop(), True
@@ -44,14 +54,15 @@ def _asked_of_child(path: Path, reading: Reading, declaration: Declaration | Non
         pipe.send((most, path, reading, declaration))
         if not pipe.poll(SECONDS):
             raise LimitError(
-                f"reading {path.name} took longer than {SECONDS:.0f} seconds, and was stopped; take a part of the "
-                "rows, or use the command line"
+                f"reading {path.name} took longer than {SECONDS:.0f} seconds, and was"
+                " stopped; take a part of the rows, or use the command line"
             )
         answer: Answer = pipe.recv()
     except (EOFError, OSError) as problem:
         raise StorageError(
-            f"{path.name} could not be read: reading it ended without an answer, perhaps because it takes more than "
-            f"{memory_text(most)} of memory; save it again, or take a part of the rows"
+            f"{path.name} could not be read: reading it ended without an answer,"
+            f" perhaps because it takes more than {memory_text(most)} of memory; save"
+            " it again, or take a part of the rows"
         ) from problem
     finally:
         _end(child, pipe)
@@ -87,8 +98,11 @@ def _end(child: multiprocessing.process.BaseProcess, pipe: Connection) -> None:
 
 
 def child_main(pipe: Connection) -> None:
-    """Wait for one file, in the child, and answer; it ends with the app, whose end of the pipe is then closed."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # whatever it says about its end is not for the user's terminal
+    """Wait for one file, in the child, and answer; it ends with the app, whose end of
+    the pipe is then closed.
+    """
+    # whatever it says about its end is not for the user's terminal
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     load_library("polars")
     load_library("fairmaxent.files.csv")
     most, path, reading, declaration = pipe.recv()
@@ -99,8 +113,12 @@ def child_main(pipe: Connection) -> None:
     pipe.send(read_or_refused(path, reading, declaration))
 
 
-def read_or_refused(path: Path, reading: Reading, declaration: Declaration | None) -> Answer:
-    """The table, None for Parquet, of which all pages are read once, or why it cannot be read."""
+def read_or_refused(
+    path: Path, reading: Reading, declaration: Declaration | None
+) -> Answer:
+    """The table, None for Parquet, of which all pages are read once, or why it cannot
+    be read.
+    """
     polars = load_library("polars")
     try:
         lazy = scan_table(path) if reading.input_format in (None, "parquet") else None
@@ -108,14 +126,17 @@ def read_or_refused(path: Path, reading: Reading, declaration: Declaration | Non
             return read_table(path, reading, declaration=declaration)
         lazy.select(polars.all().count()).collect(engine="streaming")
     except polars.exceptions.PolarsError as problem:
-        return StorageError(f"cannot read {path} ({first_line(problem)}); write the file again")
+        return StorageError(
+            f"cannot read {path} ({first_line(problem)}); write the file again"
+        )
     except FairMaxEntError as problem:
         return problem
     return None
 
 
 def safe_name(name: str) -> str:
-    """A file name without folders, hidden beginnings, or characters that mean something to a shell or a page.
+    """A file name without folders, hidden beginnings, or characters that mean something
+    to a shell or a page.
 
     >>> safe_name("../../etc/passwd"), safe_name("my survey (1).csv"), safe_name("<b>.csv"), safe_name("..")
     ('passwd', 'my survey (1).csv', '_b_.csv', 'table')

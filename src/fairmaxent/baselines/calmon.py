@@ -1,7 +1,8 @@
-"""Optimized preprocessing: a random mapping of rows that makes outcomes fair and changes the data little.
+"""Optimized preprocessing: a random mapping of rows that makes outcomes fair and
+changes the data little.
 
-δ is how far a changed row is from the original one, as a sum over the columns that may change. The mapping solves a
-linear program, whose unknowns are numbers of rows.
+δ is how far a changed row is from the original one, as a sum over the columns that may
+change. The mapping solves a linear program, whose unknowns are numbers of rows.
 """
 
 from collections.abc import Sequence
@@ -23,12 +24,15 @@ from fairmaxent.maxent.priors.rows import Rows
 Steps = NDArray[np.intp]
 
 _ORDERED = ("ordered", "numeric", "date")
-LARGEST_PROGRAM = 200_000  # programs with more unknowns are refused, because solving them takes too long
+# programs with more unknowns are refused, because solving them takes too long
+LARGEST_PROGRAM = 200_000
 
 
 @dataclass(frozen=True, eq=False)
 class Distortion:
-    """δ((x, y), (x̂, ŷ)) in whole steps; outcome first, then the columns that are not protected."""
+    """δ((x, y), (x̂, ŷ)) in whole steps; outcome first, then the columns that are not
+    protected.
+    """
 
     columns: tuple[int, ...]  # positions in the domain
     steps: tuple[Steps, ...]  # of each column: level × level
@@ -37,29 +41,43 @@ class Distortion:
     def of(cls, roles: Roles) -> "Distortion":
         """Derive the steps of each column from its kind."""
         attributes = roles.domain.attributes
-        others = tuple(index for index in range(len(attributes)) if index not in roles.root)
+        others = tuple(
+            index for index in range(len(attributes)) if index not in roles.root
+        )
         outcome = _changes(attributes[roles.outcome].size)
-        return cls((roles.outcome, *others), (outcome, *(level_steps(attributes[index]) for index in others)))
+        return cls(
+            (roles.outcome, *others),
+            (outcome, *(level_steps(attributes[index]) for index in others)),
+        )
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Number of levels of each column."""
         return tuple(len(steps) for steps in self.steps)
 
-    def pairs_within(self, codes: Codes, largest: int) -> tuple[NDArray[np.intp], Codes, NDArray[np.intp]]:
-        """List each row with each of its targets of δ ≤ ``largest``: position of the row, codes of the target, δ.
+    def pairs_within(
+        self, codes: Codes, largest: int
+    ) -> tuple[NDArray[np.intp], Codes, NDArray[np.intp]]:
+        """List each row with each of its targets of δ ≤ ``largest``: position of the
+        row, codes of the target, δ.
 
-        The list grows column by column and never shrinks, because leaving a column unchanged costs nothing.
+        The list grows column by column and never shrinks, because leaving a column
+        unchanged costs nothing.
         """
         source, spent = np.arange(len(codes)), np.zeros(len(codes), dtype=np.intp)
         targets: list[NDArray[np.intp]] = []
         for column, steps in zip(codes.T, self.steps, strict=True):
-            near = np.stack([(steps <= distance).sum(axis=1) for distance in range(largest + 1)], axis=1)
-            if near[column[source], largest - spent].sum() > LARGEST_PROGRAM:  # before it is listed
+            near = np.stack(
+                [(steps <= distance).sum(axis=1) for distance in range(largest + 1)],
+                axis=1,
+            )
+            # before it is listed
+            if near[column[source], largest - spent].sum() > LARGEST_PROGRAM:
                 raise InputError(
-                    f"the program would have more than {LARGEST_PROGRAM:,} unknowns: each of {len(codes):,} distinct "
-                    f"rows may become any row that largest_change={largest} allows. Drop columns, pass a Domain with "
-                    "fewer bins or levels, or lower largest_change."
+                    f"the program would have more than {LARGEST_PROGRAM:,} unknowns:"
+                    f" each of {len(codes):,} distinct rows may become any row that"
+                    f" largest_change={largest} allows. Drop columns, pass a Domain"
+                    " with fewer bins or levels, or lower largest_change."
                 )
             total = spent[:, None] + steps[column[source]]
             kept, level = np.nonzero(total <= largest)
@@ -69,14 +87,19 @@ class Distortion:
 
 
 def level_steps(attribute: Attribute) -> Steps:
-    """δ of one column: distance in levels if they have an order, else 1 for any change; 1 from or to missing."""
+    """δ of one column: distance in levels if they have an order, else 1 for any change;
+    1 from or to missing.
+    """
     if attribute.kind not in _ORDERED:
         return _changes(attribute.size)
     levels = np.arange(attribute.size)
     steps = np.abs(levels[:, None] - levels)
     if attribute.missing is not None:
         away = _changes(attribute.size)
-        steps[attribute.missing], steps[:, attribute.missing] = away[attribute.missing], away[:, attribute.missing]
+        steps[attribute.missing], steps[:, attribute.missing] = (
+            away[attribute.missing],
+            away[:, attribute.missing],
+        )
     return np.asarray(steps)
 
 
@@ -84,8 +107,9 @@ def _changes(size: int) -> Steps:
     return np.asarray(1 - np.eye(size, dtype=np.intp))
 
 
-# Many mappings may have the least total variation; of these, take one that changes little. A step of change costs this
-# fraction of a missing row, so the total variation exceeds its minimum by at most this fraction of the distortion.
+# Many mappings may have the least total variation; of these, take one that changes
+# little. A step of change costs this fraction of a missing row, so the total variation
+# exceeds its minimum by at most this fraction of the distortion.
 STEP_COST = 1e-6
 _DUST = 1e-9  # fewer rows than this are rounding errors of the solver
 _ROW_COST = 100.0  # keeps the cost of a step well above the solver's tolerance
@@ -93,11 +117,13 @@ _ROW_COST = 100.0  # keeps the cost of a step well above the solver's tolerance
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Move the n_s rows of each (x, y, z) in the data to targets (x̂, ŷ); the unknowns are m(s, t), the rows of a pair.
+    """Move the n_s rows of each (x, y, z) in the data to targets (x̂, ŷ); the unknowns
+    are m(s, t), the rows of a pair.
 
-    There are also a shortfall u_t for each target that has rows in the data, with TV = Σu/N, and a rate r_y for each
-    outcome: r_y ≤ p(ŷ | z) ≤ (1 + ε)·r_y for every group is the same as |p(ŷ | z)/p(ŷ | z') − 1| ≤ ε for every pair of
-    groups, with fewer conditions.
+    There are also a shortfall u_t for each target that has rows in the data, with TV =
+    Σu/N, and a rate r_y for each outcome: r_y ≤ p(ŷ | z) ≤ (1 + ε)·r_y for every group
+    is the same as |p(ŷ | z)/p(ŷ | z') − 1| ≤ ε for every pair of groups, with fewer
+    conditions.
     """
 
     rows: Reals  # n_s of each source
@@ -118,22 +144,43 @@ class Program:
         change, change_bound = self._changes(distortion)
         rates = self._rates(epsilon)
         solved = linprog(
-            _ROW_COST * np.concatenate([STEP_COST * self.steps, np.ones(len(tv_bound)), np.zeros(self.outcomes)]),
+            _ROW_COST
+            * np.concatenate(
+                [
+                    STEP_COST * self.steps,
+                    np.ones(len(tv_bound)),
+                    np.zeros(self.outcomes),
+                ]
+            ),
             A_ub=vstack([tv, change, *rates], format="csr"),
-            b_ub=np.concatenate([tv_bound, change_bound, *(np.zeros(part.shape[0]) for part in rates)]),
-            A_eq=self._matrix(self.source, np.arange(len(self.source)), np.ones(len(self.source)), len(self.rows)),
+            b_ub=np.concatenate(
+                [tv_bound, change_bound, *(np.zeros(part.shape[0]) for part in rates)]
+            ),
+            A_eq=self._matrix(
+                self.source,
+                np.arange(len(self.source)),
+                np.ones(len(self.source)),
+                len(self.rows),
+            ),
             b_eq=self.rows,
             method="highs-ds",  # measured: faster here than the interior point method
         )
-        if "infeasible" in solved.message.lower():  # costs are not negative, so "unbounded or infeasible" is this too
+        # costs are not negative, so "unbounded or infeasible" is this too
+        if "infeasible" in solved.message.lower():
             raise InfeasibleError(
-                f"no mapping of expected distortion {distortion:g} brings the groups' outcome rates within a factor of "
-                f"1 + {epsilon:g}. Raise distortion ({1 - 1 / self.outcomes:.3g} is always enough) or epsilon."
+                f"no mapping of expected distortion {distortion:g} brings the groups'"
+                f" outcome rates within a factor of 1 + {epsilon:g}. Raise distortion"
+                f" ({1 - 1 / self.outcomes:.3g} is always enough) or epsilon."
             )
         if solved.status != 0:
-            raise SolverError(f"the linear program was not solved: {solved.message} Try another distortion or epsilon.")
+            raise SolverError(
+                f"the linear program was not solved: {solved.message} Try another"
+                " distortion or epsilon."
+            )
         moved = np.where(solved.x > _DUST, solved.x, 0.0)[: len(self.source)]
-        return np.asarray(moved / tally(self.source, moved, len(self.rows))[self.source])
+        return np.asarray(
+            moved / tally(self.source, moved, len(self.rows))[self.source]
+        )
 
     @property
     def _targets_with_rows(self) -> NDArray[np.intp]:
@@ -148,40 +195,62 @@ class Program:
         into = np.flatnonzero(number[self.target] >= 0)
         row = np.concatenate([number[self.target[into]], np.arange(len(targets))])
         column = np.concatenate([into, pairs + np.arange(len(targets))])
-        return self._matrix(row, column, -np.ones(len(row)), len(targets)), -self.wanted[targets]
+        return (
+            self._matrix(row, column, -np.ones(len(row)), len(targets)),
+            -self.wanted[targets],
+        )
 
     def _changes(self, distortion: float) -> tuple[Any, Reals]:
         """Σ_t δ·m(s, t) ≤ distortion·n_s."""
         changed = np.flatnonzero(self.steps)
         steps = self.steps[changed].astype(np.float64)
-        return self._matrix(self.source[changed], changed, steps, len(self.rows)), distortion * self.rows
+        return (
+            self._matrix(self.source[changed], changed, steps, len(self.rows)),
+            distortion * self.rows,
+        )
 
     def _rates(self, epsilon: float) -> tuple[Any, Any]:
         """n_z·r_y ≤ Σ m of outcome ŷ in group z ≤ (1 + ε)·n_z·r_y."""
         sizes = tally(self.group, self.rows, 0)
         cells = self.outcomes * len(sizes)
         pairs = np.arange(len(self.source))
-        count = self._matrix(self.outcome * len(sizes) + self.group[self.source], pairs, np.ones(len(pairs)), cells)
+        count = self._matrix(
+            self.outcome * len(sizes) + self.group[self.source],
+            pairs,
+            np.ones(len(pairs)),
+            cells,
+        )
         first = len(pairs) + len(self._targets_with_rows)
         outcome = first + np.repeat(np.arange(self.outcomes), len(sizes))
-        level = self._matrix(np.arange(cells), outcome, np.tile(sizes, self.outcomes), cells)
+        level = self._matrix(
+            np.arange(cells), outcome, np.tile(sizes, self.outcomes), cells
+        )
         return level - count, count - (1 + epsilon) * level
 
-    def _matrix(self, row: NDArray[np.intp], column: NDArray[np.intp], values: Reals, rows: int) -> Any:
+    def _matrix(
+        self, row: NDArray[np.intp], column: NDArray[np.intp], values: Reals, rows: int
+    ) -> Any:
         from scipy.sparse import csr_array
 
         return csr_array(
-            (values, (row, column)), shape=(rows, len(self.source) + len(self._targets_with_rows) + self.outcomes)
+            (values, (row, column)),
+            shape=(
+                rows,
+                len(self.source) + len(self._targets_with_rows) + self.outcomes,
+            ),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class RowMapping:
-    """p(x̂, ŷ | x, y, z): for each pair of a seen row and a target, how likely the row becomes it."""
+    """p(x̂, ŷ | x, y, z): for each pair of a seen row and a target, how likely the row
+    becomes it.
+    """
 
     rows: Codes  # the distinct rows, one column per attribute of the domain
     source: NDArray[np.intp]  # row of each pair
-    targets: Codes  # what it becomes, one column per attribute; protected columns are unchanged
+    # what it becomes, one column per attribute; protected columns are unchanged
+    targets: Codes
     steps: NDArray[np.intp]  # δ of each pair
     probability: Reals
 
@@ -218,26 +287,43 @@ def calmon(
     largest_change: int = 2,
     **reading: Unpack[Reading],
 ) -> MappedRows:
-    """Find the mapping p(x̂, ŷ | x, y, z) of least total variation between p(x̂, ŷ) and the data's p(x, y).
+    """Find the mapping p(x̂, ŷ | x, y, z) of least total variation between p(x̂, ŷ) and
+    the data's p(x, y).
 
-    Calmon, Wei, Vinzamuri, Natesan Ramamurthy, Varshney, "Optimized pre-processing for discrimination prevention",
+    Calmon, Wei, Vinzamuri, Natesan Ramamurthy, Varshney, "Optimized pre-processing for
+    discrimination prevention",
     2017. Protected columns are not changed.
 
     Parameters
     ----------
     epsilon
-        Discrimination control: |p(ŷ | z)/p(ŷ | z') − 1| ≤ ε for every outcome and every pair of joint groups.
+        Discrimination control: |p(ŷ | z)/p(ŷ | z') − 1| ≤ ε for every outcome and every
+        pair of joint groups.
     distortion
-        How much a row (x, y, z) of the data may change on average, E[δ | x, y, z]. δ counts steps: the distance in
-        levels in a column of numbers, dates or ordered categories, and 1 for any change of another column or of the
-        outcome. With k outcomes, 1 − 1/k is always enough.
+        How much a row (x, y, z) of the data may change on average, E[δ | x, y, z]. δ
+        counts steps: the distance in levels in a column of numbers, dates or ordered
+        categories, and 1 for any change of another column or of the outcome. With k
+        outcomes, 1 − 1/k is always enough.
     largest_change
-        How many steps a single row may change at most. A small value also keeps the program small.
+        How many steps a single row may change at most. A small value also keeps the
+        program small.
     """
     for name, value in (("epsilon", epsilon), ("distortion", distortion)):
-        checked_number(name, value, "be a finite number that is not negative", lambda number: 0 <= number < np.inf)
-    if isinstance(largest_change, bool) or not isinstance(largest_change, int | np.integer) or largest_change < 1:
-        raise InputError(f"largest_change is {largest_change!r}; pass a whole number of steps, at least 1")
+        checked_number(
+            name,
+            value,
+            "be a finite number that is not negative",
+            lambda number: 0 <= number < np.inf,
+        )
+    if (
+        isinstance(largest_change, bool)
+        or not isinstance(largest_change, int | np.integer)
+        or largest_change < 1
+    ):
+        raise InputError(
+            f"largest_change is {largest_change!r}; pass a whole number of steps, at"
+            " least 1"
+        )
     data = CodedData.read(frame, outcome, protected, **reading)
     costs = Distortion.of(data.roles)
     rows = data.blocks.unpool(data.table.codes).astype(np.intp)
@@ -247,7 +333,10 @@ def calmon(
     unchanged = match_rows(points.codes, rows[:, costs.columns], costs.sizes)
     program = Program(
         rows=data.table.counts,
-        group=np.unique(data.table.codes[:, 0].astype(np.intp) % data.empirical.shape[1], return_inverse=True)[1],
+        group=np.unique(
+            data.table.codes[:, 0].astype(np.intp) % data.empirical.shape[1],
+            return_inverse=True,
+        )[1],
         source=source,
         target=points.inverse,
         steps=steps,
@@ -260,21 +349,33 @@ def calmon(
     targets[:, costs.columns] = changed
     mapping = RowMapping(rows, source, targets, steps, probability)
     blocks = data.blocks
-    moved = Table.compress(blocks.pool(targets), blocks.levels, data.table.counts[source] * probability)
+    moved = Table.compress(
+        blocks.pool(targets), blocks.levels, data.table.counts[source] * probability
+    )
     prior = Rows.weighted(blocks, moved.codes, moved.counts)
-    distribution = Distribution(data.roles.domain, blocks, prior, np.zeros(blocks.width))
-    return MappedRows(data, distribution, mapping, _reached(program, probability, distribution))
+    distribution = Distribution(
+        data.roles.domain, blocks, prior, np.zeros(blocks.width)
+    )
+    return MappedRows(
+        data, distribution, mapping, _reached(program, probability, distribution)
+    )
 
 
-def _reached(program: Program, probability: Reals, distribution: Distribution) -> MappingResult:
+def _reached(
+    program: Program, probability: Reals, distribution: Distribution
+) -> MappingResult:
     """Measure the mapping itself instead of relying on the solver."""
     total = program.rows.sum()
-    now = tally(program.target, program.rows[program.source] * probability, len(program.wanted))
+    now = tally(
+        program.target, program.rows[program.source] * probability, len(program.wanted)
+    )
     expected = tally(program.source, program.steps * probability, len(program.rows))
     root = distribution.root_table
     return MappingResult(
         total_variation=float(np.abs(now - program.wanted).sum() / (2 * total)),
         largest_distortion=float(expected.max()),
-        worst_ratio=statistical_pair(root, tuple(range(1, root.ndim)), range(len(root))).rate,
+        worst_ratio=statistical_pair(
+            root, tuple(range(1, root.ndim)), range(len(root))
+        ).rate,
         unknowns=len(probability),
     )

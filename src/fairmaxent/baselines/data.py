@@ -1,4 +1,6 @@
-"""The data in codes, and the methods that weigh their rows or draw new ones: all but that of Calmon et al."""
+"""The data in codes, and the methods that weigh their rows or draw new ones: all but
+that of Calmon et al.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +12,23 @@ import numpy as np
 
 from fairmaxent.data import frames
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.draws import RandomState, cells_of, check_count, check_seed, generator
+from fairmaxent.data.draws import (
+    RandomState,
+    cells_of,
+    check_count,
+    check_seed,
+    generator,
+)
 from fairmaxent.data.roles import Roles, check_roles, read_columns
 from fairmaxent.data.table import Blocks, Codes, Reals, Table, tally
 from fairmaxent.engines.rows import read_domain
-from fairmaxent.errors import InfeasibleError, InputError, Option, TargetError, checked_number
+from fairmaxent.errors import (
+    InfeasibleError,
+    InputError,
+    Option,
+    TargetError,
+    checked_number,
+)
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.option_values import check_share
@@ -43,7 +57,13 @@ class CodedData:
 
     @classmethod
     def read(
-        cls, frame: Any, outcome: str, groups: Names, *, domain: Domain | None = None, random_state: int | None = None
+        cls,
+        frame: Any,
+        outcome: str,
+        groups: Names,
+        *,
+        domain: Domain | None = None,
+        random_state: int | None = None,
     ) -> "CodedData":
         """Encode the frame by the given domain, or by one learned from it."""
         check_seed(random_state)
@@ -56,7 +76,9 @@ class CodedData:
 
     @property
     def blocks(self) -> Blocks:
-        """The blocks: outcome and protected attributes pooled as the root, each other attribute by itself."""
+        """The blocks: outcome and protected attributes pooled as the root, each other
+        attribute by itself.
+        """
         return self.roles.blocks
 
     @cached_property
@@ -86,67 +108,106 @@ class CodedData:
         return np.asarray((self.group_shares > 0) / np.count_nonzero(self.group_shares))
 
     def refuse_empty_cells(self, wanted: Reals) -> None:
-        """Refuse a wanted table with mass in a cell that has no rows, and name the cell."""
+        """Refuse a wanted table with mass in a cell that has no rows, and name the
+        cell.
+        """
         empty = np.flatnonzero((wanted > 0) & (self.empirical <= 0))
         if len(empty):
             levels = np.unravel_index(int(empty[0]), self.blocks.shape(0))
             raise InfeasibleError(
-                f"weights cannot reach the wanted table: {self.roles.describe_cell([int(level) for level in levels])} "
-                "must have mass but has no rows. Merge levels, protect fewer columns, or use fairmaxent.debias."
+                "weights cannot reach the wanted table:"
+                f" {self.roles.describe_cell([int(level) for level in levels])} must"
+                " have mass but has no rows. Merge levels, protect fewer columns, or"
+                " use fairmaxent.debias."
             )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedRows:
-    """The rows of the data, with one weight per cell (y, z): the result of a reweighing method."""
+    """The rows of the data, with one weight per cell (y, z): the result of a reweighing
+    method.
+    """
 
     data: CodedData
     cell_weights: Reals  # weight of the rows of each cell; 1 on average over the rows
 
     def __repr__(self) -> str:
-        return f"<WeightedRows: {len(self.data.frame)} rows in {np.count_nonzero(self.data.empirical)} cells>"
+        return (
+            f"<WeightedRows: {len(self.data.frame)} rows in"
+            f" {np.count_nonzero(self.data.empirical)} cells>"
+        )
 
     @classmethod
     def of(cls, data: CodedData, wanted: Reals) -> "WeightedRows":
-        """Weigh the rows so that they have the table t(y, z), outcome × joint groups: w = t / P."""
+        """Weigh the rows so that they have the table t(y, z), outcome × joint groups: w
+        = t / P.
+        """
         data.refuse_empty_cells(wanted)
         seen = data.empirical > 0
-        return cls(data, np.divide(wanted, data.empirical, out=np.zeros_like(wanted), where=seen).ravel())
+        return cls(
+            data,
+            np.divide(
+                wanted, data.empirical, out=np.zeros_like(wanted), where=seen
+            ).ravel(),
+        )
 
     def weights(self) -> Reals:
         """One weight per input row, 1 on average."""
         return np.asarray(self.cell_weights[self.data.cells])
 
-    def sample(self, n: int, *, random_state: RandomState = None, iid: bool = False) -> Any:
+    def sample(
+        self, n: int, *, random_state: RandomState = None, iid: bool = False
+    ) -> Any:
         """Draw ``n`` rows of the data with replacement.
 
-        By default each cell (y, z) gets its quota, and its rows are drawn uniformly, as in the resampling of Kamiran
-        and Calders; ``iid=True`` draws every row independently by weight.
+        By default each cell (y, z) gets its quota, and its rows are drawn uniformly, as
+        in the resampling of Kamiran and Calders; ``iid=True`` draws every row
+        independently by weight.
         """
         count = check_count(n)
-        rng = generator(self.data.random_state if random_state is None else random_state)
-        shares = (self.cell_weights * self.data.empirical.ravel()).reshape(self.data.blocks.shape(0))
+        rng = generator(
+            self.data.random_state if random_state is None else random_state
+        )
+        shares = (self.cell_weights * self.data.empirical.ravel()).reshape(
+            self.data.blocks.shape(0)
+        )
         cells = cells_of(shares, count, rng, independent=iid)
         sizes = tally(self.data.cells, None, len(self.cell_weights)).astype(np.intp)
-        order, starts = np.argsort(self.data.cells, kind="stable"), np.cumsum(sizes) - sizes
+        order, starts = (
+            np.argsort(self.data.cells, kind="stable"),
+            np.cumsum(sizes) - sizes,
+        )
         rows = order[starts[cells] + rng.integers(0, sizes[cells])]
-        return frames.gather({name: (self.data.frame.get_column(name), rows) for name in self.data.frame.columns})
+        return frames.gather(
+            {
+                name: (self.data.frame.get_column(name), rows)
+                for name in self.data.frame.columns
+            }
+        )
 
     def marginal(self, columns: str | Sequence[str]) -> Any:
-        """Return the exact weighted joint distribution of a few columns, with a column ``probability``."""
+        """Return the exact weighted joint distribution of a few columns, with a column
+        ``probability``.
+        """
         return self.distribution.marginal(columns)
 
     @cached_property
     def distribution(self) -> Distribution:
         """The weighted rows as a distribution over the levels of the domain."""
         table, blocks = self.data.table, self.data.blocks
-        rows = Rows.weighted(blocks, table.codes, table.counts * self.cell_weights[table.codes[:, 0]])
-        return Distribution(self.data.roles.domain, blocks, rows, np.zeros(blocks.width))
+        rows = Rows.weighted(
+            blocks, table.codes, table.counts * self.cell_weights[table.codes[:, 0]]
+        )
+        return Distribution(
+            self.data.roles.domain, blocks, rows, np.zeros(blocks.width)
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NewRows:
-    """A distribution over the domain, which cannot be written as weights for the rows of the data."""
+    """A distribution over the domain, which cannot be written as weights for the rows
+    of the data.
+    """
 
     data: CodedData
     distribution: Distribution
@@ -156,47 +217,75 @@ class NewRows:
 
     def weights(self) -> Reals:
         """Refuse, because the distribution has mass outside the rows of the data."""
-        raise InputError("this method draws new rows and has no weights for your rows; use ", Option("mode", "rows"))
+        raise InputError(
+            "this method draws new rows and has no weights for your rows; use ",
+            Option("mode", "rows"),
+        )
 
-    def sample(self, n: int, *, random_state: RandomState = None, iid: bool = False) -> Any:
-        """Draw ``n`` rows, outcome and groups by quota, or with ``iid=True`` independently."""
+    def sample(
+        self, n: int, *, random_state: RandomState = None, iid: bool = False
+    ) -> Any:
+        """Draw ``n`` rows, outcome and groups by quota, or with ``iid=True``
+        independently.
+        """
         seed = self.data.random_state if random_state is None else random_state
         drawn = self.distribution.sample(n, random_state=seed, iid=iid)
         columns = self.data.frame.columns
-        return drawn if tuple(columns) == self.distribution.domain.names else frames.arrange(drawn, columns, None)
+        return (
+            drawn
+            if tuple(columns) == self.distribution.domain.names
+            else frames.arrange(drawn, columns, None)
+        )
 
     def marginal(self, columns: str | Sequence[str]) -> Any:
-        """Return the exact joint distribution of a few columns, with a column ``probability``."""
+        """Return the exact joint distribution of a few columns, with a column
+        ``probability``.
+        """
         return self.distribution.marginal(columns)
 
 
-def raw(frame: Any, outcome: str, protected: Names, **reading: Unpack[Reading]) -> WeightedRows:
+def raw(
+    frame: Any, outcome: str, protected: Names, **reading: Unpack[Reading]
+) -> WeightedRows:
     """Return the data unchanged: every weight is 1."""
     data = CodedData.read(frame, outcome, protected, **reading)
     return WeightedRows.of(data, data.empirical)
 
 
-def kamiran_calders(frame: Any, outcome: str, protected: Names, **reading: Unpack[Reading]) -> WeightedRows:
+def kamiran_calders(
+    frame: Any, outcome: str, protected: Names, **reading: Unpack[Reading]
+) -> WeightedRows:
     """Reweighing: t(y, z) = P(y)·P(z), which makes outcome and group independent.
 
-    Kamiran and Calders, "Data preprocessing techniques for classification without discrimination", 2012. The groups
-    are the joint groups of the protected columns; their shares do not change.
+    Kamiran and Calders, "Data preprocessing techniques for classification without
+    discrimination", 2012. The groups are the joint groups of the protected columns;
+    their shares do not change.
     """
     data = CodedData.read(frame, outcome, protected, **reading)
     return WeightedRows.of(data, np.outer(data.outcome_shares, data.group_shares))
 
 
 def king_zeng(
-    frame: Any, outcome: str, protected: Names, *, shares: Mapping[Any, float] | None = None, **reading: Unpack[Reading]
+    frame: Any,
+    outcome: str,
+    protected: Names,
+    *,
+    shares: Mapping[Any, float] | None = None,
+    **reading: Unpack[Reading],
 ) -> WeightedRows:
-    """Weighting for representation: t(y, z) = wanted share(z)·P(y | z), which keeps the outcomes within each group.
+    """Weighting for representation: t(y, z) = wanted share(z)·P(y | z), which keeps the
+    outcomes within each group.
 
-    King and Zeng, "Logistic regression in rare events data", 2001, with groups instead of events.
-    ``shares`` gives the share of every joint group of the protected columns, ``{"Female": 0.6, "Male": 0.4}`` for one
-    column and ``{("Female", "Black"): 0.3, …}`` for several; by default all groups that have rows get equal shares.
+    King and Zeng, "Logistic regression in rare events data", 2001, with groups instead
+    of events. ``shares`` gives the share of every joint group of the protected columns,
+    ``{"Female": 0.6, "Male": 0.4}`` for one column and ``{("Female", "Black"): 0.3,
+    …}`` for several; by default all groups that have rows get equal shares.
     """
     data = CodedData.read(frame, outcome, protected, **reading)
-    wanted, present = data.equal_shares if shares is None else _read_shares(data, shares), data.group_shares
+    wanted, present = (
+        (data.equal_shares if shares is None else _read_shares(data, shares)),
+        data.group_shares,
+    )
     factor = np.divide(wanted, present, out=np.zeros_like(present), where=present > 0)
     return WeightedRows.of(data, data.empirical * factor)
 
@@ -205,24 +294,50 @@ def _read_shares(data: CodedData, shares: Mapping[Any, float]) -> Reals:
     """The wanted share of each joint group."""
     columns = data.roles.attributes[1:]
     if not isinstance(shares, Mapping):
-        raise TargetError(f"shares is {shares!r}; give the share of each group, e.g. {{'Female': 0.5, 'Male': 0.5}}")
+        raise TargetError(
+            f"shares is {shares!r}; give the share of each group, e.g. {{'Female': 0.5,"
+            " 'Male': 0.5}"
+        )
     wanted = np.zeros(data.blocks.shape(0)[1:])
     for group, share in shares.items():
         values = group if len(columns) > 1 else (group,)
         if not isinstance(values, tuple) or len(values) != len(columns):
-            raise TargetError(f"shares has the group {group!r}; give a value of each protected column, as a tuple")
-        levels = tuple(column.exact_level(value) for column, value in zip(columns, values, strict=True))
-        wanted[levels] += checked_number(f"shares[{group!r}]", share, "be between 0 and 1", lambda part: 0 <= part <= 1)
+            raise TargetError(
+                f"shares has the group {group!r}; give a value of each protected"
+                " column, as a tuple"
+            )
+        levels = tuple(
+            column.exact_level(value)
+            for column, value in zip(columns, values, strict=True)
+        )
+        wanted[levels] += checked_number(
+            f"shares[{group!r}]",
+            share,
+            "be between 0 and 1",
+            lambda part: 0 <= part <= 1,
+        )
     wanted = wanted.ravel()
     if abs(wanted.sum() - 1) > 1e-6 or (wanted[data.group_shares <= 0] > 0).any():
-        raise TargetError("shares must sum to 1, and no group without rows can have one; correct the shares")
+        raise TargetError(
+            "shares must sum to 1, and no group without rows can have one; correct the"
+            " shares"
+        )
     return np.asarray(wanted / wanted.sum())
 
 
-def prior(frame: Any, outcome: str, protected: Names, *, C: float = 0.5, **reading: Unpack[Reading]) -> NewRows:
-    """Return the prior q_C^w = C·u + (1 − C)·w: u uniform over the domain, w the weights of Algorithm 1 at τ = 1.
+def prior(
+    frame: Any,
+    outcome: str,
+    protected: Names,
+    *,
+    C: float = 0.5,
+    **reading: Unpack[Reading],
+) -> NewRows:
+    """Return the prior q_C^w = C·u + (1 − C)·w: u uniform over the domain, w the
+    weights of Algorithm 1 at τ = 1.
 
-    With k joint groups that have rows, w has the table t(y, z) = P(y)/k; with two groups this is Algorithm 1.
+    With k joint groups that have rows, w has the table t(y, z) = P(y)/k; with two
+    groups this is Algorithm 1.
     """
     share = check_share("C", C)
     data = CodedData.read(frame, outcome, protected, **reading)
@@ -232,4 +347,6 @@ def prior(frame: Any, outcome: str, protected: Names, *, C: float = 0.5, **readi
     weighted = reweigh(table, wanted.ravel())
     base = build_base("uniform", blocks, table, weighted, root=wanted.ravel())
     mixed = Mixture.of((share, 1 - share), (base, Rows.of(blocks, weighted.collect())))
-    return NewRows(data, Distribution(data.roles.domain, blocks, mixed, np.zeros(blocks.width)))
+    return NewRows(
+        data, Distribution(data.roles.domain, blocks, mixed, np.zeros(blocks.width))
+    )

@@ -1,4 +1,6 @@
-"""TOML files: options by the same names as on the command line, which takes precedence, and declared domains."""
+"""TOML files: options by the same names as on the command line, which takes precedence,
+and declared domains.
+"""
 
 import datetime
 import json
@@ -19,7 +21,8 @@ from fairmaxent.errors import InputError, StorageError, did_you_mean, shown
 from fairmaxent.files.reading import reason_of
 from fairmaxent.plain_text import escaped_toml
 
-_PLAIN: dict[str, tuple[str, Any]] = {  # what options of these types take, in words and as a shape
+# what options of these types take, in words and as a shape
+_PLAIN: dict[str, tuple[str, Any]] = {
     "boolean": ("true or false", bool),
     "integer": ("a whole number", int),
     "integer range": ("a whole number", int),
@@ -33,20 +36,30 @@ def use_config(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     if path is None:
         return
     ctx.meta[CONFIG] = path
-    ctx.default_map = option_values(ctx.command, _toml_values(_text(path, "config file"), path), path)
+    ctx.default_map = option_values(
+        ctx.command, _toml_values(_text(path, "config file"), path), path
+    )
 
 
-def option_values(command: click.Command, values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Values from a file, or the app's page (``where``), as a command takes them; those of others are left out."""
+def option_values(
+    command: click.Command, values: Mapping[str, Any], where: str
+) -> dict[str, Any]:
+    """Values from a file, or the app's page (``where``), as a command takes them; those
+    of others are left out.
+    """
     options = _options(command)
     taken = {}
     for name, value in values.items():
         option = options.get(name) or _others().get(name)
         if option is None:
-            raise InputError(f"{where} has the unknown key {name!r}; {did_you_mean(name, config_keys())}")
+            raise InputError(
+                f"{where} has the unknown key {name!r};"
+                f" {did_you_mean(name, config_keys())}"
+            )
         if not _is_in_files(option):
             raise InputError(
-                f"{where}: {name!r} cannot be set in a config file; pass {option.opts[-1]} on the command line"
+                f"{where}: {name!r} cannot be set in a config file; pass"
+                f" {option.opts[-1]} on the command line"
             )
         if name in options:
             taken[option.name or ""] = _taken(option, value, where)
@@ -54,9 +67,15 @@ def option_values(command: click.Command, values: Mapping[str, Any], where: str)
 
 
 def _options(command: click.Command) -> dict[str, click.Option]:
-    """The options of a command by their names, and as they are typed: ``seed`` is ``random_state``."""
+    """The options of a command by their names, and as they are typed: ``seed`` is
+    ``random_state``.
+    """
     options = [option for option in command.params if isinstance(option, click.Option)]
-    typed = {flag.lstrip("-").replace("-", "_"): option for option in options for flag in option.opts}
+    typed = {
+        flag.lstrip("-").replace("-", "_"): option
+        for option in options
+        for flag in option.opts
+    }
     return typed | {option.name or "": option for option in options}
 
 
@@ -79,21 +98,36 @@ def _others() -> dict[str, click.Option]:
 
 def config_keys() -> list[str]:
     """What a file may hold, for whatever command."""
-    return list({option.name or "": None for option in _others().values() if _is_in_files(option)})
+    return list(
+        {
+            option.name or "": None
+            for option in _others().values()
+            if _is_in_files(option)
+        }
+    )
 
 
 def _taken(option: click.Option, value: Any, path: str) -> Any:
-    """What an option takes; refuse another kind, as TOML has more kinds than a command line."""
+    """What an option takes; refuse another kind, as TOML has more kinds than a command
+    line.
+    """
     several = value if isinstance(value, list) else [value]
-    if any(isinstance(item, str) and "\0" in item for item in several):  # which cannot be typed, either
+    # which cannot be typed, either
+    if any(isinstance(item, str) and "\0" in item for item in several):
         raise click.UsageError(f"{path}: {option.name} has a null character; remove it")
     if isinstance(value, str):  # is read as if it were typed
-        return [value] if option.multiple and not isinstance(option.type, Value) else value
-    what, shape = _PLAIN.get(option.type.name, ("a text in quotes", [str] if option.multiple else ()))
+        return (
+            [value] if option.multiple and not isinstance(option.type, Value) else value
+        )
+    what, shape = _PLAIN.get(
+        option.type.name, ("a text in quotes", [str] if option.multiple else ())
+    )
     if isinstance(option.type, Value):
         what, shape = option.type.words, option.type.shape
     if not fits(value, shape):
-        raise click.UsageError(f"{path}: {option.name} is {shown(value)}; it takes {what}")
+        raise click.UsageError(
+            f"{path}: {option.name} is {shown(value)}; it takes {what}"
+        )
     try:
         return option.type.take(value) if isinstance(option.type, Value) else value
     except ValueError as problem:
@@ -105,7 +139,10 @@ def _text(path: str, what: str) -> str:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as problem:
         reason = reason_of(problem)
-        raise StorageError(f"cannot read the {what} {path}: {reason}; check the path and its permissions") from problem
+        raise StorageError(
+            f"cannot read the {what} {path}: {reason}; check the path and its"
+            " permissions"
+        ) from problem
 
 
 def _toml_values(text: str, path: str) -> dict[str, Any]:
@@ -115,9 +152,14 @@ def _toml_values(text: str, path: str) -> dict[str, Any]:
             raise RecursionError
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
-        raise InputError(f"{path} is not valid TOML: {problem}; check that line") from problem
+        raise InputError(
+            f"{path} is not valid TOML: {problem}; check that line"
+        ) from problem
     except RecursionError as problem:
-        raise InputError(f"{path} is nested too deeply; list options and values as 'inspect' writes them") from problem
+        raise InputError(
+            f"{path} is nested too deeply; list options and values as 'inspect' writes"
+            " them"
+        ) from problem
 
 
 config_option = click.option(
@@ -126,13 +168,24 @@ config_option = click.option(
     is_eager=True,
     expose_value=False,
     callback=use_config,
-    help="TOML file with options by the same names (underscores for dashes); the command line takes precedence.",
+    help=(
+        "TOML file with options by the same names (underscores for dashes); the command"
+        " line takes precedence."
+    ),
 )
 
 
 def toml_section(name: str, values: Mapping[str, Any]) -> list[str]:
     """A section; nothing if it would be empty."""
-    return ["", f"[{name}]", *(f"{toml(column)} = {toml(value)}" for column, value in values.items())] if values else []
+    return (
+        [
+            "",
+            f"[{name}]",
+            *(f"{toml(column)} = {toml(value)}" for column, value in values.items()),
+        ]
+        if values
+        else []
+    )
 
 
 def toml(value: object) -> str:
@@ -164,13 +217,28 @@ def read_domain(path: str) -> Declaration:
 
 def declared(text: str, path: str) -> Declaration:
     """The domain that a text declares; ``path`` is how messages name it."""
-    record, keys = _toml_values(text, path), ["draft", "levels", "edges", "missing", "decimal", "dates"]
+    record, keys = (
+        _toml_values(text, path),
+        [
+            "draft",
+            "levels",
+            "edges",
+            "missing",
+            "decimal",
+            "dates",
+        ],
+    )
     for name in record:
         if name not in keys:
-            raise InputError(f"{path} has the unknown key {name!r}; {did_you_mean(name, keys)}")
+            raise InputError(
+                f"{path} has the unknown key {name!r}; {did_you_mean(name, keys)}"
+            )
     draft = bool(record.pop("draft", False))
     try:
-        return replace(Declaration.of(**{"levels": {}, "edges": {}, "missing": (), **record}), draft=draft)
+        return replace(
+            Declaration.of(**{"levels": {}, "edges": {}, "missing": (), **record}),
+            draft=draft,
+        )
     except InputError as problem:
         raise InputError(f"{path}: ", problem) from problem
 
@@ -180,14 +248,32 @@ def domain_text(declaration: Declaration, left_out: Sequence[str]) -> str:
     lines = [_HEAD]
     if left_out:
         names = ", ".join(map(toml, left_out))
-        lines.append(f"# Left out, because they look like identifiers (leave them out with --drop, too): {names}")
+        lines.append(
+            "# Left out, because they look like identifiers (leave them out with"
+            f" --drop, too): {names}"
+        )
     if declaration.draft:
         lines.append(_DRAFT)
-    forms = {"decimal": None if declaration.decimal == "." else declaration.decimal, "dates": declaration.dates}
-    if given := [f"{name} = {toml(form)}" for name, form in forms.items() if form is not None]:
-        about = "# How numbers and dates are written. Nothing else is: what is written otherwise was not declared."
+    forms = {
+        "decimal": None if declaration.decimal == "." else declaration.decimal,
+        "dates": declaration.dates,
+    }
+    if given := [
+        f"{name} = {toml(form)}" for name, form in forms.items() if form is not None
+    ]:
+        about = (
+            "# How numbers and dates are written. Nothing else is: what is written"
+            " otherwise was not declared."
+        )
         lines += ["", about, *given]
     if declaration.missing:
-        lines += ["", "# Columns that can have missing values.", f"missing = {toml(declaration.missing)}"]
-    lines += [*toml_section("levels", declaration.levels), *toml_section("edges", declaration.edges)]
+        lines += [
+            "",
+            "# Columns that can have missing values.",
+            f"missing = {toml(declaration.missing)}",
+        ]
+    lines += [
+        *toml_section("levels", declaration.levels),
+        *toml_section("edges", declaration.edges),
+    ]
     return "\n".join(lines) + "\n"

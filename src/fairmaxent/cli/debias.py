@@ -1,4 +1,6 @@
-"""``fairmaxent debias``: from a file to a fair one, and ``fairmaxent demo``, which does that with a shipped table."""
+"""``fairmaxent debias``: from a file to a fair one, and ``fairmaxent demo``, which does
+that with a shipped table.
+"""
 
 import contextlib
 import logging
@@ -12,13 +14,37 @@ from typing import Any
 import click
 import narwhals
 
-from fairmaxent.cli.options import NEXT, SectionedCommand, folder_option, ledger_beside, next_step, resolved, taking
+from fairmaxent.cli.options import (
+    NEXT,
+    SectionedCommand,
+    folder_option,
+    ledger_beside,
+    next_step,
+    resolved,
+    taking,
+)
 from fairmaxent.cli.output import OutputOptions, source_of
-from fairmaxent.cli.reading import DomainOptions, ReadingOptions, table_command, unchanged
-from fairmaxent.cli.request import AskedOptions, RoleOptions, request_options, role_options
+from fairmaxent.cli.reading import (
+    DomainOptions,
+    ReadingOptions,
+    table_command,
+    unchanged,
+)
+from fairmaxent.cli.request import (
+    AskedOptions,
+    RoleOptions,
+    request_options,
+    role_options,
+)
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.data.frames import load_library
-from fairmaxent.errors import FairMaxEntError, InputError, Option, StorageError, first_line
+from fairmaxent.errors import (
+    FairMaxEntError,
+    InputError,
+    Option,
+    StorageError,
+    first_line,
+)
 from fairmaxent.files.reading import STANDARD, TableFile
 from fairmaxent.files.write import Staging, write_table
 from fairmaxent.privacy.refusals import about_exact_rows
@@ -32,7 +58,10 @@ _PATIENCE = 10  # seconds to wait for a scheduler, and for its first worker
     request_options,
     taking(OutputOptions, "wanted"),
     cls=SectionedCommand,
-    epilog="Without -o, --model, --report and --pdf nothing is written; the rates before and after are shown.",
+    epilog=(
+        "Without -o, --model, --report and --pdf nothing is written; the rates before"
+        " and after are shown."
+    ),
 )
 def debias_command(
     ctx: click.Context,
@@ -48,25 +77,49 @@ def debias_command(
     \b
     fairmaxent debias census.csv --outcome income --protected sex,race -o fair.csv
     """
-    from fairmaxent.cli.result import after_debias, make_report, make_result, result_record, result_text
+    from fairmaxent.cli.result import (
+        after_debias,
+        make_report,
+        make_result,
+        result_record,
+        result_text,
+    )
     from fairmaxent.fit.pipeline import fit_frame, with_estimate
 
     wanted = wanted.keeping_model() if asked.has("epsilon") else wanted
     asked.check(ctx, roles)
-    if wanted.mode != "weights" and not asked.has("random_state"):  # so that a report can say how to repeat the draws
+    # so that a report can say how to repeat the draws
+    if wanted.mode != "weights" and not asked.has("random_state"):
         asked = AskedOptions(asked.values | {"random_state": secrets.randbelow(2**32)})
     repeat = resolved(ctx, seed=asked.values["random_state"])
-    ledger = (asked.values["ledger"] or ledger_beside(data)) if asked.has("epsilon") else None
+    ledger = (
+        (asked.values["ledger"] or ledger_beside(data))
+        if asked.has("epsilon")
+        else None
+    )
     if ledger is not None:
-        asked.values["ledger"] = Spending(ledger, repeat, str(Path(wanted.model or "").absolute()))
-        if Path(ledger).resolve() in [Path(target).resolve() for target in (data, *wanted.targets)]:
-            raise click.UsageError(f"{ledger} is the ledger, and has a use of its own; name another file with --ledger")
+        asked.values["ledger"] = Spending(
+            ledger, repeat, str(Path(wanted.model or "").absolute())
+        )
+        if Path(ledger).resolve() in [
+            Path(target).resolve() for target in (data, *wanted.targets)
+        ]:
+            raise click.UsageError(
+                f"{ledger} is the ledger, and has a use of its own; name another file"
+                " with --ledger"
+            )
     wanted.check(data)
-    folders = [wanted.output] if wanted.scheduler is not None and wanted.output is not None else []
+    folders = (
+        [wanted.output]
+        if wanted.scheduler is not None and wanted.output is not None
+        else []
+    )
     files = [target for target in wanted.targets if target not in folders]
     with (
         contextlib.ExitStack() as paid,
-        Staging(files, folders=folders, force=wanted.force, readable=wanted.readable) as staging,
+        Staging(
+            files, folders=folders, force=wanted.force, readable=wanted.readable
+        ) as staging,
         _connected(wanted.scheduler),
     ):
         origin = source_of(data, columns_as, repeat) if wanted.reports else None
@@ -75,7 +128,9 @@ def debias_command(
         with unchanged(data) if is_scanned else contextlib.nullcontext():
             roles, wanted = roles.checked(source, data), wanted.in_form(source)
             with bar(f"fitting {data}") as progress:
-                domain = columns_as.declaration or columns_as.domain(source.frame, roles.weight)
+                domain = columns_as.declaration or columns_as.domain(
+                    source.frame, roles.weight
+                )
                 request = asked.request(roles, domain, progress)
                 if wanted.estimate is not None and wanted.estimate != "none":
                     request = replace(request, estimate=wanted.estimate)
@@ -88,22 +143,36 @@ def debias_command(
         with bar("writing"):
             if origin is not None:
                 make_report(result, wanted, staging, origin)
-            if wanted.output == STANDARD and result.frame is not None:  # last, because stdout cannot be taken back
+            # last, because stdout cannot be taken back
+            if wanted.output == STANDARD and result.frame is not None:
                 wanted.write(result.frame, source, staging)
-        # Here, because it asks for rows, which are out of reach once the client of a cluster is closed.
+        # Here, because it asks for rows, which are out of reach once the client of a
+        # cluster is closed.
         following = ctx.meta.get(NEXT) or after_debias(data, wanted, repeat, result)
         if request.privacy is not None:
-            spent = "What this fit spent is in no ledger, as the table has no place for one; name a file with --ledger."
+            spent = (
+                "What this fit spent is in no ledger, as the table has no place for"
+                " one; name a file with --ledger."
+            )
             if ledger is not None:
-                spent = f"{spent_so_far(ledger, request.privacy.delta)}; {ledger} keeps count."
+                spent = (
+                    f"{spent_so_far(ledger, request.privacy.delta)}; {ledger} keeps"
+                    " count."
+                )
             following = f"{spent}\n\n{following}"
-        text = json_record(result_record(result, wanted)) if wanted.as_json else result_text(result, wanted, following)
+        text = (
+            json_record(result_record(result, wanted))
+            if wanted.as_json
+            else result_text(result, wanted, following)
+        )
     echo(text, err=wanted.output == STANDARD)
 
 
 @contextlib.contextmanager
 def _keeping(fit: Any, wanted: OutputOptions, staging: Staging) -> Iterator[None]:
-    """Keep the model of a private fit at once: whatever fails from now on, what was paid for is there, and said."""
+    """Keep the model of a private fit at once: whatever fails from now on, what was
+    paid for is there, and said.
+    """
     if fit.certificate.privacy is None or wanted.model is None:
         yield
         return
@@ -112,12 +181,21 @@ def _keeping(fit: Any, wanted: OutputOptions, staging: Staging) -> Iterator[None
     try:
         yield
     except FairMaxEntError as problem:
-        there = f"; what was paid for is in {wanted.model}: 'fairmaxent sample' and 'fairmaxent report' work from it"
-        raise type(problem)(*problem.parts, f"{there}, and spend nothing more") from problem
+        there = (
+            f"; what was paid for is in {wanted.model}: 'fairmaxent sample' and"
+            " 'fairmaxent report' work from it"
+        )
+        raise type(problem)(
+            *problem.parts, f"{there}, and spend nothing more"
+        ) from problem
 
 
 def _opened(
-    data: str, asked: AskedOptions, wanted: OutputOptions, columns_as: DomainOptions, reading: ReadingOptions
+    data: str,
+    asked: AskedOptions,
+    wanted: OutputOptions,
+    columns_as: DomainOptions,
+    reading: ReadingOptions,
 ) -> tuple[TableFile, bool]:
     """The table, and whether it stays on disk."""
     if wanted.scheduler is not None:
@@ -125,15 +203,27 @@ def _opened(
         try:
             table = TableFile(narwhals.from_native(dask.read_parquet(data)), ())
         except Exception as problem:  # whatever its readers raise
-            behind = problem.__cause__ if isinstance(problem.__cause__, Exception) else problem
+            behind = (
+                problem.__cause__
+                if isinstance(problem.__cause__, Exception)
+                else problem
+            )
             raise StorageError(
-                f"cannot read {data} as parquet ({first_line(behind)}); with --scheduler a table is a Parquet file or "
-                "a folder of them, at a path that the workers see too"
+                f"cannot read {data} as parquet ({first_line(behind)}); with"
+                " --scheduler a table is a Parquet file or a folder of them, at a path"
+                " that the workers see too"
             ) from problem
         return reading.without_dropped(table), False
-    # Relabelling writes each row several times, and a model learns from each, so all of them must be in memory.
-    relabelled = asked.has("train") or (asked.has("relabel") and wanted.mode == "weights")
-    scanned = None if relabelled or (asked.has("release") and columns_as.declared is None) else reading.scan(data)
+    # Relabelling writes each row several times, and a model learns from each, so all of
+    # them must be in memory.
+    relabelled = asked.has("train") or (
+        asked.has("relabel") and wanted.mode == "weights"
+    )
+    scanned = (
+        None
+        if relabelled or (asked.has("release") and columns_as.declared is None)
+        else reading.scan(data)
+    )
     if scanned is not None:
         return scanned, True
     with about_exact_rows() if asked.has("epsilon") else contextlib.nullcontext():
@@ -151,20 +241,23 @@ def _connected(address: str | None) -> Iterator[None]:
     distributed = load_library("distributed")
     try:
         client = distributed.Client(address, timeout=_PATIENCE)
-    except Exception as problem:  # its transports raise whatever they like, e.g. TypeError without certificates
+    # its transports raise whatever they like, e.g. TypeError without certificates
+    except Exception as problem:
         raise InputError(
-            f"no Dask scheduler answers at {address} ({first_line(problem)}); check the address, or start one there: "
-            "dask scheduler"
+            f"no Dask scheduler answers at {address} ({first_line(problem)}); check the"
+            " address, or start one there: dask scheduler"
         ) from problem
     before = logging.root.manager.disable
-    logging.disable(logging.ERROR)  # the tracebacks that Dask logs: what goes wrong is said in one line
+    # the tracebacks that Dask logs: what goes wrong is said in one line
+    logging.disable(logging.ERROR)
     try:
         with tasks.cluster_errors(), client:
             try:
                 client.wait_for_workers(1, timeout=_PATIENCE)
             except TimeoutError as problem:
                 raise InputError(
-                    f"the Dask scheduler at {address} has no workers; start some: dask worker {address}"
+                    f"the Dask scheduler at {address} has no workers; start some: dask"
+                    f" worker {address}"
                 ) from problem
             yield
     finally:
@@ -178,13 +271,20 @@ def _connected(address: str | None) -> Iterator[None]:
 def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: FBT001 (click passes it by name)
     """Make a census table that comes with the package fair to women and men.
 
-    Leaves census.csv (the data), fair.csv (new rows), model.fme (the model) and report.html in the folder.
+    Leaves census.csv (the data), fair.csv (new rows), model.fme (the model) and
+    report.html in the folder.
     """
     from fairmaxent import datasets
 
-    for path in (out / name for name in ("census.csv", "fair.csv", "model.fme", "report.html")):
+    for path in (
+        out / name for name in ("census.csv", "fair.csv", "model.fme", "report.html")
+    ):
         if path.exists() and not force:
-            raise StorageError(f"{path} exists; use ", Option("force"), " to replace it, or name another folder")
+            raise StorageError(
+                f"{path} exists; use ",
+                Option("force"),
+                " to replace it, or name another folder",
+            )
     census = datasets.load("acs", library="polars")
     out.mkdir(parents=True, exist_ok=True)
     table = out / "census.csv"
@@ -192,13 +292,28 @@ def demo_command(ctx: click.Context, out: Path, force: bool) -> None:  # noqa: F
     arguments = [str(table), "--outcome", census.outcome, "--protected", "sex"]
     arguments += ["--favourable", str(census.favourable), "--representation-rate", "1"]
     arguments += ["--seed", "0", *(["--force"] if force else [])]
-    arguments += ["-o", str(out / "fair.csv"), "--model", str(out / "model.fme"), "--report", str(out / "report.html")]
+    arguments += [
+        "-o",
+        str(out / "fair.csv"),
+        "--model",
+        str(out / "model.fme"),
+        "--report",
+        str(out / "report.html"),
+    ]
     typed = ["fairmaxent", "debias", *arguments]
-    asked = "What is asked for: as many women as men, and the same share of each with a high income."
+    asked = (
+        "What is asked for: as many women as men, and the same share of each with a"
+        " high income."
+    )
     echo(f"{census.description}\n\n{asked}\n\n$ {shlex.join(typed)}\n")
     ctx.find_root().obj = typed  # what the report says to repeat
-    why = f"open {out / 'report.html'} in a browser. Then begin with a table of yours; each command names the next"
-    live = next_step("move what is asked for, and see live who gains", ["app", str(table)])
+    why = (
+        f"open {out / 'report.html'} in a browser. Then begin with a table of yours;"
+        " each command names the next"
+    )
+    live = next_step(
+        "move what is asked for, and see live who gains", ["app", str(table)]
+    )
     ctx.meta[NEXT] = f"{live}\n\n{next_step(why, ['inspect', 'your-table.csv'])}"
     with debias_command.make_context("debias", arguments, parent=ctx) as context:
         debias_command.invoke(context)

@@ -1,4 +1,6 @@
-"""``fairmaxent check`` and ``document``: pass, fail, or nobody can tell; and drafts of what people must file."""
+"""``fairmaxent check`` and ``document``: pass, fail, or nobody can tell; and drafts of
+what people must file.
+"""
 
 import os
 import sys
@@ -8,7 +10,12 @@ from typing import Any
 import click
 
 from fairmaxent.cli import config, options, terminal, values
-from fairmaxent.cli.reading import DomainOptions, ReadingOptions, check_files, reading_options
+from fairmaxent.cli.reading import (
+    DomainOptions,
+    ReadingOptions,
+    check_files,
+    reading_options,
+)
 from fairmaxent.files.reading import STANDARD
 from fairmaxent.files.write import Staging, write_whole
 from fairmaxent.gate import checking
@@ -17,51 +24,90 @@ from fairmaxent.gate.result import CODES, FORMS, SUFFIXES, worst
 from fairmaxent.options import typed_options
 
 _CODES = (
-    "Exit code 0: pass. 1: fail (or a bug in fairmaxent, which stderr says). 2: wrong usage. 3: cannot tell, for too "
-    "few people, or because the data or the options cannot be used. 5: a file cannot be read or written."
+    "Exit code 0: pass. 1: fail (or a bug in fairmaxent, which stderr says). 2: wrong"
+    " usage. 3: cannot tell, for too few people, or because the data or the options"
+    " cannot be used. 5: a file cannot be read or written."
 )
 
 
 @click.command(cls=options.SectionedCommand, epilog=_CODES)
 @click.argument("data", type=values.FILE, required=False, metavar="[DATA]")
 @options.taking(dict, "asked", typed_options(Policy), required=False)
-@click.option("--policies", type=values.FILE, help=f"TOML file with policies; by default [{SECTION}] in {PROJECT}.")
-@click.option("--format", "form", type=click.Choice([*FORMS]), default="text", help="How the answer is printed.")
-@click.option("-o", "--output", type=values.FILE, multiple=True, help=f"Also write a file: {', '.join(SUFFIXES)}.")
+@click.option(
+    "--policies",
+    type=values.FILE,
+    help=f"TOML file with policies; by default [{SECTION}] in {PROJECT}.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([*FORMS]),
+    default="text",
+    help="How the answer is printed.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=values.FILE,
+    multiple=True,
+    help=f"Also write a file: {', '.join(SUFFIXES)}.",
+)
 @click.option("--force", is_flag=True, help="Replace existing files.")
 @options.taking(DomainOptions, "columns_as")
 @reading_options
 @config.config_option
 def check_command(
-    data: str | None, asked: dict[str, Any], columns_as: DomainOptions, reading: ReadingOptions, **wanted: Any
+    data: str | None,
+    asked: dict[str, Any],
+    columns_as: DomainOptions,
+    reading: ReadingOptions,
+    **wanted: Any,
 ) -> None:
-    """Check the table in the file DATA (- is stdin), or a model's decisions about its rows: pass, fail, or cannot tell.
+    """Check the table in the file DATA (- is stdin), or a model's decisions about its
+    rows: pass, fail, or cannot tell.
 
-    Limits are typed, or are policies in a file: sections of TOML, each with the options of fairmaxent.check in Python,
-    and with 'data', the file of its table.
+    Limits are typed, or are policies in a file: sections of TOML, each with the options
+    of fairmaxent.check in Python, and with 'data', the file of its table.
 
-    \b
-    fairmaxent check hired.csv --outcome hired --favourable yes --protected sex --statistical-rate 0.8 --confident
-    fairmaxent check --policies fairness.toml -o check.xml
+    \b fairmaxent check hired.csv --outcome hired --favourable yes --protected sex
+    --statistical-rate 0.8 --confident fairmaxent check --policies fairness.toml -o
+    check.xml
     """
     is_typed = bool(asked["protected"])
     if is_typed and (wanted["policies"] or data is None):
-        raise click.UsageError("limits are typed for one table, or are in a file; name DATA, and leave --policies out")
+        raise click.UsageError(
+            "limits are typed for one table, or are in a file; name DATA, and leave"
+            " --policies out"
+        )
     check_files([data, asked["against"]], wanted["output"])
-    forms = {path: SUFFIXES.get(os.path.splitext(path)[1].lower()) for path in wanted["output"]}
+    forms = {
+        path: SUFFIXES.get(os.path.splitext(path)[1].lower())
+        for path in wanted["output"]
+    }
     for path in (path for path, known in forms.items() if known is None):
-        raise click.UsageError(f"-o is {path}; end its name with one of {', '.join(SUFFIXES)}")
+        raise click.UsageError(
+            f"-o is {path}; end its name with one of {', '.join(SUFFIXES)}"
+        )
 
     def frame_of(path: str | None) -> Any:
         scanned = None if path in (None, STANDARD) else reading.scan(str(path))
-        return None if path is None else (scanned or reading.read(path, columns_as.declaration)).frame
+        return (
+            None
+            if path is None
+            else (scanned or reading.read(path, columns_as.declaration)).frame
+        )
 
     with Staging(list(forms), force=wanted["force"], readable=list(forms)) as staging:
         with terminal.bar("checking"):
             frame = frame_of(data)
             if is_typed:
-                asked["missing"] = "compare" if asked.pop("compare_missing") else "ignore"
-                domain, asked["against"] = columns_as.domain(frame, asked["weight"]), frame_of(asked["against"])
+                asked["missing"] = (
+                    "compare" if asked.pop("compare_missing") else "ignore"
+                )
+                domain, asked["against"] = (
+                    columns_as.domain(frame, asked["weight"]),
+                    frame_of(asked["against"]),
+                )
                 results = [checking.checked(frame, Policy(**asked, domain=domain))]
             else:
                 results = checking.check_policies(wanted["policies"] or PROJECT, frame)
@@ -75,14 +121,24 @@ def check_command(
 @click.command()
 @click.argument("kind", type=click.Choice(["article-10", "card", "croissant", "ll144"]))
 @click.argument("model", type=values.FILE, metavar="MODEL")
-@click.option("-o", "--output", type=values.FILE, required=True, help="File for the document.")
-@click.option("--data", type=values.FILE, help="The fair table (CSV), which a Croissant document then describes.")
+@click.option(
+    "-o", "--output", type=values.FILE, required=True, help="File for the document."
+)
+@click.option(
+    "--data",
+    type=values.FILE,
+    help="The fair table (CSV), which a Croissant document then describes.",
+)
 @click.option("--force", is_flag=True, help="Replace existing files.")
-def document_command(*, kind: str, model: str, output: str, data: str | None, force: bool) -> None:
-    """Draft a document about MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
+def document_command(
+    *, kind: str, model: str, output: str, data: str | None, force: bool
+) -> None:
+    """Draft a document about MODEL, a file that 'fairmaxent debias --model' or
+    fit.save() wrote.
 
-    Each part is filled from the certificate, or says who must write it; nothing in it is a verdict or legal advice.
-    'fairmaxent verify MODEL --document FILE' tells whether a document is about a model.
+    Each part is filled from the certificate, or says who must write it; nothing in it
+    is a verdict or legal advice. 'fairmaxent verify MODEL --document FILE' tells
+    whether a document is about a model.
 
     \b
     fairmaxent document article-10 model.fme -o article-10.md

@@ -1,4 +1,6 @@
-"""The group of all commands, imported when called; every failure is one line on stderr and a code with a meaning."""
+"""The group of all commands, imported when called; every failure is one line on stderr
+and a code with a meaning.
+"""
 
 import contextlib
 import importlib
@@ -10,13 +12,26 @@ from typing import Any, NoReturn
 import click
 
 from fairmaxent import errors
-from fairmaxent.cli.terminal import check_addresses, echo, forget_stdout, was_interrupted
-from fairmaxent.errors import EvidenceError, FairMaxEntError, InfeasibleError, SolverError, StorageError
+from fairmaxent.cli.terminal import (
+    check_addresses,
+    echo,
+    forget_stdout,
+    was_interrupted,
+)
+from fairmaxent.errors import (
+    EvidenceError,
+    FairMaxEntError,
+    InfeasibleError,
+    SolverError,
+    StorageError,
+)
 from fairmaxent.plain_text import visible
 
 # One line each, so that --help needs to import none of them.
 COMMANDS = {
-    "inspect": "Start here: look at a table, and see what to type next. Changes nothing.",
+    "inspect": (
+        "Start here: look at a table, and see what to type next. Changes nothing."
+    ),
     "app": "The same in your browser: move a slider, and see at once who gains.",
     "check": "Fail a build if a table, or a model's decisions, are unfair.",
     "debias": "Turn a biased table into a fair one: new rows, weights, or rows to add.",
@@ -25,8 +40,13 @@ COMMANDS = {
     "sample": "Draw rows from a saved model.",
     "verify": "Check a saved model: is it whole, and is its certificate true?",
     "report": "Write a report on a saved model, for readers who did not run the fit.",
-    "document": "Draft a document to file: Article 10, Local Law 144, a dataset card, Croissant.",
-    "compare": "Compare fairmaxent with other methods on your table: rates, accuracy, time.",
+    "document": (
+        "Draft a document to file: Article 10, Local Law 144, a dataset card,"
+        " Croissant."
+    ),
+    "compare": (
+        "Compare fairmaxent with other methods on your table: rates, accuracy, time."
+    ),
     "reproduce": "Repeat the experiments of the paper.",
     "demo": "Try it: make a census table fair, from start to finish.",
 }
@@ -62,7 +82,9 @@ _CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
 
 
 class VisibleContext(click.Context):
-    """Help as it may be shown: defaults may come from a config file, which may hold anything."""
+    """Help as it may be shown: defaults may come from a config file, which may hold
+    anything.
+    """
 
     def get_help(self) -> str:
         """The help, with escapes for characters that would steer the terminal."""
@@ -80,12 +102,16 @@ class LazyGroup(click.Group):
         """Import one command."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"fairmaxent.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        module = importlib.import_module(
+            f"fairmaxent.cli.{_MODULES.get(cmd_name, cmd_name)}"
+        )
         command: click.Command = getattr(module, f"{cmd_name}_command")
         command.context_class = VisibleContext
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
         """List the commands, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -104,17 +130,22 @@ class LazyGroup(click.Group):
     def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
         """Run, and end the process with one line and a code that means something."""
         given = list(sys.argv[1:] if args is None else args)
-        extra = {"obj": ["fairmaxent", *given], **extra}  # what was typed: a report says how to repeat a run
+        # what was typed: a report says how to repeat a run
+        extra = {"obj": ["fairmaxent", *given], **extra}
         with _one_line(debug="--debug" in given):
             code = super().main(given, *more, **{**extra, "standalone_mode": False})
         sys.exit(code if isinstance(code, int) else 0)
 
 
 @click.group(
-    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_MEANINGS
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=_MEANINGS,
 )
 @click.version_option(package_name="fairmaxent", message="%(prog)s %(version)s")
-@click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
+@click.option(
+    "--debug", is_flag=True, help="Show the traceback of an unexpected error."
+)
 def group(debug: bool) -> None:  # noqa: FBT001 (click passes it by name)
     """Turn a biased table into a fair one by maximum entropy.
 
@@ -122,30 +153,47 @@ def group(debug: bool) -> None:  # noqa: FBT001 (click passes it by name)
     """
 
 
-group.commands = dict.fromkeys(COMMANDS, group)  # only their names: click suggests the nearest
+# only their names: click suggests the nearest
+group.commands = dict.fromkeys(COMMANDS, group)
 
 
 @click.command()
-@click.argument("data", type=click.Path(readable=False), required=False, metavar="[DATA]")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; by default a free one.")
-@click.option("--no-browser", is_flag=True, help="Only print the address of the page, and do not open it.")
+@click.argument(
+    "data", type=click.Path(readable=False), required=False, metavar="[DATA]"
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port of the page; by default a free one.",
+)
+@click.option(
+    "--no-browser",
+    is_flag=True,
+    help="Only print the address of the page, and do not open it.",
+)
 def app_command(data: str | None, port: int, no_browser: bool) -> None:  # noqa: FBT001 (click passes it by name)
-    """Open a page in your browser: look at a table, move sliders, see who gains, and take the files.
+    """Open a page in your browser: look at a table, move sliders, see who gains, and
+    take the files.
 
-    The page is served on this computer only, and works offline. Nothing leaves the computer. Without DATA, choose a
-    file or an example on the page.
+    The page is served on this computer only, and works offline. Nothing leaves the
+    computer. Without DATA, choose a file or an example on the page.
 
     \b
     fairmaxent app
     fairmaxent app census.csv
     """
     # The app is made from the commands, so it is a layer above, and found by name.
-    importlib.import_module("fairmaxent.app").serve(data, port=port, browser=not no_browser, say=echo)
+    importlib.import_module("fairmaxent.app").serve(
+        data, port=port, browser=not no_browser, say=echo
+    )
 
 
 @contextlib.contextmanager
 def _one_line(*, debug: bool) -> Iterator[None]:
-    """End the process with one line and a code if anything is raised inside; ``debug`` shows the traceback of a bug."""
+    """End the process with one line and a code if anything is raised inside; ``debug``
+    shows the traceback of a bug.
+    """
     try:
         yield
     except (click.Abort, KeyboardInterrupt):
@@ -165,7 +213,9 @@ def _one_line(*, debug: bool) -> Iterator[None]:
         from fairmaxent.data.frames import is_foreign
 
         if not isinstance(problem, Exception) and not is_foreign(problem):
-            raise  # the process ends; a panic of polars is no Exception either, but has to be said
+            # the process ends; a panic of polars is no Exception either, but has to be
+            # said
+            raise
         if was_interrupted():
             _fail(_INTERRUPTION, INTERRUPTED)
         text, code = _explain(problem)
@@ -175,21 +225,42 @@ def _one_line(*, debug: bool) -> Iterator[None]:
 
 
 def _explain(problem: BaseException) -> tuple[str, int]:
-    code = next((code for kinds, code in _CODES if isinstance(problem, kinds)), UNEXPECTED)
+    code = next(
+        (code for kinds, code in _CODES if isinstance(problem, kinds)), UNEXPECTED
+    )
     if errors.is_out_of_memory(problem):
-        remedy = "ask for fewer rows, drop columns, or raise the limit of this process if it has one (ulimit -v)"
+        remedy = (
+            "ask for fewer rows, drop columns, or raise the limit of this process if it"
+            " has one (ulimit -v)"
+        )
         return f"memory ran out ({errors.first_line(problem)}); {remedy}", UNUSABLE
     if code == UNEXPECTED:
-        what = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+        what = (
+            f"{type(problem).__name__}: {problem}"
+            if str(problem)
+            else type(problem).__name__
+        )
         # That is how polars panics.
-        whose = "polars, which fairmaxent uses" if type(problem).__module__ == "pyo3_runtime" else "fairmaxent"
+        whose = (
+            "polars, which fairmaxent uses"
+            if type(problem).__module__ == "pyo3_runtime"
+            else "fairmaxent"
+        )
         return (
-            f"this is a bug in {whose}, not in your data ({what}). "
-            "Run it again as 'fairmaxent --debug …' to see the traceback, and report it.",
+            (
+                f"this is a bug in {whose}, not in your data ({what}). Run it again as"
+                " 'fairmaxent --debug …' to see the traceback, and report it."
+            ),
             code,
         )
     if isinstance(problem, OSError) and problem.filename is not None:
-        return f"{problem.filename}: {problem.strerror}; check the path, its permissions and the free space", code
+        return (
+            (
+                f"{problem.filename}: {problem.strerror}; check the path, its"
+                " permissions and the free space"
+            ),
+            code,
+        )
     if isinstance(problem, FairMaxEntError):
         from fairmaxent.cli.values import as_typed
 

@@ -7,9 +7,23 @@ from typing import Any
 import click
 
 from fairmaxent.cli.config import domain_text, toml, toml_section
-from fairmaxent.cli.options import CONFIG, Tokens, given_options, next_step, outputs, repeated, resolved, taking
+from fairmaxent.cli.options import (
+    CONFIG,
+    Tokens,
+    given_options,
+    next_step,
+    outputs,
+    repeated,
+    resolved,
+    taking,
+)
 from fairmaxent.cli.output import FORCE, JSON, REPORT, TARGET, check_reports, source_of
-from fairmaxent.cli.reading import DomainOptions, ReadingOptions, check_files, table_command
+from fairmaxent.cli.reading import (
+    DomainOptions,
+    ReadingOptions,
+    check_files,
+    table_command,
+)
 from fairmaxent.cli.request import RoleOptions, proposed_role_options
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import COLUMNS, NOTHING, RATE, as_typed
@@ -23,8 +37,11 @@ from fairmaxent.inspection import Inspection, inspect
 from fairmaxent.inspection.findings import inspection_text
 from fairmaxent.options import option
 
-# Options that are repeated as they were given: how the file is read, and how columns are compared.
-_REPEATED = {field.name for kind in (ReadingOptions, DomainOptions) for field in fields(kind)} | {"groups", "weight"}
+# Options that are repeated as they were given: how the file is read, and how columns
+# are compared.
+_REPEATED = {
+    field.name for kind in (ReadingOptions, DomainOptions) for field in fields(kind)
+} | {"groups", "weight"}
 _CHOICES = 6  # columns that are named to choose from
 _CONFIG = """\
 # Options of 'fairmaxent debias', with the same names. Rates may be "none", or by column in a section:
@@ -41,9 +58,13 @@ class InspectOptions:
 
     as_json: bool = option(False, **JSON)
     report: str | None = option(None, **REPORT)
-    write_config: str | None = option(None, **TARGET, help="Write a TOML file to edit, for 'debias'.")
+    write_config: str | None = option(
+        None, **TARGET, help="Write a TOML file to edit, for 'debias'."
+    )
     write_domain: str | None = option(
-        None, **TARGET, help="Write a draft domain (TOML) to edit, for 'debias --epsilon'."
+        None,
+        **TARGET,
+        help="Write a draft domain (TOML) to edit, for 'debias --epsilon'.",
     )
     force: bool = option(False, **FORCE)
 
@@ -59,17 +80,24 @@ def inspect_command(
 ) -> None:
     """Look at the table in the file DATA (- is stdin). Changes nothing.
 
-    Says whether it is fair and how sure that is, lists the columns, proposes the outcome, the good outcome and the
-    protected columns if you do not name them, shows groups, rates and proxies, and prints the next command.
+    Says whether it is fair and how sure that is, lists the columns, proposes the
+    outcome, the good outcome and the protected columns if you do not name them, shows
+    groups, rates and proxies, and prints the next command.
 
-    \b
-    fairmaxent inspect census.csv
-    fairmaxent inspect census.csv --outcome income --protected sex,race --report report.html
+    \b fairmaxent inspect census.csv fairmaxent inspect census.csv --outcome income
+    --protected sex,race --report report.html
     """
-    for flag, path in (("--write-config", wanted.write_config), ("--write-domain", wanted.write_domain)):
+    for flag, path in (
+        ("--write-config", wanted.write_config),
+        ("--write-domain", wanted.write_domain),
+    ):
         if path == "-":
             raise click.UsageError(f"{flag} needs the name of a file, not -")
-    written = [path for path in (wanted.write_config, wanted.write_domain, wanted.report) if path is not None]
+    written = [
+        path
+        for path in (wanted.write_config, wanted.write_domain, wanted.report)
+        if path is not None
+    ]
     check_files([data], written)
     check_reports(wanted.report, None)
     with Staging(written, force=wanted.force, readable=written) as staging:
@@ -89,36 +117,68 @@ def inspect_command(
         if wanted.report is not None:
             from fairmaxent.report.writer import write_inspection_report
 
-            source = replace(source_of(data, columns_as, resolved(ctx, seed=None)), reading=notes)
-            write_inspection_report(inspection, staging.path_for(wanted.report), source=source)
+            source = replace(
+                source_of(data, columns_as, resolved(ctx, seed=None)), reading=notes
+            )
+            write_inspection_report(
+                inspection, staging.path_for(wanted.report), source=source
+            )
     if wanted.as_json:
         echo(json_record({**inspection.to_dict(as_typed), "reading": notes}))
     else:
         echo(inspection_text(inspection, as_typed, notes=notes))
     for path in written:
-        public = ": every level and edge in it must be public knowledge, so read it and edit it"
-        echo(f"wrote {on_one_line(path)}{public * (path == wanted.write_domain)}", err=wanted.as_json)
+        public = (
+            ": every level and edge in it must be public knowledge, so read it and"
+            " edit it"
+        )
+        echo(
+            f"wrote {on_one_line(path)}{public * (path == wanted.write_domain)}",
+            err=wanted.as_json,
+        )
     if not wanted.as_json:
-        following = _next(ctx, data, inspection, config=wanted.write_config, form=table.form)
-        if wanted.write_domain is not None and inspection.outcome and inspection.protected:
-            following = _private_next(ctx, data, inspection, wanted.write_domain, table.form)
+        following = _next(
+            ctx, data, inspection, config=wanted.write_config, form=table.form
+        )
+        if (
+            wanted.write_domain is not None
+            and inspection.outcome
+            and inspection.protected
+        ):
+            following = _private_next(
+                ctx, data, inspection, wanted.write_domain, table.form
+            )
         echo(f"\n{following}")
 
 
 def inspected(frame: Any, roles: RoleOptions, domain: Domain | None) -> Inspection:
     """Look at a table with the roles that were chosen."""
-    return inspect(frame, **roles.named, groups=roles.groups, weight=roles.weight, domain=domain)
+    return inspect(
+        frame, **roles.named, groups=roles.groups, weight=roles.weight, domain=domain
+    )
 
 
-def domain_draft(form: TableForm, frame: Any, roles: RoleOptions, domain: Domain | None) -> str:
-    """A declared domain to be edited; the columns with a role are in it even if they look like identifiers."""
-    whole = domain or Domain.infer(frame if roles.weight is None else frame.drop(roles.weight))
-    left_out = [name for name in whole.identifiers if name not in (roles.outcome, *roles.protected)]
+def domain_draft(
+    form: TableForm, frame: Any, roles: RoleOptions, domain: Domain | None
+) -> str:
+    """A declared domain to be edited; the columns with a role are in it even if they
+    look like identifiers.
+    """
+    whole = domain or Domain.infer(
+        frame if roles.weight is None else frame.drop(roles.weight)
+    )
+    left_out = [
+        name
+        for name in whole.identifiers
+        if name not in (roles.outcome, *roles.protected)
+    ]
     written: dict[str, Any] = {"decimal": form.decimal, "dates": form.dates}
     return domain_text(replace(whole.without(left_out).draft(), **written), left_out)
 
 
-def _private_next(ctx: click.Context, data: str, inspection: Inspection, domain: str, form: TableForm) -> str:
+def _private_next(
+    ctx: click.Context, data: str, inspection: Inspection, domain: str, form: TableForm
+) -> str:
     """The private fit with the domain that was drafted, once somebody has read that."""
     names = {field.name for field in fields(ReadingOptions)}
     roles, given = [*_roles(ctx, inspection)], [*given_options(ctx, names | {"groups"})]
@@ -126,18 +186,36 @@ def _private_next(ctx: click.Context, data: str, inspection: Inspection, domain:
         flag = f"--{name.replace('_', '-')}"
         given += [] if flag in given else [flag, value]
     named = (inspection.outcome, *inspection.protected)
-    left_out = [name for name in (*inspection.identifiers, ctx.params["weight"]) if name and name not in named]
+    left_out = [
+        name
+        for name in (*inspection.identifiers, ctx.params["weight"])
+        if name and name not in named
+    ]
     given += repeated("--drop", COLUMNS.typed(left_out)) if left_out else []
     files = [word for word in outputs(data, form) if word != "--like-input"]
-    why = f"read {on_one_line(domain)}, change what is not public, and remove its line 'draft = true'; then make the "
+    why = (
+        f"read {on_one_line(domain)}, change what is not public, and remove its line"
+        " 'draft = true'; then make the "
+    )
     private = ["--domain", domain, "--epsilon", "1"]
-    return next_step(f"{why}table fair and private, with a report", ["debias", data, *roles, *given, *private, *files])
+    return next_step(
+        f"{why}table fair and private, with a report",
+        ["debias", data, *roles, *given, *private, *files],
+    )
 
 
-def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions, columns_as: DomainOptions) -> str:
+def _config(
+    inspection: Inspection,
+    roles: RoleOptions,
+    reading: ReadingOptions,
+    columns_as: DomainOptions,
+) -> str:
     """A TOML file with the options that 'debias' would use, to be edited."""
     chosen = replace(
-        roles, outcome=inspection.outcome or "", protected=inspection.protected, favourable=inspection.favourable
+        roles,
+        outcome=inspection.outcome or "",
+        protected=inspection.protected,
+        favourable=inspection.favourable,
     )
     rates = inspection.representation_rate
     options = {
@@ -151,30 +229,65 @@ def _config(inspection: Inspection, roles: RoleOptions, reading: ReadingOptions,
         "max_levels": columns_as.max_levels,
         "bins": columns_as.bins,
     }
-    kinds = {column.name: column.kind for column in inspection.columns if column.name not in inspection.identifiers}
-    sections = {name: value for name, value in options.items() if isinstance(value, Mapping)}
+    kinds = {
+        column.name: column.kind
+        for column in inspection.columns
+        if column.name not in inspection.identifiers
+    }
+    sections = {
+        name: value for name, value in options.items() if isinstance(value, Mapping)
+    }
     if isinstance(rates, Mapping):
-        sections["representation_rate"] = {column: NOTHING if rate is None else rate for column, rate in rates.items()}
-    plain = {name: value for name, value in options.items() if name not in sections and value not in (None, [], (), "")}
+        sections["representation_rate"] = {
+            column: NOTHING if rate is None else rate for column, rate in rates.items()
+        }
+    plain = {
+        name: value
+        for name, value in options.items()
+        if name not in sections and value not in (None, [], (), "")
+    }
     lines = [_CONFIG, *(f"{name} = {toml(value)}" for name, value in plain.items())]
     if inspection.identifiers:
         kept = f"{KEEP_COLUMNS.name} = {toml(inspection.identifiers)}"
         lines += ["# To keep columns that look like identifiers:", f"# {kept}"]
-    for name, values in {**sections, "order": columns_as.order or {}, "kinds": kinds}.items():
+    for name, values in {
+        **sections,
+        "order": columns_as.order or {},
+        "kinds": kinds,
+    }.items():
         lines += toml_section(name, values)
     return "\n".join(lines) + "\n"
 
 
-def _next(ctx: click.Context, data: str, inspection: Inspection, *, config: str | None, form: TableForm) -> str:
-    """What to do after an inspection: choose what is not known yet, or make the table fair."""
+def _next(
+    ctx: click.Context,
+    data: str,
+    inspection: Inspection,
+    *,
+    config: str | None,
+    form: TableForm,
+) -> str:
+    """What to do after an inspection: choose what is not known yet, or make the table
+    fair.
+    """
     options: Tokens = [*_roles(ctx, inspection), *given_options(ctx, _REPEATED)]
     # Columns of a few texts first: numbers rarely name groups of people.
     columns = sorted(inspection.columns, key=lambda column: column.kind == "numeric")
-    few = [column.name for column in columns if 2 <= column.levels <= 10 and not column.identifier]
-    for role, what, others in (("outcome", "outcome", []), ("protected", "groups to compare", few)):
+    few = [
+        column.name
+        for column in columns
+        if 2 <= column.levels <= 10 and not column.identifier
+    ]
+    for role, what, others in (
+        ("outcome", "outcome", []),
+        ("protected", "groups to compare", few),
+    ):
         if getattr(inspection, role):
             continue
-        names = [*(str(proposal.value) for proposal in inspection.proposed(role)), *others]
+        names = [
+            *(str(proposal.value) for proposal in inspection.proposed(role)),
+            *others,
+        ]
         names = [name for name in names if name != inspection.outcome]
         why = f"choose the {what} with --{role}"
         if not names:
@@ -182,24 +295,46 @@ def _next(ctx: click.Context, data: str, inspection: Inspection, *, config: str 
         if len(names) > 1:
             why += f" ({', '.join(names[:_CHOICES])}{', …' * (len(names) > _CHOICES)})"
         example = COLUMNS.typed(names[:1]) if role == "protected" else names[:1]
-        return next_step(f"{why}, for example", ["inspect", data, *options, *repeated(f"--{role}", example)])
+        return next_step(
+            f"{why}, for example",
+            ["inspect", data, *options, *repeated(f"--{role}", example)],
+        )
     options = options if config is None else ["--config", config]
     piped = ", with the same table on stdin" if data == STANDARD else ""
     is_unclear = all(verdict.most == 1 for verdict in inspection.verdicts)
-    doubt = "no gap here is clearly more than chance; if you want none at all, " if is_unclear else ""
+    doubt = (
+        "no gap here is clearly more than chance; if you want none at all, "
+        if is_unclear
+        else ""
+    )
     sizes = ""
     if "--representation-rate" in options:
-        sizes = " (a --representation-rate of 1 also makes groups equally large; to keep their sizes, leave it out)"
+        sizes = (
+            " (a --representation-rate of 1 also makes groups equally large; to keep"
+            " their sizes, leave it out)"
+        )
     why = f"{doubt}make the table fair, with a report{piped}{sizes}"
     return next_step(why, ["debias", data, *options, *outputs(data, form)])
 
 
 def _roles(ctx: click.Context, inspection: Inspection) -> Iterator[str | None]:
-    """The roles, and equal group sizes but for columns that have tiny groups, unless a config file says what to do."""
+    """The roles, and equal group sizes but for columns that have tiny groups, unless a
+    config file says what to do.
+    """
     rate = inspection.representation_rate
     has_rate = any(rate.values()) if isinstance(rate, Mapping) else rate is not None
     has_rate = has_rate and CONFIG not in ctx.meta and inspection.outcome is not None
-    yield from repeated("--outcome", [] if inspection.outcome is None else [inspection.outcome])
-    yield from repeated("--favourable", [value_text(level) for level in inspection.favourable])
-    yield from repeated("--protected", COLUMNS.typed(list(inspection.protected)) if inspection.protected else [])
-    yield from repeated("--representation-rate", RATE.typed(rate) if has_rate and inspection.protected else [])
+    yield from repeated(
+        "--outcome", [] if inspection.outcome is None else [inspection.outcome]
+    )
+    yield from repeated(
+        "--favourable", [value_text(level) for level in inspection.favourable]
+    )
+    yield from repeated(
+        "--protected",
+        COLUMNS.typed(list(inspection.protected)) if inspection.protected else [],
+    )
+    yield from repeated(
+        "--representation-rate",
+        RATE.typed(rate) if has_rate and inspection.protected else [],
+    )

@@ -1,4 +1,6 @@
-"""``fairmaxent evaluate``, ``compare`` and ``reproduce``: judge new rows, methods, and what the paper says."""
+"""``fairmaxent evaluate``, ``compare`` and ``reproduce``: judge new rows, methods, and
+what the paper says.
+"""
 
 import sys
 from dataclasses import dataclass, fields, replace
@@ -10,10 +12,29 @@ import click
 
 from fairmaxent.cli.config import config_option
 from fairmaxent.cli.group import INTERRUPTED
-from fairmaxent.cli.options import SectionedCommand, folder_option, given_options, name_for, next_step, taking
+from fairmaxent.cli.options import (
+    SectionedCommand,
+    folder_option,
+    given_options,
+    name_for,
+    next_step,
+    taking,
+)
 from fairmaxent.cli.output import JSON, SEED
-from fairmaxent.cli.reading import DomainOptions, ReadingOptions, check_files, reading_options, table_command
-from fairmaxent.cli.request import ROLES, AskedOptions, RoleOptions, comparison_options, role_options
+from fairmaxent.cli.reading import (
+    DomainOptions,
+    ReadingOptions,
+    check_files,
+    reading_options,
+    table_command,
+)
+from fairmaxent.cli.request import (
+    ROLES,
+    AskedOptions,
+    RoleOptions,
+    comparison_options,
+    role_options,
+)
 from fairmaxent.cli.terminal import bar, echo, json_record
 from fairmaxent.cli.values import FILE, as_typed
 from fairmaxent.document.text import on_one_line
@@ -28,39 +49,67 @@ class EvaluateOptions:
     HEADING = "Options"
 
     control: str | None = option(
-        None, text="file", help="Rows of other people, not used to make NEW. Without them, risks can only be bounded."
+        None,
+        text="file",
+        help=(
+            "Rows of other people, not used to make NEW. Without them, risks can only"
+            " be bounded."
+        ),
     )
     secrets: list[str] | None = option(
         None,
         text="columns",
-        help="Columns that an attacker wants to know, who knows all others; repeatable. By default every column.",
+        help=(
+            "Columns that an attacker wants to know, who knows all others; repeatable."
+            " By default every column."
+        ),
     )
     attacks: int = option(
-        2000, text="whole", least=1, help="People or guesses of each attack; more make the intervals narrower."
+        2000,
+        text="whole",
+        least=1,
+        help="People or guesses of each attack; more make the intervals narrower.",
     )
-    random_state: int = option(0, least=0, help="Seed of everything that is drawn.", **SEED)
+    random_state: int = option(
+        0, least=0, help="Seed of everything that is drawn.", **SEED
+    )
     as_json: bool = option(False, **JSON)
 
 
 @click.command(
     cls=SectionedCommand,
-    epilog="Nothing is written. The exit code is 0 whatever the verdict; --json lists what was 'flagged'.",
+    epilog=(
+        "Nothing is written. The exit code is 0 whatever the verdict; --json lists what"
+        " was 'flagged'."
+    ),
 )
 @click.argument("real", type=FILE, metavar="REAL")
 @click.argument("new", type=FILE, metavar="NEW")
-@taking(RoleOptions, "roles", [source for source in ROLES if source.param not in ("groups", "weight")], required=False)
+@taking(
+    RoleOptions,
+    "roles",
+    [source for source in ROLES if source.param not in ("groups", "weight")],
+    required=False,
+)
 @taking(EvaluateOptions, "wanted")
 @reading_options
 @config_option
 @click.pass_context
 def evaluate_command(
-    ctx: click.Context, real: str, new: str, roles: RoleOptions, wanted: EvaluateOptions, reading: ReadingOptions
+    ctx: click.Context,
+    real: str,
+    new: str,
+    roles: RoleOptions,
+    wanted: EvaluateOptions,
+    reading: ReadingOptions,
 ) -> None:
-    """Judge the rows in the file NEW, which were made from the table in the file REAL (- is stdin).
+    """Judge the rows in the file NEW, which were made from the table in the file REAL
+    (- is stdin).
 
-    Fidelity: how much the tables differ. Utility: what a model of --outcome, trained on the new rows, does with real
-    people, and groups of --protected. Risk: what the new rows give away about people of the real table: copies, and
-    attacks that single people out, link tables, guess columns and tell who was in the table.
+    Fidelity: how much the tables differ. Utility: what a model of --outcome, trained on
+    the new rows, does with real people, and groups of --protected. Risk: what the new
+    rows give away about people of the real table: copies, and attacks that single
+    people out, link tables, guess columns and tell who was in the table.
 
     \b
     fairmaxent evaluate census.csv fair.csv --control others.csv --outcome income
@@ -68,35 +117,67 @@ def evaluate_command(
     from fairmaxent.evaluation.evaluation import evaluate
     from fairmaxent.evaluation.result import evaluation_text
 
-    paths = {"real": real, "new": new} | ({} if wanted.control is None else {"control": wanted.control})
+    paths = {"real": real, "new": new} | (
+        {} if wanted.control is None else {"control": wanted.control}
+    )
     check_files([*paths.values()], [])
     tables = {}
     for name, path in paths.items():
         with bar(f"reading {path}"):
             tables[name] = replace(reading, drop=None).read(path)
     columns = [column for table in tables.values() for column in table.frame.columns]
-    tables = {name: reading.without_dropped(table, beside=columns) for name, table in tables.items()}
+    tables = {
+        name: reading.without_dropped(table, beside=columns)
+        for name, table in tables.items()
+    }
     roles = roles.checked(tables["real"], real)
     read = {name: table.frame for name, table in tables.items()}
-    judging = {name: getattr(wanted, name) for name in ("secrets", "attacks", "random_state")}
+    judging = {
+        name: getattr(wanted, name) for name in ("secrets", "attacks", "random_state")
+    }
     with bar("evaluating") as progress:
         evaluation = evaluate(**read, **roles.named, **judging, progress=progress)
-    notes = [f"{paths[name]}: {note}" for name, table in tables.items() for note in table.notes_spelled(as_typed)]
+    notes = [
+        f"{paths[name]}: {note}"
+        for name, table in tables.items()
+        for note in table.notes_spelled(as_typed)
+    ]
     if wanted.as_json:
         echo(json_record({**evaluation.to_dict(), "notes": notes}))
         return
-    following, command = "share the rows together with this evaluation (or with --json)", list[str | None]()
+    following, command = (
+        "share the rows together with this evaluation (or with --json)",
+        list[str | None](),
+    )
     copies = evaluation.risks.copies
     if copies.risk.low > 0 and copies.judged() != "low":
-        following, unlike = "make rows that copy nobody, and evaluate those", as_typed(Option("release", value=True))
+        following, unlike = (
+            "make rows that copy nobody, and evaluate those",
+            as_typed(Option("release", value=True)),
+        )
         if roles.outcome and roles.protected:
-            asked = {each.name or "" for each in ctx.command.params if isinstance(each, click.Option)}
-            typed = given_options(ctx, asked - {each.name for each in fields(EvaluateOptions)})
-            command = ["debias", real, *typed, unlike, "-o", name_for(new, "uncopied.csv")]
+            asked = {
+                each.name or ""
+                for each in ctx.command.params
+                if isinstance(each, click.Option)
+            }
+            typed = given_options(
+                ctx, asked - {each.name for each in fields(EvaluateOptions)}
+            )
+            command = [
+                "debias",
+                real,
+                *typed,
+                unlike,
+                "-o",
+                name_for(new, "uncopied.csv"),
+            ]
         else:
             following += f": 'fairmaxent debias' with {unlike}"
     elif evaluation.flagged:
-        following = "round or drop columns with rare values, make new rows and evaluate those"
+        following = (
+            "round or drop columns with rare values, make new rows and evaluate those"
+        )
     elif not evaluation.control_rows:
         following = "set rows aside before you make new ones; pass them with --control"
     echo(f"{evaluation_text(evaluation, notes)}\n\n{next_step(following, command)}")
@@ -115,14 +196,20 @@ _CHOOSING = {
 class CompareOptions:
     """How methods are compared."""
 
-    folds: int = option(3, text="whole", least=2, most=100, help="Folds of the cross-validation.")
+    folds: int = option(
+        3, text="whole", least=2, most=100, help="Folds of the cross-validation."
+    )
     classifier: Literal["tree", "logistic"] = option(
-        "tree", choices=("tree", "logistic"), help="Classifier trained on each method's rows and tested on your rows."
+        "tree",
+        choices=("tree", "logistic"),
+        help="Classifier trained on each method's rows and tested on your rows.",
     )
     truth: str | None = option(
         None,
-        help="Column with what really happened, in the outcome's values, empty if unknown. No model sees it, and "
-        "accuracy is measured against it too.",
+        help=(
+            "Column with what really happened, in the outcome's values, empty if"
+            " unknown. No model sees it, and accuracy is measured against it too."
+        ),
     )
     as_json: bool = option(False, **JSON)
 
@@ -137,15 +224,18 @@ def compare_command(
     columns_as: DomainOptions,
     reading: ReadingOptions,
 ) -> None:
-    """Compare fairmaxent with other methods on the table in the file DATA (- is stdin), and say which to choose.
+    """Compare fairmaxent with other methods on the table in the file DATA (- is stdin),
+    and say which to choose.
 
-    Each method learns from all folds but one. A classifier trained on its result is tested on the original rows of the
-    fold left out. Methods that give weights are tried with weights on the original rows; 'relabel' is fairmaxent with
-    --relabel, and 'model' with the table made for the classifier (--train). What you ask for applies to fairmaxent
-    only; the other methods have goals of their own, and always compare the intersections of the protected columns.
-    fairlearn's are tried where it is installed. All classifiers see the protected columns; what one that does not
-    will decide, 'fairmaxent debias --train MODEL --hide-protected' says. Without --seed, the seed is 0. Most of the
-    time goes into methods that train many models.
+    Each method learns from all folds but one. A classifier trained on its result is
+    tested on the original rows of the fold left out. Methods that give weights are
+    tried with weights on the original rows; 'relabel' is fairmaxent with --relabel, and
+    'model' with the table made for the classifier (--train). What you ask for applies
+    to fairmaxent only; the other methods have goals of their own, and always compare
+    the intersections of the protected columns. fairlearn's are tried where it is
+    installed. All classifiers see the protected columns; what one that does not will
+    decide, 'fairmaxent debias --train MODEL --hide-protected' says. Without --seed, the
+    seed is 0. Most of the time goes into methods that train many models.
 
     \b
     fairmaxent compare census.csv --outcome income --protected sex --favourable '>50K'
@@ -161,49 +251,100 @@ def compare_command(
     domain = columns_as.domain(table.frame, None) or Domain.infer(table.frame)
     request = asked.request(roles, domain)
     with bar("comparing") as progress:
-        comparison = compared(table.frame, request, wanted.folds, wanted.classifier, progress, wanted.truth)
-    refused = {run.method: run.refused.spelled(as_typed) for run in comparison.results if run.refused is not None}
+        comparison = compared(
+            table.frame,
+            request,
+            wanted.folds,
+            wanted.classifier,
+            progress,
+            wanted.truth,
+        )
+    refused = {
+        run.method: run.refused.spelled(as_typed)
+        for run in comparison.results
+        if run.refused is not None
+    }
     if wanted.as_json:
-        own = [{"method": run.method, "refused": refused.get(run.method)} for run in comparison.results]
+        own = [
+            {"method": run.method, "refused": refused.get(run.method)}
+            for run in comparison.results
+        ]
         scores = [vars(run.scores) if run.scores else {} for run in comparison.results]
-        echo(json_record([{**each, **more} for each, more in zip(own, scores, strict=True)]))
+        echo(
+            json_record(
+                [{**each, **more} for each, more in zip(own, scores, strict=True)]
+            )
+        )
         return
     good = good_outcome_notes(roles.favoured, domain.attribute(roles.outcome))
     notes = [f"Note: {on_one_line(note)}" for note in good]
     if not comparison.verdict.of_decisions:
-        notes.append("Note: accuracy and decisions need scikit-learn; pip install scikit-learn")
+        notes.append(
+            "Note: accuracy and decisions need scikit-learn; pip install scikit-learn"
+        )
     method = comparison.verdict.method
-    following = "see what the table itself would gain: 'fairmaxent debias', with the same options and -o FILE"
+    following = (
+        "see what the table itself would gain: 'fairmaxent debias', with the same"
+        " options and -o FILE"
+    )
     if method in _CHOOSING:
         command = f"'fairmaxent debias{_CHOOSING[method]}'"
-        following = f"use it on the whole table: {command}, with the same options and -o FILE"
+        following = (
+            f"use it on the whole table: {command}, with the same options and -o FILE"
+        )
     elif method is not None:
         following = f"use it in Python: {python_name(method)}"
-    parts = [comparison_text(comparison, list(refused.items())), "\n".join(notes), next_step(following)]
+    parts = [
+        comparison_text(comparison, list(refused.items())),
+        "\n".join(notes),
+        next_step(following),
+    ]
     echo("\n\n".join(filter(None, parts)))
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Run fewer repetitions, which takes a few minutes.")
-@folder_option("reproduction", "Folder for tables, figures, the page, and finished cells.")
-@click.option("--workers", type=click.IntRange(min=1), help="Number of parallel processes.  [default: one per core]")
-@click.option("--download", is_flag=True, help="Fetch the files of COMPAS large, which is not shipped.")
-def reproduce_command(*, quick: bool, out: Path, workers: int | None, download: bool) -> None:
+@click.option(
+    "--quick", is_flag=True, help="Run fewer repetitions, which takes a few minutes."
+)
+@folder_option(
+    "reproduction", "Folder for tables, figures, the page, and finished cells."
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Number of parallel processes.  [default: one per core]",
+)
+@click.option(
+    "--download",
+    is_flag=True,
+    help="Fetch the files of COMPAS large, which is not shipped.",
+)
+def reproduce_command(
+    *, quick: bool, out: Path, workers: int | None, download: bool
+) -> None:
     """Repeat the experiments of the paper: Table 2 and every figure.
 
-    Writes table2.csv, curves.csv, runtimes.csv, the figures (SVG and PNG) and index.html, which shows the numbers of
-    the paper, of the authors' code and of fairmaxent side by side. You can stop it at any time: the same command
-    continues where it stopped. COMPAS large needs two files that are not shipped; without --download, or a folder of
-    yours that has them, it is left out, and you are told what to do.
+    Writes table2.csv, curves.csv, runtimes.csv, the figures (SVG and PNG) and
+    index.html, which shows the numbers of the paper, of the authors' code and of
+    fairmaxent side by side. You can stop it at any time: the same command continues
+    where it stopped. COMPAS large needs two files that are not shipped; without
+    --download, or a folder of yours that has them, it is left out, and you are told
+    what to do.
     """
     from fairmaxent.experiments.reproduce import reproduce
 
     try:
         with bar("reproducing") as progress:
             show = partial(progress, "cells")
-            page, left_out = reproduce(out, quick=quick, workers=workers, download=download, progress=show)
+            page, left_out = reproduce(
+                out, quick=quick, workers=workers, download=download, progress=show
+            )
     except KeyboardInterrupt:
-        echo(f"Stopped. Finished work is kept in {out}; the same command continues from there.", err=True)
+        echo(
+            f"Stopped. Finished work is kept in {out}; the same command continues from"
+            " there.",
+            err=True,
+        )
         sys.exit(INTERRUPTED)
     for reason in left_out:
         echo(f"Left out: {reason}", err=True)

@@ -1,4 +1,6 @@
-"""``fairmaxent sample``, ``verify`` and ``report``: what can be done with a saved model."""
+"""``fairmaxent sample``, ``verify`` and ``report``: what can be done with a saved
+model.
+"""
 
 import contextlib
 import os
@@ -30,21 +32,38 @@ model_argument = click.argument("model", type=FILE, metavar="MODEL")
 class SampleOptions:
     """Which rows are drawn, and where they go."""
 
-    rows: int = option(flags=("-n", "--rows"), text="whole", least=1, required=True, help="How many rows.")
+    rows: int = option(
+        flags=("-n", "--rows"),
+        text="whole",
+        least=1,
+        required=True,
+        help="How many rows.",
+    )
     given: tuple[dict[str, str], ...] = option(
         (),
         text="pairs",
-        help="Fix columns exactly: sex=Female, or numbers in a range: age=18..65 (from 18, below 65). Repeat a column "
-        "to allow another value.",
+        help=(
+            "Fix columns exactly: sex=Female, or numbers in a range: age=18..65 (from"
+            " 18, below 65). Repeat a column to allow another value."
+        ),
     )
     output: str = option(
-        "-", flags=("-o", "--output"), text="file", shows_default=False, help="File for the rows; stdout by default."
+        "-",
+        flags=("-o", "--output"),
+        text="file",
+        shows_default=False,
+        help="File for the rows; stdout by default.",
     )
     output_format: FileFormat | None = option(None, **shared.FORMAT)
-    iid: bool = option(False, text="flag", help="Draw rows independently instead of by quota.")
+    iid: bool = option(
+        False, text="flag", help="Draw rows independently instead of by quota."
+    )
     random_state: int | None = option(
         None,
-        help="The same seed gives the same rows; by default they differ each time, whatever the seed of the model.",
+        help=(
+            "The same seed gives the same rows; by default they differ each time,"
+            " whatever the seed of the model."
+        ),
         **shared.SEED,
     )
     readable_by_others: bool = option(False, **shared.READABLE)
@@ -55,7 +74,8 @@ class SampleOptions:
 @model_argument
 @taking(SampleOptions, "wanted")
 def sample_command(model: str, wanted: SampleOptions) -> None:
-    """Draw rows from MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
+    """Draw rows from MODEL, a file that 'fairmaxent debias --model' or fit.save()
+    wrote.
 
     \b
     fairmaxent sample model.fme -n 1000 --given sex=Female -o women.csv
@@ -65,45 +85,81 @@ def sample_command(model: str, wanted: SampleOptions) -> None:
     rows, target = wanted.rows, wanted.output
     check_files([model], [target])
     output_format(target, wanted.output_format)
-    with Staging([target], force=wanted.force, readable=[target] if wanted.readable_by_others else []) as staging:
+    with Staging(
+        [target],
+        force=wanted.force,
+        readable=[target] if wanted.readable_by_others else [],
+    ) as staging:
         with bar(f"reading {model}"):
             fit = load(model)
         joined: dict[str, list[object]] = {}
         for column, text in (pair for pairs in wanted.given for pair in pairs.items()):
-            joined.setdefault(column, []).append(_value(text, fit.domain.attribute(column)))
-        evidence = {column: values[0] if len(values) == 1 else values for column, values in joined.items()}
+            joined.setdefault(column, []).append(
+                _value(text, fit.domain.attribute(column))
+            )
+        evidence = {
+            column: values[0] if len(values) == 1 else values
+            for column, values in joined.items()
+        }
         # Otherwise the seed of the model would draw the rows of 'debias' again.
-        seed = secrets.randbelow(2**32) if wanted.random_state is None else wanted.random_state
-        drawing: dict[str, Any] = {"given": evidence or None, "random_state": seed, "iid": wanted.iid}
+        seed = (
+            secrets.randbelow(2**32)
+            if wanted.random_state is None
+            else wanted.random_state
+        )
+        drawing: dict[str, Any] = {
+            "given": evidence or None,
+            "random_state": seed,
+            "iid": wanted.iid,
+        }
         with bar(f"drawing {counted(rows, 'row')}") as progress:
             form = wanted.output_format
-            notes = shared.write_drawn(fit, rows, staging, target, format=form, progress=progress, **drawing)
+            notes = shared.write_drawn(
+                fit, rows, staging, target, format=form, progress=progress, **drawing
+            )
     if target != STANDARD:
         for note in notes:
             echo(f"Note: {on_one_line(note)}")
         echo(f"wrote {on_one_line(target)} ({counted(rows, 'row')})")
-        command = ["report", model, "--sample", target, "-o", name_for(model, "report.html")]
+        command = [
+            "report",
+            model,
+            "--sample",
+            target,
+            "-o",
+            name_for(model, "report.html"),
+        ]
         echo(f"\n{next_step('write a report on these rows', command)}")
 
 
 def _value(text: str, attribute: Attribute) -> object:
-    """A level by its label, or else a boolean, number or range of numbers, as the column holds it."""
+    """A level by its label, or else a boolean, number or range of numbers, as the
+    column holds it.
+    """
     low, dots, high = text.partition("..")
     if dots and attribute.kind == "numeric" and text not in attribute.labels:
         with contextlib.suppress(ValueError):
-            return slice(*(number_of(end) if end.strip() else None for end in (low, high)))
-    return text if text in attribute.labels else typed_level(text, attribute.values.dtype)
+            return slice(
+                *(number_of(end) if end.strip() else None for end in (low, high))
+            )
+    return (
+        text if text in attribute.labels else typed_level(text, attribute.values.dtype)
+    )
 
 
 @click.command(epilog="Exit code 0: verified. 5: damaged, forged, or not a model.")
 @model_argument
-@click.option("--document", type=FILE, help="A document that must be about this model ('fairmaxent document').")
+@click.option(
+    "--document",
+    type=FILE,
+    help="A document that must be about this model ('fairmaxent document').",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 def verify_command(*, model: str, document: str | None, as_json: bool) -> None:
     """Check MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
 
-    Digests, types and ranges are checked, and the certificate is made again from the rows and the distribution in the
-    file. Nothing in the file is run.
+    Digests, types and ranges are checked, and the certificate is made again from the
+    rows and the distribution in the file. Nothing in the file is run.
 
     \b
     fairmaxent verify model.fme
@@ -112,15 +168,27 @@ def verify_command(*, model: str, document: str | None, as_json: bool) -> None:
 
     with bar(f"checking {model}"):
         verified = verify(model)
-    if document is not None and verified.certificate.digest.encode() not in read_content(document):
-        raise StorageError(f"{document} is not about {model}: it does not hold the digest of its certificate")
+    if (
+        document is not None
+        and verified.certificate.digest.encode() not in read_content(document)
+    ):
+        raise StorageError(
+            f"{document} is not about {model}: it does not hold the digest of its"
+            " certificate"
+        )
     if not as_json:
         echo(str(verified))
         command = ["sample", model, "-n", "1000", "-o", name_for(model, "rows.csv")]
         echo(f"\n{next_step('draw rows from it', command)}")
         return
-    record = {name: getattr(verified, name) for name in ("sha256", "version", "holds", "unverified")}
-    rates = {name: getattr(verified.certificate, name) for name in ("wanted", "before", "achieved")}
+    record = {
+        name: getattr(verified, name)
+        for name in ("sha256", "version", "holds", "unverified")
+    }
+    rates = {
+        name: getattr(verified.certificate, name)
+        for name in ("wanted", "before", "achieved")
+    }
     echo(json_record({"model": model, "verified": True} | record | rates))
 
 
@@ -132,10 +200,15 @@ class ReportOptions(shared.FilingOptions):
         None,
         flags=("-o", "--output"),
         text="file",
-        help="Where to write the report: .html, .md, .json or .pdf; report.html by default, unless --pdf is given.",
+        help=(
+            "Where to write the report: .html, .md, .json or .pdf; report.html by"
+            " default, unless --pdf is given."
+        ),
     )
     data: str | None = option(
-        None, text="file", help="The table that the model was made from, to count copies exactly."
+        None,
+        text="file",
+        help="The table that the model was made from, to count copies exactly.",
     )
     sample: str | None = option(
         None,
@@ -144,16 +217,23 @@ class ReportOptions(shared.FilingOptions):
         help="The rows that were drawn or added; by default new ones are drawn.",
     )
     mode: shared.Mode = option(
-        "rows", choices=get_args(shared.Mode), help="What was made from the model, as in 'fairmaxent debias'."
+        "rows",
+        choices=get_args(shared.Mode),
+        help="What was made from the model, as in 'fairmaxent debias'.",
     )
     trade_off: bool = option(
-        True, flags=("--trade-off/--no-trade-off",), text="flag", help="Also show what other options would cost."
+        True,
+        flags=("--trade-off/--no-trade-off",),
+        text="flag",
+        help="Also show what other options would cost.",
     )
     estimate: shared.TrainedOn | None = option(
         None,
         choices=get_args(shared.TrainedOn),
-        help="Also estimate how a model trained on the rows or weights will treat people; of a private fit, on drawn "
-        "rows, which spends nothing.",
+        help=(
+            "Also estimate how a model trained on the rows or weights will treat"
+            " people; of a private fit, on drawn rows, which spends nothing."
+        ),
     )
     evaluate: bool = option(False, **shared.EVALUATE)
 
@@ -163,7 +243,8 @@ class ReportOptions(shared.FilingOptions):
 @taking(ReportOptions, "wanted")
 @reading_options
 def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -> None:
-    """Write a report on MODEL, a file that 'fairmaxent debias --model' or fit.save() wrote.
+    """Write a report on MODEL, a file that 'fairmaxent debias --model' or fit.save()
+    wrote.
 
     \b
     fairmaxent report model.fme --data census.csv -o report.html
@@ -172,31 +253,54 @@ def report_command(model: str, wanted: ReportOptions, reading: ReadingOptions) -
     from fairmaxent.report import build_report, source, writer
 
     data, sample = wanted.data, wanted.sample
-    path = "report.html" if wanted.output is None and wanted.pdf is None else wanted.output
+    path = (
+        "report.html" if wanted.output is None and wanted.pdf is None else wanted.output
+    )
     shared.check_reports(path, wanted.pdf)
     targets = [path for path in (path, wanted.pdf) if path is not None]
     check_files([model, data, sample], targets)
     if wanted.evaluate and data is None:
-        raise click.UsageError("--evaluate needs the table that the model was made from; name it with --data")
+        raise click.UsageError(
+            "--evaluate needs the table that the model was made from; name it with"
+            " --data"
+        )
     with Staging(targets, force=wanted.force, readable=targets) as staging:
         with bar(f"reading {model}"):
             fit = load(model)
             drawn = None if sample is None else reading.read(sample).frame
             # If an engine counted the rows, it also looks for copies.
-            scanned = None if data is None or fit.table.keeps_rows else reading.scan(data)
+            scanned = (
+                None if data is None or fit.table.keeps_rows else reading.scan(data)
+            )
             table = None if data is None else scanned or reading.read(data)
         with bar("writing"):
             files = {"Fair table": sample, "Model": model}
-            written = [source.written_file(what, path) for what, path in files.items() if path and os.path.isfile(path)]
+            written = [
+                source.written_file(what, path)
+                for what, path in files.items()
+                if path and os.path.isfile(path)
+            ]
             origin = shared.source_of(data, None, None)
             if table is not None:
                 notes = table.notes_spelled(origin.front_door.spell)
                 origin = replace(origin, dropped=table.dropped, reading=notes)
             origin = replace(origin, written=tuple(written))
-            asked = {name: getattr(wanted, name) for name in ("mode", "trade_off", "estimate", "evaluate")}
+            asked = {
+                name: getattr(wanted, name)
+                for name in ("mode", "trade_off", "estimate", "evaluate")
+            }
             frame = None if table is None else table.frame
-            report = build_report(fit, data=frame, delivered=drawn, source=origin, **asked, **wanted.filing)
+            report = build_report(
+                fit,
+                data=frame,
+                delivered=drawn,
+                source=origin,
+                **asked,
+                **wanted.filing,
+            )
             for path in targets:
                 writer.save_report(report, staging.path_for(path))
     echo("\n".join(f"wrote {on_one_line(path)}" for path in targets))
-    echo(f"\n{next_step(f'open {targets[0]} and read its first page before you use the result')}")
+    echo(
+        f"\n{next_step(f'open {targets[0]} and read its first page before you use the result')}"
+    )

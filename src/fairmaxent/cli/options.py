@@ -1,4 +1,6 @@
-"""Options on the command line, made from the fields of records; and back, to commands that can be typed."""
+"""Options on the command line, made from the fields of records; and back, to commands
+that can be typed.
+"""
 
 import functools
 import os
@@ -38,10 +40,14 @@ class RecordOption(click.Option):
         return self.source.default if value == () else value
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """Read what was typed, all of it together; what a TOML file holds was read with it."""
+        """Read what was typed, all of it together; what a TOML file holds was read with
+        it.
+        """
         if not isinstance(self.type, values.Value):
             return super().type_cast_value(ctx, value)
-        is_typed = ctx.get_parameter_source(self.name or "") is ParameterSource.COMMANDLINE
+        is_typed = (
+            ctx.get_parameter_source(self.name or "") is ParameterSource.COMMANDLINE
+        )
         texts = [value] if isinstance(value, str) else value if is_typed else None
         try:
             return value if texts is None else self.type.read(texts)
@@ -52,51 +58,93 @@ class RecordOption(click.Option):
 def _click_option(source: TypedOption, *, required: bool) -> Decorator:
     """The option of the command line for a field of a record."""
     info = source.info
-    settings: dict[str, Any] = {"help": info.help, "required": required, "metavar": info.metavar}
-    default = values.NOTHING if source.default is None and info.has_none else source.default
+    settings: dict[str, Any] = {
+        "help": info.help,
+        "required": required,
+        "metavar": info.metavar,
+    }
+    default = (
+        values.NOTHING if source.default is None and info.has_none else source.default
+    )
     if info.text == "flag":
-        settings |= {"is_flag": True, "default": default, "show_default": "/" in source.flags[0]}
+        settings |= {
+            "is_flag": True,
+            "default": default,
+            "show_default": "/" in source.flags[0],
+        }
     else:
         settings["type"] = kind = _type(info)
-        if info.text in ("texts", "files") or (isinstance(kind, values.Value) and kind.join is not None):
+        if info.text in ("texts", "files") or (
+            isinstance(kind, values.Value) and kind.join is not None
+        ):
             settings["multiple"] = True
-        elif default is not None:  # None would count as a value, also of an option that is required
+        # None would count as a value, also of an option that is required
+        elif default is not None:
             settings |= {"default": default, "show_default": info.shows_default}
-    return click.option(source.param, *source.flags, cls=RecordOption, source=source, **settings)
+    return click.option(
+        source.param, *source.flags, cls=RecordOption, source=source, **settings
+    )
 
 
 def _type(info: OptionInfo) -> click.ParamType[Any] | type:
     if info.choices:
-        return click.Choice([*([values.NOTHING] if info.has_none else []), *info.choices])
+        return click.Choice(
+            [*([values.NOTHING] if info.has_none else []), *info.choices]
+        )
     if info.text == "whole":
         return int if info.least is None else click.IntRange(info.least, info.most)
-    plain: dict[str, Any] = {"number": float, "text": str, "texts": str, "file": values.FILE, "files": values.FILE}
+    plain: dict[str, Any] = {
+        "number": float,
+        "text": str,
+        "texts": str,
+        "file": values.FILE,
+        "files": values.FILE,
+    }
     return plain[info.text] if info.text in plain else values.TEXTS[info.text]
 
 
-def folder_option(default: str, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def folder_option(
+    default: str, help: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The option for a folder that files are written into."""
     folder = click.Path(file_okay=False, path_type=Path)
-    return click.option("--out", type=folder, default=Path(default), show_default=True, help=help)
+    return click.option(
+        "--out", type=folder, default=Path(default), show_default=True, help=help
+    )
 
 
 def taking(
-    kind: Callable[..., Any], name: str, options: Iterable[TypedOption] | None = None, *, required: bool = True
+    kind: Callable[..., Any],
+    name: str,
+    options: Iterable[TypedOption] | None = None,
+    *,
+    required: bool = True,
 ) -> Decorator:
-    """Add options to a command, by default the record's own, whose values it gets as a record, made by ``kind``."""
-    sources = list(typed_options(kind) if options is None and isinstance(kind, type) else options or ())
-    sources.sort(key=lambda source: bool(source.info.heading))  # those under a heading of their own come last
+    """Add options to a command, by default the record's own, whose values it gets as a
+    record, made by ``kind``.
+    """
+    sources = list(
+        typed_options(kind)
+        if options is None and isinstance(kind, type)
+        else options or ()
+    )
+    # those under a heading of their own come last
+    sources.sort(key=lambda source: bool(source.info.heading))
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
         def collected(*args: Any, **params: Any) -> None:
-            _refuse_meaningless(source for source in sources if options is None or source.owner)
+            _refuse_meaningless(
+                source for source in sources if options is None or source.owner
+            )
             given = {source.param: params.pop(source.param) for source in sources}
             function(*args, **{**params, name: kind(**given)})
 
         decorated: Callable[..., None] = collected
         for source in reversed(sources):
-            decorated = _click_option(source, required=required and source.info.required)(decorated)
+            decorated = _click_option(
+                source, required=required and source.info.required
+            )(decorated)
         return decorated
 
     return decorate
@@ -104,7 +152,10 @@ def taking(
 
 def goes_with(info: OptionInfo, other: str, value: object) -> bool:
     """Whether an option means something beside another one that has this value."""
-    allowed, is_given = info.only_if[other], value is not None and value is not False and value != values.NOTHING
+    allowed, is_given = (
+        info.only_if[other],
+        value is not None and value is not False and value != values.NOTHING,
+    )
     return "given" in allowed or value in allowed if is_given else None in allowed
 
 
@@ -114,32 +165,53 @@ def _refuse_meaningless(sources: Iterable[TypedOption]) -> None:
     flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
     for source in sources:
         value, flag = context.params[source.param], source.flags[0]
-        for other, allowed in source.info.only_if.items() if value != source.default else ():
+        for other, allowed in (
+            source.info.only_if.items() if value != source.default else ()
+        ):
             beside = context.params.get(other)
             if other not in flags or goes_with(source.info, other, beside):
                 continue
-            reason = f": {source.info.reasons[other]}" if other in source.info.reasons else ""
+            reason = (
+                f": {source.info.reasons[other]}"
+                if other in source.info.reasons
+                else ""
+            )
             choices = [choice for choice in allowed if choice is not None]
             if "given" in choices:
-                raise click.UsageError(f"{flag} is for {flags[other]}; add {flags[other]}, or leave {flag} out")
+                raise click.UsageError(
+                    f"{flag} is for {flags[other]}; add {flags[other]}, or leave"
+                    f" {flag} out"
+                )
             if choices:
                 where = f"{flags[other]} {choices[-1]}, not for {flags[other]} {beside}"
                 raise click.UsageError(f"{flag} is for {where}{reason}")
             typed = f"{flag} {value}" if source.info.choices else flag
             advice = reason or "; leave one of them out"
-            raise click.UsageError(f"{typed} cannot go together with {flags[other]}{advice}")
+            raise click.UsageError(
+                f"{typed} cannot go together with {flags[other]}{advice}"
+            )
 
 
 class SectionedCommand(click.Command):
     """A command whose help begins with the main options of its records."""
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
         """List the main options, then each section, then the rest."""
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
-        for parameter in sorted(self.get_params(ctx), key=lambda parameter: not parameter.required):
-            line = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+        for parameter in sorted(
+            self.get_params(ctx), key=lambda parameter: not parameter.required
+        ):
+            line = (
+                parameter.get_help_record(ctx)
+                if isinstance(parameter, click.Option)
+                else None
+            )
             if line is not None:
-                sections.setdefault(getattr(parameter, "heading", OTHERS), []).append(line)
+                sections.setdefault(getattr(parameter, "heading", OTHERS), []).append(
+                    line
+                )
         rest = sections.pop(OTHERS, [])
         for heading, lines in (*sections.items(), (OTHERS, rest)):
             if lines:
@@ -147,30 +219,45 @@ class SectionedCommand(click.Command):
                     formatter.write_dl(lines)
 
 
-Tokens = Sequence[str | None]  # the words of a command; None stands for one that cannot be typed
+# the words of a command; None stands for one that cannot be typed
+Tokens = Sequence[str | None]
 
-NEXT = "fairmaxent.next"  # where a context keeps what a command says instead, if another one runs it
+# where a context keeps what a command says instead, if another one runs it
+NEXT = "fairmaxent.next"
 
 
 def resolved(ctx: click.Context, *, seed: int | None) -> str:
     """What was typed, with the seed."""
     typed: list[str] = list(ctx.find_root().obj or [ctx.command_path])
-    if seed is not None and ctx.get_parameter_source("random_state") is ParameterSource.DEFAULT:
+    if (
+        seed is not None
+        and ctx.get_parameter_source("random_state") is ParameterSource.DEFAULT
+    ):
         typed += ["--seed", str(seed)]
     return shlex.join(typed)
 
 
-def options_from(ctx: click.Context, source: ParameterSource, names: Collection[str]) -> Iterator[str | None]:
-    """Those of some options that were given in one way, as they are typed; None for one that cannot be."""
+def options_from(
+    ctx: click.Context, source: ParameterSource, names: Collection[str]
+) -> Iterator[str | None]:
+    """Those of some options that were given in one way, as they are typed; None for one
+    that cannot be.
+    """
     for option in ctx.command.params:
         name = option.name or ""
-        if not option.expose_value or ctx.get_parameter_source(name) is not source or name not in names:
+        if (
+            not option.expose_value
+            or ctx.get_parameter_source(name) is not source
+            or name not in names
+        ):
             continue
         value = ctx.params[name]
         if isinstance(value, bool):
             yield from option.opts[:1] if value else option.secondary_opts[:1]
             continue
-        texts: Tokens | None = [str(item) for item in (value if option.multiple else [value])]
+        texts: Tokens | None = [
+            str(item) for item in (value if option.multiple else [value])
+        ]
         if isinstance(option.type, values.Value):
             texts = option.type.typed(value)
         yield from repeated(option.opts[0], texts)
@@ -189,40 +276,70 @@ def command_line(tokens: Tokens) -> str | None:
 
 
 def next_step(why: str, command: Tokens = ()) -> str:
-    """Say what to do next, and the command for it, without the name of the program, on a line of its own."""
+    """Say what to do next, and the command for it, without the name of the program, on
+    a line of its own.
+    """
     typed = command_line([*_program(), *command])
     if typed is None:
-        why += ". (Some names cannot be typed; 'fairmaxent inspect --write-config' writes them down.)"
+        why += (
+            ". (Some names cannot be typed; 'fairmaxent inspect --write-config' writes"
+            " them down.)"
+        )
     return f"Next: {visible(why)}" + (f":\n  {typed}" if typed and command else "")
 
 
 def _program() -> list[str]:
-    """How a shell runs this program: by its name, unless that is another one there, or none."""
-    is_called = "fairmaxent" in Path(sys.argv[0]).parts[-2:]  # not imported by another program
+    """How a shell runs this program: by its name, unless that is another one there, or
+    none.
+    """
+    # not imported by another program
+    is_called = "fairmaxent" in Path(sys.argv[0]).parts[-2:]
     found = os.path.dirname(os.path.realpath(shutil.which("fairmaxent") or ""))
     home = os.path.realpath(os.path.dirname(sys.executable))
     is_found = found in (home, os.path.join(home, "Scripts"))  # the second on Windows
-    return [sys.executable, "-m", "fairmaxent"] if is_called and not is_found else ["fairmaxent"]
+    return (
+        [sys.executable, "-m", "fairmaxent"]
+        if is_called and not is_found
+        else ["fairmaxent"]
+    )
 
 
 def given_options(ctx: click.Context, names: Collection[str]) -> Iterator[str | None]:
-    """The options that were typed and matter for the next command, too, and the config file."""
+    """The options that were typed and matter for the next command, too, and the config
+    file.
+    """
     yield from options_from(ctx, ParameterSource.COMMANDLINE, names)
     if CONFIG in ctx.meta:
         yield from ("--config", str(ctx.meta[CONFIG]))
 
 
 def outputs(data: str, form: TableForm) -> list[str]:
-    """The options that write a fair table of the same form, which the reader saw in the file, and a report."""
-    suffix = ".pq" if is_pattern(data) else f".{form.format}"  # not the usual suffix, which a pattern may end in
+    """The options that write a fair table of the same form, which the reader saw in the
+    file, and a report.
+    """
+    # not the usual suffix, which a pattern may end in
+    suffix = ".pq" if is_pattern(data) else f".{form.format}"
     # An office would miss its form in a result that is written as programs do.
-    plain = form.separator in ",\t" and form.decimal == "." and form.encoding == "utf-8" and form.format != "xlsx"
+    plain = (
+        form.separator in ",\t"
+        and form.decimal == "."
+        and form.encoding == "utf-8"
+        and form.format != "xlsx"
+    )
     alike = [] if plain else ["--like-input"]
-    return ["-o", name_for(data, f"fair{suffix}"), *alike, "--report", name_for(data, "report.html")]
+    return [
+        "-o",
+        name_for(data, f"fair{suffix}"),
+        *alike,
+        "--report",
+        name_for(data, "report.html"),
+    ]
 
 
 def ledger_beside(data: str) -> str | None:
-    """Where the ledger of a table is: beside its file or folder, whatever link leads there; None if it has no place."""
+    """Where the ledger of a table is: beside its file or folder, whatever link leads
+    there; None if it has no place.
+    """
     if data == STANDARD or "://" in data:
         return None
     # That of a pattern is beside the folder that holds all of its files.

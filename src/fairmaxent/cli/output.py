@@ -30,35 +30,67 @@ TrainedOn = Literal["rows", "weights"]
 EstimateChoice = Literal[TrainedOn, "none"]
 Mode = Literal["rows", "weights", "top-up"]
 
-# ---------------------------------------------------------------- what several commands have
+# ---------------------------------------------------------------- what several commands
+# have
 
-FORMAT: dict[str, Any] = {"choices": tuple(FORMATS), "help": "Format of the output; by default its suffix decides."}
+FORMAT: dict[str, Any] = {
+    "choices": tuple(FORMATS),
+    "help": "Format of the output; by default its suffix decides.",
+}
 EVALUATE: dict[str, Any] = {
     "text": "flag",
     "label": "Judge the rows in the report",
     "only_if": {"mode": (None, "rows"), "epsilon": (None,)},
     "reasons": {
         "mode": "it judges new rows",
-        "epsilon": "it compares with your rows without noise, which a private report cannot hold; judge the drawn rows "
-        "with 'fairmaxent evaluate', and keep the answer to yourself",
+        "epsilon": (
+            "it compares with your rows without noise, which a private report cannot"
+            " hold; judge the drawn rows with 'fairmaxent evaluate', and keep the"
+            " answer to yourself"
+        ),
     },
-    "help": "Also say in the report what the rows give away about people: fit again without a fifth of the table, and "
-    "attack the new rows.",
-    "page_help": "The report then also says what the new rows give away about people. This takes a while.",
+    "help": (
+        "Also say in the report what the rows give away about people: fit again without"
+        " a fifth of the table, and attack the new rows."
+    ),
+    "page_help": (
+        "The report then also says what the new rows give away about people. This takes"
+        " a while."
+    ),
 }
 TARGET: dict[str, Any] = {"text": "file", "in_files": False}
 READABLE: dict[str, Any] = {
     "text": "flag",
     "in_files": False,
-    "help": "Let other users of this computer read the files, if your umask allows. By default only you can; a file "
-    "that is replaced keeps its permissions.",
+    "help": (
+        "Let other users of this computer read the files, if your umask allows. By"
+        " default only you can; a file that is replaced keeps its permissions."
+    ),
 }
-FORCE: dict[str, Any] = {"text": "flag", "in_files": False, "help": "Replace existing files."}
-JSON: dict[str, Any] = {"text": "flag", "in_files": False, "flags": ("--json",), "help": "Print JSON, for programs."}
-REPORT: dict[str, Any] = {**TARGET, "help": "Write a report to this file (.html, .md, .json or .pdf)."}
+FORCE: dict[str, Any] = {
+    "text": "flag",
+    "in_files": False,
+    "help": "Replace existing files.",
+}
+JSON: dict[str, Any] = {
+    "text": "flag",
+    "in_files": False,
+    "flags": ("--json",),
+    "help": "Print JSON, for programs.",
+}
+REPORT: dict[str, Any] = {
+    **TARGET,
+    "help": "Write a report to this file (.html, .md, .json or .pdf).",
+}
 _REPORT = "The report"
-_IN_MEMORY = "that needs the rows in memory, but they stay on the cluster; leave one of them out"
-SEED: dict[str, Any] = {"text": "whole", "flags": ("--seed", "--random-state"), "label": "Seed"}
+_IN_MEMORY = (
+    "that needs the rows in memory, but they stay on the cluster; leave one of them out"
+)
+SEED: dict[str, Any] = {
+    "text": "whole",
+    "flags": ("--seed", "--random-state"),
+    "label": "Seed",
+}
 
 
 @dataclass(frozen=True)
@@ -66,17 +98,28 @@ class FilingOptions:
     """What a report is filed under, and its PDF."""
 
     title: str | None = option(
-        None, label="Title", heading=_REPORT, help="Title of the report; by default it says what the report is about."
+        None,
+        label="Title",
+        heading=_REPORT,
+        help="Title of the report; by default it says what the report is about.",
     )
-    author: str | None = option(None, label="Author", heading=_REPORT, help="Who answers for the report.")
+    author: str | None = option(
+        None, label="Author", heading=_REPORT, help="Who answers for the report."
+    )
     purpose: str | None = option(
-        None, label="Purpose", heading=_REPORT, help="What the result is for. On the law: docs/questions/law.md."
+        None,
+        label="Purpose",
+        heading=_REPORT,
+        help="What the result is for. On the law: docs/questions/law.md.",
     )
     pdf: str | None = option(
         None,
         **TARGET,
         label="Also as PDF",
-        help="Print the report (of a fit, its first page) to this PDF, if Chromium, Chrome or Edge is installed.",
+        help=(
+            "Print the report (of a fit, its first page) to this PDF, if Chromium,"
+            " Chrome or Edge is installed."
+        ),
         page_help="If Chromium, Chrome or Edge is installed.",
     )
     force: bool = option(False, **FORCE)
@@ -94,15 +137,27 @@ class FileOptions(FilingOptions):
     HEADING = "What is written"
 
     output: str | None = option(
-        None, main=True, flags=("-o", "--output"), **TARGET, help="File for the table; - is stdout."
+        None,
+        main=True,
+        flags=("-o", "--output"),
+        **TARGET,
+        help="File for the table; - is stdout.",
     )
     output_format: FileFormat | None = option(None, **FORMAT)
     like_input: bool = option(
         False,
         text="flag",
         only_if={"output": ("given",), "epsilon": (None,)},
-        reasons={"epsilon": "a private table cannot have the form of your file, such as its encoding; leave it out"},
-        help="Write the table in the form of DATA: its format, and the separator, decimal mark and encoding of a CSV.",
+        reasons={
+            "epsilon": (
+                "a private table cannot have the form of your file, such as its"
+                " encoding; leave it out"
+            )
+        },
+        help=(
+            "Write the table in the form of DATA: its format, and the separator,"
+            " decimal mark and encoding of a CSV."
+        ),
     )
     report: str | None = option(None, main=True, **REPORT)
     readable_by_others: bool = option(False, **READABLE)
@@ -121,45 +176,79 @@ class FileOptions(FilingOptions):
 
     @property
     def readable(self) -> list[str]:
-        """The files that other users may read: the report, which holds no rows, and the others if asked."""
+        """The files that other users may read: the report, which holds no rows, and the
+        others if asked.
+        """
         return self.targets if self.readable_by_others else self.reports
 
     def written(self, rows: int | None, contents: str = "") -> list[str]:
         """Say which files were written, with how many rows, and what a model holds."""
         about = {self.output: "" if rows is None else f" ({counted(rows, 'row')})"}
         about |= {getattr(self, "model", None): f" (it holds {contents})"}
-        named = [f"wrote {target}{about.get(target, '')}" for target in self.targets if target != STANDARD]
+        named = [
+            f"wrote {target}{about.get(target, '')}"
+            for target in self.targets
+            if target != STANDARD
+        ]
         return named if self.targets else ["Nothing was written."]
 
     def in_form(self, source: TableFile) -> Self:
-        """The same, with the format of the input if the result is to be like it; refuse a name that means another."""
+        """The same, with the format of the input if the result is to be like it; refuse
+        a name that means another.
+        """
         if not self.like_input or self.output is None:
             return self
-        return replace(self, output_format=output_format(self.output, self.output_format, source.form)[0])
+        return replace(
+            self,
+            output_format=output_format(self.output, self.output_format, source.form)[
+                0
+            ],
+        )
 
     def write(self, frame: Any, source: TableFile, staging: Staging) -> tuple[str, ...]:
         """Write the table, and return what to know about the file."""
         target, form = self.output or "", source.form if self.like_input else None
         notes = staging.write_table(frame, target, format=self.output_format, form=form)
         is_lazy = not hasattr(frame, "iter_columns")
-        return notes if is_lazy else (*notes, *formula_notes(frame.iter_columns(), target, self.output_format))
+        return (
+            notes
+            if is_lazy
+            else (
+                *notes,
+                *formula_notes(frame.iter_columns(), target, self.output_format),
+            )
+        )
 
     def check(self, *read: str) -> None:
-        """Refuse, before any work, what cannot go together, and to overwrite what is read."""
+        """Refuse, before any work, what cannot go together, and to overwrite what is
+        read.
+        """
         check_files(read, self.targets)
         if getattr(self, "scheduler", None) is None and self.output is not None:
             output_format(self.output, self.output_format)
         elif self.output == STANDARD:
-            raise click.UsageError("with --scheduler the workers write Parquet files; name a folder for them with -o")
+            raise click.UsageError(
+                "with --scheduler the workers write Parquet files; name a folder for"
+                " them with -o"
+            )
         if self.output == STANDARD and self.as_json:
-            raise click.UsageError("--json and '-o -' both write to stdout; write the table to a file")
+            raise click.UsageError(
+                "--json and '-o -' both write to stdout; write the table to a file"
+            )
         if STANDARD in self.targets[self.output is not None :]:
-            raise click.UsageError("only the table goes to stdout; name a file for --model, --report and --pdf")
+            raise click.UsageError(
+                "only the table goes to stdout; name a file for --model, --report and"
+                " --pdf"
+            )
         check_reports(self.report, self.pdf)
         given = click.get_current_context().get_parameter_source
         for name in () if self.reports else ("title", "author", "purpose", "evaluate"):
-            if given(name) is click.core.ParameterSource.COMMANDLINE:  # a file may say it for other runs
-                raise click.UsageError(f"--{name} is for a report, but none is written; add --report or --pdf")
+            # a file may say it for other runs
+            if given(name) is click.core.ParameterSource.COMMANDLINE:
+                raise click.UsageError(
+                    f"--{name} is for a report, but none is written; add --report or"
+                    " --pdf"
+                )
 
 
 def check_reports(*paths: str | None) -> None:
@@ -173,14 +262,20 @@ def check_reports(*paths: str | None) -> None:
             check_path(path)
 
 
-def source_of(data: str | None, columns_as: DomainOptions | None, command: str | None) -> Source:
+def source_of(
+    data: str | None, columns_as: DomainOptions | None, command: str | None
+) -> Source:
     """Say, for a report, where its data came from; None: the report has no data."""
     from fairmaxent.report.source import FrontDoor, Source, file_sha256
 
     return Source(
         command=command,
         file="stdin" if data == STANDARD else data and os.path.basename(data),
-        sha256=file_sha256(data) if data not in (None, STANDARD) and os.path.isfile(data) else None,
+        sha256=(
+            file_sha256(data)
+            if data not in (None, STANDARD) and os.path.isfile(data)
+            else None
+        ),
         domain=columns_as.given if columns_as else {},
         front_door=FrontDoor("on the command line", as_typed),
     )
@@ -196,7 +291,10 @@ class OutputOptions(FileOptions):
         choices=get_args(Mode),
         label="What to take",
         only_if={"epsilon": (None,), "release": (None,)},
-        reasons=dict.fromkeys(("epsilon", "release"), "it is about your own rows; draw new ones with --mode rows"),
+        reasons=dict.fromkeys(
+            ("epsilon", "release"),
+            "it is about your own rows; draw new ones with --mode rows",
+        ),
         choice_labels={
             "rows": "new rows",
             "weights": "your rows with weights",
@@ -207,7 +305,10 @@ class OutputOptions(FileOptions):
             "weights": "For learners that take sample weights.",
             "top-up": "To train on both.",
         },
-        help="rows: new rows. weights: your rows with a column of weights. top-up: only the rows to add to yours.",
+        help=(
+            "rows: new rows. weights: your rows with a column of weights. top-up: only"
+            " the rows to add to yours."
+        ),
     )
     rows: int | None = option(
         None,
@@ -217,7 +318,10 @@ class OutputOptions(FileOptions):
         label="How many rows",
         only_if={"mode": (None, "rows")},
         page_help="If this is empty, as many as in the data.",
-        help="How many new rows; by default as many as in the data (of a private fit: about as many).",
+        help=(
+            "How many new rows; by default as many as in the data (of a private fit:"
+            " about as many)."
+        ),
     )
     iid: bool = option(
         False,
@@ -231,21 +335,30 @@ class OutputOptions(FileOptions):
         "fair_weight",
         label="Name of the weights",
         only_if={"mode": ("weights",)},
-        help="Name of the column that --mode weights adds; it includes the design weights of --weight.",
+        help=(
+            "Name of the column that --mode weights adds; it includes the design"
+            " weights of --weight."
+        ),
         page_help="The name of the column of weights in the file.",
     )
     estimate: EstimateChoice | None = option(
         None,
         choices=get_args(EstimateChoice),
         label="Estimate what a model will do",
-        help="Estimate how a model trained on the rows or weights will treat people, which takes seconds to minutes.",
+        help=(
+            "Estimate how a model trained on the rows or weights will treat people,"
+            " which takes seconds to minutes."
+        ),
     )
     model: str | None = option(
         None,
         main=True,
         **TARGET,
-        help="Save the model to this file, for 'fairmaxent sample' and 'fairmaxent report'. A private fit always does: "
-        "by default to the name of the table, or else of the report, with the suffix .fme.",
+        help=(
+            "Save the model to this file, for 'fairmaxent sample' and 'fairmaxent"
+            " report'. A private fit always does: by default to the name of the table,"
+            " or else of the report, with the suffix .fme."
+        ),
     )
     evaluate: bool = option(False, **EVALUATE)
     scheduler: str | None = option(
@@ -253,27 +366,50 @@ class OutputOptions(FileOptions):
         metavar="ADDRESS",
         in_files=False,  # whoever runs it can run code here
         only_if={  # what workers do
-            **dict.fromkeys(("report", "pdf", "like_input", "epsilon", "relabel", "train"), (None,)),
-            **{"mode": (None, "rows"), "output_format": (None, "parquet"), "estimate": (None, "none")},
+            **dict.fromkeys(
+                ("report", "pdf", "like_input", "epsilon", "relabel", "train"), (None,)
+            ),
+            **{
+                "mode": (None, "rows"),
+                "output_format": (None, "parquet"),
+                "estimate": (None, "none"),
+            },
         },
         reasons={
-            **dict.fromkeys(("report", "pdf", "epsilon", "relabel", "train", "estimate"), _IN_MEMORY),
+            **dict.fromkeys(
+                ("report", "pdf", "epsilon", "relabel", "train", "estimate"), _IN_MEMORY
+            ),
             "like_input": "its workers read and write Parquet; leave --like-input out",
             "mode": "its workers draw rows; for weights, use fit.weigh() in Python",
         },
-        help="Address (tcp://HOST:PORT) of a Dask cluster, which reads the Parquet files DATA and writes Parquet files "
-        "into the folder -o.",
+        help=(
+            "Address (tcp://HOST:PORT) of a Dask cluster, which reads the Parquet files"
+            " DATA and writes Parquet files into the folder -o."
+        ),
     )
 
     def keeping_model(self) -> Self:
-        """The same, with a file for the model: rows and reports can be made of it, and nothing is paid for twice."""
-        beside = next((path for path in (self.output, *self.reports) if path not in (None, STANDARD)), None)
+        """The same, with a file for the model: rows and reports can be made of it, and
+        nothing is paid for twice.
+        """
+        beside = next(
+            (
+                path
+                for path in (self.output, *self.reports)
+                if path not in (None, STANDARD)
+            ),
+            None,
+        )
         if self.model is None and beside is None:
             raise click.UsageError(
-                "a private fit spends its budget each time, so its model is always kept; name a file for it with "
-                "--model, or for the table with -o"
+                "a private fit spends its budget each time, so its model is always"
+                " kept; name a file for it with --model, or for the table with -o"
             )
-        return replace(self, model=self.model or f"{os.path.splitext(beside or '')[0].removesuffix('.csv')}.fme")
+        return replace(
+            self,
+            model=self.model
+            or f"{os.path.splitext(beside or '')[0].removesuffix('.csv')}.fme",
+        )
 
 
 # ---------------------------------------------------------------- writing rows
@@ -290,7 +426,9 @@ def write_drawn(
     progress: Progress = silent,
     **drawing: Any,  # options of `Fit.sample_batches`
 ) -> tuple[str, ...]:
-    """Write rows as they are drawn, in a table that may be larger than memory; return what to know about the file."""
+    """Write rows as they are drawn, in a table that may be larger than memory; return
+    what to know about the file.
+    """
 
     def watched(batches: Iterable[Any]) -> Iterator[Any]:
         done = 0
@@ -307,10 +445,16 @@ def write_drawn(
         check_sheet_rows(n)
     if kind == "parquet":  # which takes texts as categories
         schema = as_polars(fit.sample(1)).schema
-        source = replace(fit, distribution=replace(fit.distribution, domain=with_categories(fit.domain)))
+        source = replace(
+            fit,
+            distribution=replace(fit.distribution, domain=with_categories(fit.domain)),
+        )
     batches = map(as_polars, source.sample_batches(n, **drawing))
     staging.write_table(as_lazy(watched(batches)), target, format=format, schema=schema)
-    levels = [attribute.values.to_polars().rename(attribute.name) for attribute in fit.domain.attributes]
+    levels = [
+        attribute.values.to_polars().rename(attribute.name)
+        for attribute in fit.domain.attributes
+    ]
     return formula_notes(levels, target, format)
 
 
@@ -318,10 +462,17 @@ _FORMULA = r"^[=+\-@\t\r]."  # a lone sign is none
 _NUMBER = r"^[+\-]?[\d\s.,]+(?:[eE][+\-]?\d+)?\s*%?$"
 
 
-def formula_notes(columns: Iterable[Any], target: str, format: FileFormat | None) -> tuple[str, ...]:
-    """Say if a text file was written, and a spreadsheet would take some of its cells, or names, for formulas."""
+def formula_notes(
+    columns: Iterable[Any], target: str, format: FileFormat | None
+) -> tuple[str, ...]:
+    """Say if a text file was written, and a spreadsheet would take some of its cells,
+    or names, for formulas.
+    """
     polars = load_library("polars")
-    if target == STANDARD or "delimiter" not in FORMATS[output_format(target, format)[0]].options:
+    if (
+        target == STANDARD
+        or "delimiter" not in FORMATS[output_format(target, format)[0]].options
+    ):
         return ()
 
     def runs(column: Any) -> bool:
@@ -334,6 +485,9 @@ def formula_notes(columns: Iterable[Any], target: str, format: FileFormat | None
     if not names:
         return ()
     return (
-        f"{target} has cells that begin with =, +, - or @, in {', '.join(map(repr, names[:3]))}"
-        f"{' and others' * (len(names) > 3)}; a spreadsheet may run them as formulas, so import these columns as text",
+        (
+            f"{target} has cells that begin with =, +, - or @, in"
+            f" {', '.join(map(repr, names[:3]))}{' and others' * (len(names) > 3)}; a"
+            " spreadsheet may run them as formulas, so import these columns as text"
+        ),
     )

@@ -37,24 +37,35 @@ class RakeOptions(FileOptions):
         main=True,
         text="files",
         required=True,
-        help="Table of known shares or totals: a line 'columns,level,value', then lines such as 'sex,female,0.52'; or "
-        "'sex,age,value', then 'female,old,0.1'; repeatable.",
+        help=(
+            "Table of known shares or totals: a line 'columns,level,value', then lines"
+            " such as 'sex,female,0.52'; or 'sex,age,value', then 'female,old,0.1';"
+            " repeatable."
+        ),
     )
     weight: str | None = option(
-        None, main=True, metavar="COLUMN", help="Column of design weights; the new weights stay close to them."
+        None,
+        main=True,
+        metavar="COLUMN",
+        help="Column of design weights; the new weights stay close to them.",
     )
     bounds: tuple[float | None, float | None] | None = option(
         None,
         main=True,
         text="bounds",
-        help="Smallest and largest factor by which a weight may change: 0.3,3. 'none' leaves a side open.",
+        help=(
+            "Smallest and largest factor by which a weight may change: 0.3,3. 'none'"
+            " leaves a side open."
+        ),
     )
     relax: list[list[str]] | None = option(
         None,
         main=True,
         text="several columns",
-        help="If margins contradict each other, come as close as possible: 'all', or the columns of a margin that may "
-        "be missed; repeatable.",
+        help=(
+            "If margins contradict each other, come as close as possible: 'all', or the"
+            " columns of a margin that may be missed; repeatable."
+        ),
     )
     replicates: int = option(
         0,
@@ -62,13 +73,19 @@ class RakeOptions(FileOptions):
         text="whole",
         least=0,
         shows_default=False,
-        help="Also write this many columns of bootstrap replicate weights, each raked to the same margins.",
+        help=(
+            "Also write this many columns of bootstrap replicate weights, each raked to"
+            " the same margins."
+        ),
     )
     random_state: int | None = option(
         None,
         main=True,
         least=0,
-        help="The same seed gives the same replicates; chosen at random by default, and shown.",
+        help=(
+            "The same seed gives the same replicates; chosen at random by default, and"
+            " shown."
+        ),
         page_help="The same seed gives the same result.",
         **SEED,
     )
@@ -78,28 +95,44 @@ class RakeOptions(FileOptions):
         page_help="The name of the column of weights in the file.",
     )
 
-    def raked(self, frame: Any, margins: Sequence[TableFile], domain: Domain | None = None) -> Raking:
+    def raked(
+        self, frame: Any, margins: Sequence[TableFile], domain: Domain | None = None
+    ) -> Raking:
         """Rake a table as asked."""
         from fairmaxent.raking.raking import rake
 
         relax = [tuple(columns) for columns in self.relax or ()]
-        options: dict[str, Any] = {"relax": "all" if ("all",) in relax else relax or None, "domain": domain}
-        options |= {name: getattr(self, name) for name in ("weight", "bounds", "replicates", "random_state")}
+        options: dict[str, Any] = {
+            "relax": "all" if ("all",) in relax else relax or None,
+            "domain": domain,
+        }
+        options |= {
+            name: getattr(self, name)
+            for name in ("weight", "bounds", "replicates", "random_state")
+        }
         return rake(frame, [table.frame for table in margins], **options)
 
 
 @table_command(
     taking(RakeOptions, "wanted"),
     cls=SectionedCommand,
-    epilog="Without -o, --report and --pdf nothing is written; the margins before and after are always shown.",
+    epilog=(
+        "Without -o, --report and --pdf nothing is written; the margins before and"
+        " after are always shown."
+    ),
 )
 def rake_command(
-    ctx: click.Context, data: str, wanted: RakeOptions, columns_as: DomainOptions, reading: ReadingOptions
+    ctx: click.Context,
+    data: str,
+    wanted: RakeOptions,
+    columns_as: DomainOptions,
+    reading: ReadingOptions,
 ) -> None:
-    """Add weights to the table in the file DATA (- is stdin) that give it known margins.
+    """Add weights to the table in the file DATA (- is stdin) that give it known
+    margins.
 
-    Margins are shares or totals of a column, or of crossed columns. Exit code 4: they contradict each other, and the
-    message names the smallest set that does.
+    Margins are shares or totals of a column, or of crossed columns. Exit code 4: they
+    contradict each other, and the message names the smallest set that does.
 
     \b
     fairmaxent rake survey.csv --margins known.csv --bounds 0.3,3 -o weighted.csv
@@ -108,50 +141,102 @@ def rake_command(
     if wanted.replicates and wanted.random_state is None:
         wanted = replace(wanted, random_state=secrets.randbelow(2**32))
     repeat = resolved(ctx, seed=wanted.random_state if wanted.replicates else None)
-    with Staging(wanted.targets, force=wanted.force, readable=wanted.readable) as staging:
+    with Staging(
+        wanted.targets, force=wanted.force, readable=wanted.readable
+    ) as staging:
         with bar(f"reading {data}"):
             margins = [ReadingOptions().read(path) for path in wanted.margins]
             scanned = None if wanted.replicates else reading.scan(data)
-            source = reading.read(data, columns_as.declaration) if scanned is None else scanned
+            source = (
+                reading.read(data, columns_as.declaration)
+                if scanned is None
+                else scanned
+            )
             wanted = wanted.in_form(source)
         with bar("raking"):
-            raking = wanted.raked(source.frame, margins, columns_as.domain(source.frame, wanted.weight))
-        notes = [note for table in (source, *margins) for note in table.notes_spelled(as_typed)]
+            raking = wanted.raked(
+                source.frame, margins, columns_as.domain(source.frame, wanted.weight)
+            )
+        notes = [
+            note
+            for table in (source, *margins)
+            for note in table.notes_spelled(as_typed)
+        ]
         notes += raking.certificate.notes
         with bar("writing"):
             if wanted.output is not None:
-                weighed = raking.weigh(source.frame if source.whole is None else source.whole, name=wanted.weight_name)
+                weighed = raking.weigh(
+                    source.frame if source.whole is None else source.whole,
+                    name=wanted.weight_name,
+                )
                 notes += wanted.write(weighed, source, staging)
             if wanted.reports:
-                make_report(raking, wanted, staging, source_of(data, columns_as, repeat), source)
+                make_report(
+                    raking, wanted, staging, source_of(data, columns_as, repeat), source
+                )
     if wanted.as_json:
-        record = {"rows": raking.certificate.rows, "files": wanted.targets, "weight_name": wanted.weight_name}
-        record |= {"replicates": wanted.replicates, "seed": wanted.random_state if wanted.replicates else None}
-        echo(json_record({**record, "notes": notes, "certificate": raking.certificate.to_dict()}))
+        record = {
+            "rows": raking.certificate.rows,
+            "files": wanted.targets,
+            "weight_name": wanted.weight_name,
+        }
+        record |= {
+            "replicates": wanted.replicates,
+            "seed": wanted.random_state if wanted.replicates else None,
+        }
+        echo(
+            json_record(
+                {**record, "notes": notes, "certificate": raking.certificate.to_dict()}
+            )
+        )
     else:
         echo(_text(raking.certificate, wanted, notes), err=wanted.output == STANDARD)
 
 
-def make_report(raking: Raking, wanted: RakeOptions, staging: Staging, origin: Source, table: TableFile) -> None:
-    """Write the report; the weighted table is there, so that its digest can be named."""
+def make_report(
+    raking: Raking,
+    wanted: RakeOptions,
+    staging: Staging,
+    origin: Source,
+    table: TableFile,
+) -> None:
+    """Write the report; the weighted table is there, so that its digest can be
+    named.
+    """
     from fairmaxent.report import source, write_raking_report
 
-    files = [source.written_file("Margins", path) for path in wanted.margins if os.path.isfile(path)]
+    files = [
+        source.written_file("Margins", path)
+        for path in wanted.margins
+        if os.path.isfile(path)
+    ]
     if wanted.output not in (None, STANDARD):
-        files.append(source.written_file("Weighted table", staging.path_for(wanted.output), name=wanted.output))
+        files.append(
+            source.written_file(
+                "Weighted table", staging.path_for(wanted.output), name=wanted.output
+            )
+        )
     notes = table.notes_spelled(origin.front_door.spell)
     origin = replace(origin, written=tuple(files), dropped=table.dropped, reading=notes)
     for path in wanted.reports:
-        write_raking_report(raking, staging.path_for(path), source=origin, **wanted.filing)
+        write_raking_report(
+            raking, staging.path_for(path), source=origin, **wanted.filing
+        )
 
 
 def _text(certificate: RakingCertificate, wanted: RakeOptions, notes: list[str]) -> str:
-    """Levels with too few rows, the margins before and after, what the weights cost, and what was written."""
-    seed = [f"seed of the replicates: {wanted.random_state}"] if wanted.replicates else []
+    """Levels with too few rows, the margins before and after, what the weights cost,
+    and what was written.
+    """
+    seed = (
+        [f"seed of the replicates: {wanted.random_state}"] if wanted.replicates else []
+    )
     warnings = [spelled(warning, as_typed) for warning in certificate.few_rows()]
     following = f"use the column {wanted.weight_name!r} as weights in every estimate"
     if wanted.output is None:
-        following = "write the weighted table with -o FILE, and a report with --report FILE"
+        following = (
+            "write the weighted table with -o FILE, and a report with --report FILE"
+        )
     parts = [
         [f"Warning: {cell_text(warning)}" for warning in warnings],
         certificate.table(),

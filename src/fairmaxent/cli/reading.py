@@ -1,4 +1,5 @@
-"""How a file becomes a table, and its columns levels: the options that all commands with a table share.
+"""How a file becomes a table, and its columns levels: the options that all commands
+with a table share.
 
 What a command reads it may not overwrite: it may be the only copy.
 """
@@ -43,12 +44,19 @@ class ReadingOptions(Reading):
         None,
         text="columns",
         label="Leave out",
-        help="Columns to leave out, e.g. id,name; repeatable. A table that only gets weights keeps them.",
+        help=(
+            "Columns to leave out, e.g. id,name; repeatable. A table that only gets"
+            " weights keeps them."
+        ),
     )
 
     def read(self, path: str, declaration: Declaration | None = None) -> TableFile:
-        """Read the table without the columns to drop, by the declaration, if there is one."""
-        return self.without_dropped(formats.read_table(path, self, declaration=declaration))
+        """Read the table without the columns to drop, by the declaration, if there is
+        one.
+        """
+        return self.without_dropped(
+            formats.read_table(path, self, declaration=declaration)
+        )
 
     def scan(self, path: str) -> TableFile | None:
         """Open Parquet files without reading them; None for what must be read whole."""
@@ -61,17 +69,25 @@ class ReadingOptions(Reading):
         formats.refuse_options(path, self, "parquet")
         return self.without_dropped(TableFile(self.renamed(lazy)))
 
-    def without_dropped(self, table: TableFile, *, beside: Sequence[str] = ()) -> TableFile:
-        """Leave out the columns to drop; those that only other tables have are ``beside``."""
+    def without_dropped(
+        self, table: TableFile, *, beside: Sequence[str] = ()
+    ) -> TableFile:
+        """Leave out the columns to drop; those that only other tables have are
+        ``beside``.
+        """
         if not self.drop:
             return table
         names = table.frame.collect_schema().names()
         for name in self.drop:
             if name not in (every := [*names, *beside]):
                 hint = f"{did_you_mean(name, every)}{comma_hint(every)}"
-                raise ColumnError(f"--drop names {name!r}, which is not a column; {hint}")
+                raise ColumnError(
+                    f"--drop names {name!r}, which is not a column; {hint}"
+                )
         dropped = tuple(name for name in names if name in self.drop)
-        return replace(table, frame=table.frame.drop(dropped), whole=table.frame, dropped=dropped)
+        return replace(
+            table, frame=table.frame.drop(dropped), whole=table.frame, dropped=dropped
+        )
 
 
 _LEARNING = ("bins", "kinds", "order", "max_levels")
@@ -79,7 +95,9 @@ _LEARNING = ("bins", "kinds", "order", "max_levels")
 
 @dataclass(frozen=True)
 class DomainOptions:
-    """How columns are read as levels; nothing given means that `Domain.infer` decides."""
+    """How columns are read as levels; nothing given means that `Domain.infer`
+    decides.
+    """
 
     HEADING = "How columns become levels"
 
@@ -87,20 +105,31 @@ class DomainOptions:
         None,
         text="bins",
         label="Bins",
-        help="Number of bins for numbers and dates, '8' or 'age: 8', or edges, 'age: 0, 18, 65, 120'.",
+        help=(
+            "Number of bins for numbers and dates, '8' or 'age: 8', or edges, 'age: 0,"
+            " 18, 65, 120'."
+        ),
     )
     kinds: dict[str, Any] | None = option(
-        None, text="kind", label="Kind", help="Read a column as another kind: 'zip: categorical'."
+        None,
+        text="kind",
+        label="Kind",
+        help="Read a column as another kind: 'zip: categorical'.",
     )
     order: dict[str, Any] | None = option(
-        None, text="levels", label="Order of its levels", help="Order of levels: 'size: small, medium, large'."
+        None,
+        text="levels",
+        label="Order of its levels",
+        help="Order of levels: 'size: small, medium, large'.",
     )
     max_levels: int | None = option(
         None,
         text="whole",
         least=2,
         label="Most levels of a column",
-        help="Most levels that a column may have; rare ones beyond that become 'other'.",
+        help=(
+            "Most levels that a column may have; rare ones beyond that become 'other'."
+        ),
     )
     declared: str | None = option(
         None,
@@ -108,14 +137,23 @@ class DomainOptions:
         text="file",
         label="Public values of every column",
         only_if=dict.fromkeys(_LEARNING, (None,)),
-        reasons=dict.fromkeys(_LEARNING, "it says how all columns are read; leave one of them out"),
-        help="TOML file that declares the levels or edges of every column; 'inspect --write-domain' drafts one.",
+        reasons=dict.fromkeys(
+            _LEARNING, "it says how all columns are read; leave one of them out"
+        ),
+        help=(
+            "TOML file that declares the levels or edges of every column; 'inspect"
+            " --write-domain' drafts one."
+        ),
     )
 
     @property
     def given(self) -> dict[str, Any]:
         """The options of `Domain.infer` that were given."""
-        return {name: value for name in _LEARNING if (value := getattr(self, name)) not in (None, {})}
+        return {
+            name: value
+            for name in _LEARNING
+            if (value := getattr(self, name)) not in (None, {})
+        }
 
     @property
     def declaration(self) -> Declaration | None:
@@ -139,26 +177,45 @@ class DomainOptions:
                 average_weight(lazy, weight)  # which refuses what are no weights
             return learn_domain(lazy, weight=weight, **self.given)
         table = frame if weight is None else frame.drop(weight)
-        return Domain.infer(table, weight=read_weights(open_frame(frame), weight), **self.given)
+        return Domain.infer(
+            table, weight=read_weights(open_frame(frame), weight), **self.given
+        )
 
 
 def reading_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of reading to a command, which gets them as ``reading``, and a limit of memory."""
+    """Add the options of reading to a command, which gets them as ``reading``, and a
+    limit of memory.
+    """
     limited = click.option(
         "--max-memory",
         metavar="AMOUNT",
         expose_value=False,
-        callback=lambda ctx, _, limit: None if limit is None else ctx.with_resource(max_memory(limit)),
-        help="Refuse what is expected to take more memory than this, e.g. 4GB; by default, than there is.",
+        callback=lambda ctx, _, limit: (
+            None if limit is None else ctx.with_resource(max_memory(limit))
+        ),
+        help=(
+            "Refuse what is expected to take more memory than this, e.g. 4GB; by"
+            " default, than there is."
+        ),
     )(function)
     limited.__click_params__[-1].heading = ReadingOptions.HEADING  # type: ignore[attr-defined]
     return taking(ReadingOptions, "reading")(limited)
 
 
-def table_command(*records: Decorator, **settings: Any) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a command about a table: it gets its context, the path, other records, and how the table is read."""
+def table_command(
+    *records: Decorator, **settings: Any
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a command about a table: it gets its context, the path, other records, and
+    how the table is read.
+    """
     data: Decorator = click.argument("data", type=FILE, metavar="DATA")
-    adding: list[Decorator] = [data, *records, taking(DomainOptions, "columns_as"), reading_options, config_option]
+    adding: list[Decorator] = [
+        data,
+        *records,
+        taking(DomainOptions, "columns_as"),
+        reading_options,
+        config_option,
+    ]
 
     def decorate(function: Callable[..., None]) -> click.Command:
         decorated: Callable[..., None] = click.pass_context(function)
@@ -170,40 +227,65 @@ def table_command(*records: Decorator, **settings: Any) -> Callable[[Callable[..
     return decorate
 
 
-# ---------------------------------------------------------------- what must not be overwritten, or change
+# ---------------------------------------------------------------- what must not be
+# overwritten, or change
 
 
 def check_files(read: Sequence[str | None], targets: Sequence[str]) -> None:
-    """Refuse to overwrite what is read, under whatever name, and to write where the next run would read it as data."""
+    """Refuse to overwrite what is read, under whatever name, and to write where the
+    next run would read it as data.
+    """
     if read.count(STANDARD) > 1:
-        raise click.UsageError("only one table can be read from stdin; name files for the others")
+        raise click.UsageError(
+            "only one table can be read from stdin; name files for the others"
+        )
     context = click.get_current_context(silent=True)
-    beside = () if context is None else (context.meta.get(CONFIG), context.params.get("declared"))  # --config, --domain
+    # --config, --domain
+    beside = (
+        ()
+        if context is None
+        else (context.meta.get(CONFIG), context.params.get("declared"))
+    )
     sources = [source for source in (*read, *beside) if source is not None]
-    inputs = {_identity(file, 0) for source in sources for file in _files_of(source)} - {None}
+    inputs = {
+        _identity(file, 0) for source in sources for file in _files_of(source)
+    } - {None}
     for target in targets:
         if _identity(target, 1) in inputs:
-            raise click.UsageError(f"{target} is an input file and would be overwritten; name another file")
+            raise click.UsageError(
+                f"{target} is an input file and would be overwritten; name another file"
+            )
         for source in sources:
             if STANDARD not in (target, source) and would_be_read(target, source):
                 raise click.UsageError(
-                    f"{target} would be read as data by the next run, because the input is {source}; name a file "
-                    "elsewhere"
+                    f"{target} would be read as data by the next run, because the input"
+                    f" is {source}; name a file elsewhere"
                 )
 
 
 @contextlib.contextmanager
 def unchanged(source: str) -> Iterator[None]:
-    """Refuse what was made of files that somebody changed meanwhile: they are read several times, and must not mix."""
+    """Refuse what was made of files that somebody changed meanwhile: they are read
+    several times, and must not mix.
+    """
 
     def states() -> list[tuple[str, int, int, int]]:
-        found = [(str(file), os.stat(file)) for file in _files_of(source) if os.path.exists(file)]
-        return [(file, state.st_ino, state.st_size, state.st_mtime_ns) for file, state in found]
+        found = [
+            (str(file), os.stat(file))
+            for file in _files_of(source)
+            if os.path.exists(file)
+        ]
+        return [
+            (file, state.st_ino, state.st_size, state.st_mtime_ns)
+            for file, state in found
+        ]
 
     before = states()
     yield
     if states() != before:
-        raise StorageError(f"{source} was changed while it was read; run the command again")
+        raise StorageError(
+            f"{source} was changed while it was read; run the command again"
+        )
 
 
 def _files_of(source: str) -> list[Any]:
@@ -213,7 +295,9 @@ def _files_of(source: str) -> list[Any]:
 
 
 def _identity(path: str | os.PathLike[str], standard: int) -> tuple[int, int] | None:
-    """Device and inode of a regular file, also if it is the standard stream; None for anything else."""
+    """Device and inode of a regular file, also if it is the standard stream; None for
+    anything else.
+    """
     with contextlib.suppress(OSError, ValueError):
         state = os.fstat(standard) if path == STANDARD else os.stat(path)
         if stat.S_ISREG(state.st_mode):
@@ -230,5 +314,9 @@ def would_be_read(target: str, source: str) -> bool:
     if not is_pattern(source):
         return False
     pattern = os.path.abspath(source)
-    same_depth = (name for name in names if "**" in pattern or name.count(os.sep) == pattern.count(os.sep))
+    same_depth = (
+        name
+        for name in names
+        if "**" in pattern or name.count(os.sep) == pattern.count(os.sep)
+    )
     return any(fnmatch.fnmatchcase(name, pattern) for name in same_depth)

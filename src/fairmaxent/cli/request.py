@@ -1,4 +1,6 @@
-"""What is compared and asked for, as it was typed: with the columns of a table, it becomes a `Request`."""
+"""What is compared and asked for, as it was typed: with the columns of a table, it
+becomes a `Request`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -20,7 +22,9 @@ from fairmaxent.progress import Progress
 
 @dataclass(frozen=True)
 class RoleOptions:
-    """Which columns the rates are about; `inspect` proposes those that are not given."""
+    """Which columns the rates are about; `inspect` proposes those that are not
+    given.
+    """
 
     outcome: str
     protected: tuple[str, ...]
@@ -36,32 +40,62 @@ class RoleOptions:
     @property
     def favoured(self) -> object:
         """The favourable levels as `debias` takes them."""
-        return list(self.favourable) if len(self.favourable) > 1 else next(iter(self.favourable), None)
+        return (
+            list(self.favourable)
+            if len(self.favourable) > 1
+            else next(iter(self.favourable), None)
+        )
 
     @property
     def named(self) -> dict[str, Any]:
-        """The roles as `inspect` and `evaluate` take them: None for what was not given."""
-        return {"outcome": self.outcome or None, "protected": self.protected or None, "favourable": self.favoured}
+        """The roles as `inspect` and `evaluate` take them: None for what was not
+        given.
+        """
+        return {
+            "outcome": self.outcome or None,
+            "protected": self.protected or None,
+            "favourable": self.favoured,
+        }
 
     def checked(self, table: TableFile, path: str) -> Self:
-        """Check that the columns exist, and read the favourable levels as the outcome holds them (true, numbers)."""
+        """Check that the columns exist, and read the favourable levels as the outcome
+        holds them (true, numbers).
+        """
         schema = table.frame.collect_schema()
         names = schema.names()
         for name in (self.outcome, *self.protected, self.weight):
             if name and name not in names:
-                if table.whole is not None and name in table.whole.collect_schema().names():
-                    raise ColumnError(f"--drop names the column {name!r}, which has a role; take it out of --drop")
+                if (
+                    table.whole is not None
+                    and name in table.whole.collect_schema().names()
+                ):
+                    raise ColumnError(
+                        f"--drop names the column {name!r}, which has a role; take it"
+                        " out of --drop"
+                    )
                 hint = f"{did_you_mean(name, names)}{comma_hint(names)}"
                 if any(map(_is_number, names)):
-                    hint += f". If the first line of {path} is not a header, name the columns with --columns"
+                    hint += (
+                        f". If the first line of {path} is not a header, name the"
+                        " columns with --columns"
+                    )
                 raise ColumnError(f"{path} has no column {name!r}; {hint}")
         if self.favourable and not self.outcome:
-            raise click.UsageError("--favourable is a level of the outcome; name that with --outcome, too")
-        return replace(self, favourable=tuple(typed_level(level, schema[self.outcome]) for level in self.favourable))
+            raise click.UsageError(
+                "--favourable is a level of the outcome; name that with --outcome, too"
+            )
+        return replace(
+            self,
+            favourable=tuple(
+                typed_level(level, schema[self.outcome]) for level in self.favourable
+            ),
+        )
 
 
 def typed_level(text: object, dtype: Any) -> object:
-    """Read the text of a level as the boolean or number that a column of this kind holds; a label stays text."""
+    """Read the text of a level as the boolean or number that a column of this kind
+    holds; a label stays text.
+    """
     if not isinstance(text, str):
         return text
     if str(dtype) == "Boolean":
@@ -85,7 +119,9 @@ class AskedOptions:
 
     @classmethod
     def of(cls, **values: Any) -> Self:
-        """The options that were typed; a command that tries relabelling and models has no option for them."""
+        """The options that were typed; a command that tries relabelling and models has
+        no option for them.
+        """
         return cls({"relabel": NOTHING, "train": None, **values})
 
     def has(self, name: str) -> bool:
@@ -95,7 +131,9 @@ class AskedOptions:
 
     def declared(self, declaration: Declaration | None) -> Declaration | None:
         """The declaration, with what becomes of values that are not in it."""
-        return declaration and replace(declaration, undeclared=self.values["undeclared"])
+        return declaration and replace(
+            declaration, undeclared=self.values["undeclared"]
+        )
 
     def check(self, ctx: click.Context, roles: RoleOptions) -> None:
         """Refuse, before any work, two sizes for the same groups."""
@@ -107,25 +145,49 @@ class AskedOptions:
             rate = rates.get(column) if isinstance(rates, Mapping) else rates
             if column in roles.protected and rate is not None:
                 raise click.UsageError(
-                    f"--representation-rate and --target both set the size of the groups of {column!r}; leave one out"
+                    "--representation-rate and --target both set the size of the"
+                    f" groups of {column!r}; leave one out"
                 )
 
-    def request(self, roles: RoleOptions, domain: Any, progress: Progress | None = None) -> Request:
-        """Make the request, which refuses what makes no sense; the domain may be declared, or None."""
+    def request(
+        self, roles: RoleOptions, domain: Any, progress: Progress | None = None
+    ) -> Request:
+        """Make the request, which refuses what makes no sense; the domain may be
+        declared, or None.
+        """
         values: dict[str, Any] = {}
         for source in (source for source in _ASKED if not source.owner):
             value, is_flag = self.values[source.param], source.info.text == "flag"
-            values[source.field.name] = (source.info.on if value else source.field.default) if is_flag else value
+            values[source.field.name] = (
+                (source.info.on if value else source.field.default)
+                if is_flag
+                else value
+            )
         also, favourable = values["also"], roles.favoured
         if also:
-            favourable = {roles.outcome: favourable, **(also if isinstance(also, dict) else {})}
+            favourable = {
+                roles.outcome: favourable,
+                **(also if isinstance(also, dict) else {}),
+            }
         values |= {"also": list(also or ()) or None, "favourable": favourable}
         values |= {"groups": roles.groups, "weight": roles.weight}
         values["estimate"] = None  # it belongs to what is written: see `cli.debias`
         values["relabel"] = self.values["relabel"] if self.has("relabel") else None
-        values["model"] = Model(self.values["train"], **self._given("model")) if self.has("train") else None
-        values["privacy"] = Privacy(**self._given("privacy")) if self.has("epsilon") else None
-        return Request(roles.outcome, list(roles.protected), **values, domain=domain, progress=progress)
+        values["model"] = (
+            Model(self.values["train"], **self._given("model"))
+            if self.has("train")
+            else None
+        )
+        values["privacy"] = (
+            Privacy(**self._given("privacy")) if self.has("epsilon") else None
+        )
+        return Request(
+            roles.outcome,
+            list(roles.protected),
+            **values,
+            domain=domain,
+            progress=progress,
+        )
 
     def _given(self, owner: str) -> dict[str, Any]:
         """The options of a record in the request that were given."""
@@ -144,6 +206,10 @@ REQUEST_NAMES = [source.param for source in _ASKED]
 
 role_options = taking(RoleOptions, "roles", ROLES)
 request_options = taking(AskedOptions.of, "asked", _ASKED)
-_COMPARED = [source for source in _ASKED if not {"model", "relabel"} & {source.field.name, source.owner}]
+_COMPARED = [
+    source
+    for source in _ASKED
+    if not {"model", "relabel"} & {source.field.name, source.owner}
+]
 comparison_options = taking(AskedOptions.of, "asked", _COMPARED)
 proposed_role_options = taking(RoleOptions, "roles", ROLES, required=False)

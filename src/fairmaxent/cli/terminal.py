@@ -1,9 +1,11 @@
-"""The process from outside: its streams, what is shown while it works, and the signals that end it.
+"""The process from outside: its streams, what is shown while it works, and the signals
+that end it.
 
-What is printed passes through `echo`, so that no data can steer the terminal. Being told to end is no reason to leave
-files behind: unfinished ones are removed on every signal that can be caught. Python runs handlers only in the main
-thread, which may be busy in a library for minutes, so a second thread waits for the signals. Ctrl-C is different: it
-interrupts the main thread, which then says so.
+What is printed passes through `echo`, so that no data can steer the terminal. Being
+told to end is no reason to leave files behind: unfinished ones are removed on every
+signal that can be caught. Python runs handlers only in the main thread, which may be
+busy in a library for minutes, so a second thread waits for the signals. Ctrl-C is
+different: it interrupts the main thread, which then says so.
 """
 
 import contextlib
@@ -23,16 +25,22 @@ from fairmaxent.errors import LimitError, Option, StorageError
 from fairmaxent.plain_text import json_text, visible
 from fairmaxent.progress import STEPS, Progress, silent
 
-_CLOSED_STDOUT = "Error: stdout is closed, so no result could be shown; redirect it to a file, or to /dev/null\n"
+_CLOSED_STDOUT = (
+    "Error: stdout is closed, so no result could be shown; redirect it to a file, or to"
+    " /dev/null\n"
+)
 
 
 def prepare_streams(unwritable: int) -> None:
-    """Make the streams safe to use; if stdout is closed, end with the code ``unwritable`` before any work is done."""
+    """Make the streams safe to use; if stdout is closed, end with the code
+    ``unwritable`` before any work is done.
+    """
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
         except OSError:
-            # Otherwise the next file that is opened would get the number, and what is printed would go into it.
+            # Otherwise the next file that is opened would get the number, and what is
+            # printed would go into it.
             os.open(os.devnull, os.O_RDWR)
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (it stays open)
@@ -41,24 +49,40 @@ def prepare_streams(unwritable: int) -> None:
         sys.exit(unwritable)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            # Windows would write files and pipes in an old code page, which has no ε; tables are UTF-8 there, too.
-            redirected = os.name == "nt" and not stream.isatty() and "PYTHONIOENCODING" not in os.environ
-            stream.reconfigure(encoding="utf-8" if redirected else None, errors="backslashreplace")
+            # Windows would write files and pipes in an old code page, which has no ε;
+            # tables are UTF-8 there, too.
+            redirected = (
+                os.name == "nt"
+                and not stream.isatty()
+                and "PYTHONIOENCODING" not in os.environ
+            )
+            stream.reconfigure(
+                encoding="utf-8" if redirected else None, errors="backslashreplace"
+            )
     warnings.showwarning = _show_warning
 
 
-_LEAST_ADDRESSES = 1.5e9  # bytes that the libraries reserve, though they use little of it
+# bytes that the libraries reserve, though they use little of it
+_LEAST_ADDRESSES = 1.5e9
 
 
 def check_addresses() -> None:
-    """Refuse a limit of the address space (``ulimit -v``) under which libraries end the process without a word."""
+    """Refuse a limit of the address space (``ulimit -v``) under which libraries end the
+    process without a word.
+    """
     with contextlib.suppress(ImportError):  # Windows has no such limits
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         if 0 <= limit < _LEAST_ADDRESSES:
-            limited = f"this process may have {limit / 1e9:.1f} GB of addresses (ulimit -v), and the libraries reserve "
-            limited += f"{_LEAST_ADDRESSES / 1e9:.1f} GB; raise that limit, and limit memory with "
+            limited = (
+                f"this process may have {limit / 1e9:.1f} GB of addresses (ulimit -v),"
+                " and the libraries reserve "
+            )
+            limited += (
+                f"{_LEAST_ADDRESSES / 1e9:.1f} GB; raise that limit, and limit memory"
+                " with "
+            )
             raise LimitError(limited, Option("max_memory"))
 
 
@@ -70,11 +94,16 @@ def echo(text: str, *, err: bool = False) -> None:
         raise
     except OSError as problem:
         name = "stderr" if err else "stdout"
-        raise StorageError(f"cannot write to {name}: {problem.strerror}; free some space, or redirect it") from problem
+        raise StorageError(
+            f"cannot write to {name}: {problem.strerror}; free some space, or"
+            " redirect it"
+        ) from problem
 
 
 def forget_stdout() -> None:
-    """Nobody reads stdout any more: discard what is still buffered, or Python would complain when it exits."""
+    """Nobody reads stdout any more: discard what is still buffered, or Python would
+    complain when it exits.
+    """
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -93,7 +122,9 @@ _SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
 
 
 def clean_up_on_signals() -> None:
-    """Remove unfinished files and end when a signal says so; one that is ignored, as under nohup, stays ignored."""
+    """Remove unfinished files and end when a signal says so; one that is ignored, as
+    under nohup, stays ignored.
+    """
     known = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
     ending = {number for number in known if signal.getsignal(number) is signal.SIG_DFL}
     for number in ending:
@@ -107,12 +138,16 @@ def clean_up_on_signals() -> None:
 
 
 def was_interrupted() -> bool:
-    """Whether Ctrl-C was pressed; a library that was being imported may have turned that into an error of its own."""
+    """Whether Ctrl-C was pressed; a library that was being imported may have turned
+    that into an error of its own.
+    """
     return _interrupted.is_set()
 
 
 def end_at_once(code: int) -> NoReturn:
-    """End without closing Python down: threads of an engine that come back to it then would abort the process."""
+    """End without closing Python down: threads of an engine that come back to it then
+    would abort the process.
+    """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
@@ -134,7 +169,8 @@ def _end(number: int, _: FrameType | None) -> NoReturn:
 
 def _leave(code: int) -> NoReturn:
     """End as soon as no file is half made, and remove those that are unfinished."""
-    writing = sys.modules.get("fairmaxent.files.write")  # which is not there yet if nothing was written
+    # which is not there yet if nothing was written
+    writing = sys.modules.get("fairmaxent.files.write")
     with getattr(writing, "MAKING", contextlib.nullcontext()):
         getattr(writing, "remove_all", lambda: None)()
         if sys.stderr.isatty():
@@ -144,7 +180,9 @@ def _leave(code: int) -> NoReturn:
 
 
 def json_record(record: Any) -> str:
-    """Plain JSON: what is no number (infinite, NaN) is null, what has no JSON form is its text."""
+    """Plain JSON: what is no number (infinite, NaN) is null, what has no JSON form is
+    its text.
+    """
     from fairmaxent.data.levels import value_text
 
     return json_text(record, indent=2, text=value_text)
@@ -152,7 +190,9 @@ def json_record(record: Any) -> str:
 
 @contextlib.contextmanager
 def bar(text: str) -> Iterator[Progress]:
-    """Show a bar on a terminal, with the stage that is going on; a pipe or a file stays as it is."""
+    """Show a bar on a terminal, with the stage that is going on; a pipe or a file stays
+    as it is.
+    """
     if not sys.stderr.isatty() or importlib.util.find_spec("rich") is None:
         yield silent
         return
@@ -161,7 +201,11 @@ def bar(text: str) -> Iterator[Progress]:
 
     from fairmaxent.document.text import on_one_line
 
-    columns = (rich.TextColumn("{task.description}", markup=False), rich.BarColumn(), rich.TimeElapsedColumn())
+    columns = (
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(),
+        rich.TimeElapsedColumn(),
+    )
     with rich.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         text = on_one_line(text)
         task = shown.add_task(text, total=None)
@@ -169,6 +213,8 @@ def bar(text: str) -> Iterator[Progress]:
         def report(stage: str, share: float) -> None:
             # A share of zero may last: the bar then moves without end.
             step = STEPS.get(stage, f"{text}: {stage}")
-            shown.update(task, description=step, completed=share, total=1.0 if share else None)
+            shown.update(
+                task, description=step, completed=share, total=1.0 if share else None
+            )
 
         yield report

@@ -1,7 +1,8 @@
-"""Values of options: from the text of the command line or from a TOML file, and back to text.
+"""Values of options: from the text of the command line or from a TOML file, and back to
+text.
 
-On the command line, options of a column are written ``column: one, two``. In double quotes, a comma, an equals sign or
-a colon belongs to a name.
+On the command line, options of a column are written ``column: one, two``. In double
+quotes, a comma, an equals sign or a colon belongs to a name.
 """
 
 import datetime
@@ -23,29 +24,43 @@ class _File(click.Path):
 
     name = "file"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Leave it to the reading to say what is wrong with a file, with the exit code for that."""
-        return "-" if value in ("/dev/stdin", "/dev/stdout") else super().convert(value, param, ctx)
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Leave it to the reading to say what is wrong with a file, with the exit code
+        for that.
+        """
+        return (
+            "-"
+            if value in ("/dev/stdin", "/dev/stdout")
+            else super().convert(value, param, ctx)
+        )
 
 
 FILE = _File(readable=False)
 NOTHING = "none"
 KEEP = "keep"
 FREE = "free"
-HOW = "a name or level that contains a comma goes in double quotes, as in --drop 'id,\"race, ethnicity\"'"
+HOW = (
+    "a name or level that contains a comma goes in double quotes, as in --drop"
+    " 'id,\"race, ethnicity\"'"
+)
 
 _MARKS = ",=:"
 _QUOTED = re.compile(r'"(?:[^"]|"")*"(?=\s*(?:[,=:]|$))')
-# "Female=0.6, Male=0.4": the number after the last "=" before a comma, so that levels may be "<=50K" or "[17, 25)".
+# "Female=0.6, Male=0.4": the number after the last "=" before a comma, so that levels
+# may be "<=50K" or "[17, 25)".
 _SHARE = re.compile(r"\s*(?P<level>.+?)\s*=\s*(?P<share>[-+.\deE]+)\s*(?:,|$)")
 
 
 @dataclass(frozen=True, eq=False)
 class Value(click.ParamType[Any]):
-    """How the value of an option is written: ``parse`` reads a text, and ``join`` makes one value of several.
+    """How the value of an option is written: ``parse`` reads a text, and ``join`` makes
+    one value of several.
 
-    A TOML file may hold what has a ``shape`` (see `fits`), which ``words`` describe, and ``take`` makes the same of it.
-    ``texts`` is the way back, to one text for each time that the option is given.
+    A TOML file may hold what has a ``shape`` (see `fits`), which ``words`` describe,
+    and ``take`` makes the same of it. ``texts`` is the way back, to one text for each
+    time that the option is given.
     """
 
     name: str
@@ -63,7 +78,9 @@ class Value(click.ParamType[Any]):
         return values[0] if self.join is None else self.join(values)
 
     def typed(self, value: Any) -> list[str] | None:
-        """The texts that are read as this value; None if there are none, such as for edges that are dates."""
+        """The texts that are read as this value; None if there are none, such as for
+        edges that are dates.
+        """
         try:
             texts = self.texts(value)
             return texts if self.read(texts) == value else None
@@ -72,7 +89,8 @@ class Value(click.ParamType[Any]):
 
 
 def fits(value: Any, shape: Any) -> bool:
-    """Whether a value has a shape: a type, a word, a list or mapping of a shape, or one of several.
+    """Whether a value has a shape: a type, a word, a list or mapping of a shape, or one
+    of several.
 
     >>> fits({"sex": 0.9, "race": "none"}, {str: (float, "none")}), fits([1, True], [int])
     (True, False)
@@ -82,17 +100,21 @@ def fits(value: Any, shape: Any) -> bool:
     if isinstance(shape, list):
         return isinstance(value, list) and all(fits(item, shape[0]) for item in value)
     if isinstance(shape, dict):
-        return isinstance(value, Mapping) and all(fits(item, shape[str]) for item in value.values())
+        return isinstance(value, Mapping) and all(
+            fits(item, shape[str]) for item in value.values()
+        )
     if isinstance(shape, str):
         return bool(value == shape)
-    return isinstance(value, shape) and (shape is bool or not isinstance(value, bool))  # true and false are no numbers
+    # true and false are no numbers
+    return isinstance(value, shape) and (shape is bool or not isinstance(value, bool))
 
 
 # ---------------------------------------------------------------- double quotes
 
 
 def split(text: str, mark: str, *, once: bool = False) -> list[str]:
-    """Split a text at each mark, or at the first, that is not in double quotes; the parts keep their quotes.
+    """Split a text at each mark, or at the first, that is not in double quotes; the
+    parts keep their quotes.
 
     >>> split('id, "race, ethnicity"', ","), split('"a=b"=c=d', "=", once=True)
     (['id', '"race, ethnicity"'], ['"a=b"', 'c=d'])
@@ -118,16 +140,26 @@ def unquoted(part: str) -> str:
     >>> unquoted('"race, ethnicity"'), unquoted('"the ""big"" one"'), unquoted('12" pipe')
     ('race, ethnicity', 'the "big" one', '12" pipe')
     """
-    return part[1:-1].replace('""', '"') if len(part) > 1 and _QUOTED.fullmatch(part) else part
+    return (
+        part[1:-1].replace('""', '"')
+        if len(part) > 1 and _QUOTED.fullmatch(part)
+        else part
+    )
 
 
 def quoted(name: str) -> str:
-    """A name as it is typed in a list: in quotes if it would not be read as one name otherwise.
+    """A name as it is typed in a list: in quotes if it would not be read as one name
+    otherwise.
 
     >>> quoted("sex"), quoted("race, ethnicity"), quoted(" a")
     ('sex', '"race, ethnicity"', '" a"')
     """
-    plain = name and name == name.strip() and not name.startswith('"') and not any(mark in name for mark in _MARKS)
+    plain = (
+        name
+        and name == name.strip()
+        and not name.startswith('"')
+        and not any(mark in name for mark in _MARKS)
+    )
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
@@ -152,7 +184,9 @@ def number_of(text: str, kind: type = float) -> Any:
     try:
         return kind(text)
     except ValueError as problem:
-        raise ValueError(f"{text!r} is not a {'whole ' * (kind is int)}number") from problem
+        raise ValueError(
+            f"{text!r} is not a {'whole ' * (kind is int)}number"
+        ) from problem
 
 
 def _rate(text: str) -> float | None:
@@ -161,7 +195,11 @@ def _rate(text: str) -> float | None:
 
 def _rates(text: str) -> float | dict[str, float | None] | None:
     """Parse ``0.9``, ``none``, or a rate for each column: ``sex=0.9, race=none``."""
-    return {column: _rate(value) for column, value in _pairs(text).items()} if "=" in text else _rate(text)
+    return (
+        {column: _rate(value) for column, value in _pairs(text).items()}
+        if "=" in text
+        else _rate(text)
+    )
 
 
 def _bounds(text: str) -> tuple[float | None, ...]:
@@ -176,7 +214,10 @@ def _pairs(text: str) -> dict[str, str]:
     """Parse ``sex=Male, pregnant=yes``."""
     pairs = [[*map(unquoted, split(part, "=", once=True))] for part in split(text, ",")]
     if not all(len(pair) == 2 and all(pair) for pair in pairs):
-        raise ValueError(f"{text!r} is not column=value, or several of them separated by commas; {HOW}")
+        raise ValueError(
+            f"{text!r} is not column=value, or several of them separated by commas;"
+            f" {HOW}"
+        )
     return _by_name([(column, value) for column, value in pairs])
 
 
@@ -184,11 +225,16 @@ def _strata(text: str) -> list[tuple[str, str | None]]:
     """Parse ``department, year``, or with the levels that are meant: ``label=yes``."""
     pairs = [[*map(unquoted, split(part, "=", once=True))] for part in split(text, ",")]
     if not all(map(all, pairs)):
-        raise ValueError(f"{text!r} is not a list of columns, such as department,year, or column=level; {HOW}")
+        raise ValueError(
+            f"{text!r} is not a list of columns, such as department,year, or"
+            f" column=level; {HOW}"
+        )
     return [(pair[0], pair[1] if len(pair) > 1 else None) for pair in pairs]
 
 
-def _join_strata(given: list[list[tuple[str, Any]]]) -> list[str] | dict[str, list[Any] | None]:
+def _join_strata(
+    given: list[list[tuple[str, Any]]],
+) -> list[str] | dict[str, list[Any] | None]:
     """Strata of several options together; columns without levels as a list.
 
     >>> _join_strata([_strata("department, label=yes"), _strata("label=no")])
@@ -197,7 +243,11 @@ def _join_strata(given: list[list[tuple[str, Any]]]) -> list[str] | dict[str, li
     strata: dict[str, list[Any] | None] = {}
     for column, level in (pair for pairs in given for pair in pairs):
         strata[column] = None if level is None else [*(strata.get(column) or ()), level]
-    return strata if any(levels is not None for levels in strata.values()) else list(strata)
+    return (
+        strata
+        if any(levels is not None for levels in strata.values())
+        else list(strata)
+    )
 
 
 def _column_and(text: str, example: str) -> tuple[str, str]:
@@ -217,7 +267,10 @@ def _target(text: str) -> tuple[str, dict[str, float] | str | None]:
     while start < len(rest):
         match = _SHARE.match(rest, start)
         if not match:
-            raise ValueError(f"{rest[start:].strip()!r} is not level=share, as in 'sex: Female=0.6, Male=0.4'")
+            raise ValueError(
+                f"{rest[start:].strip()!r} is not level=share, as in 'sex: Female=0.6,"
+                " Male=0.4'"
+            )
         shares[unquoted(match["level"])] = number_of(match["share"])
         start = match.end()
     return column, shares
@@ -236,11 +289,17 @@ def _names(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _bins(text: str) -> tuple[str | None, int | list[float]]:
-    """Parse ``8`` (for all columns), ``age: 8`` or the edges ``age: 0, 18, 65, 120``."""
+    """Parse ``8`` (for all columns), ``age: 8`` or the edges ``age: 0, 18, 65,
+    120``.
+    """
     if len(split(text, ":")) == 1:
         return None, number_of(text, int)
     column, rest = _column_and(text, "age: 0, 18, 65, 120")
-    return column, [number_of(edge) for edge in rest.split(",")] if "," in rest else number_of(rest, int)
+    return column, (
+        [number_of(edge) for edge in rest.split(",")]
+        if "," in rest
+        else number_of(rest, int)
+    )
 
 
 def _by_name(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
@@ -248,7 +307,9 @@ def _by_name(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
     names = [name for name, _ in pairs]
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
-        raise ValueError(f"{repeated[0] or 'all columns'!r} is given twice; give it once")
+        raise ValueError(
+            f"{repeated[0] or 'all columns'!r} is given twice; give it once"
+        )
     return dict(pairs)
 
 
@@ -265,26 +326,40 @@ def _join_bins(pairs: list[tuple[Any, Any]]) -> Any:
 def written(value: Any) -> str:
     """Write nothing, a number or text, several of them, or pairs."""
     if isinstance(value, Mapping):
-        return ",".join(f"{quoted(name)}={written(item)}" for name, item in value.items())
+        return ",".join(
+            f"{quoted(name)}={written(item)}" for name, item in value.items()
+        )
     if isinstance(value, list | tuple):
         return ",".join(map(written, value))
     if isinstance(value, float):
         return str(value).removesuffix(".0")
-    return NOTHING if value is None else quoted(value) if isinstance(value, str) else str(value)
+    return (
+        NOTHING
+        if value is None
+        else quoted(value)
+        if isinstance(value, str)
+        else str(value)
+    )
 
 
 def _texts_by_column(values: Any) -> list[str]:
     """Write what is said of each column, or of all."""
     if not isinstance(values, Mapping):
         return [written(values)]
-    return [f"{quoted(column)}: {KEEP if value is None else written(value)}" for column, value in values.items()]
+    return [
+        f"{quoted(column)}: {KEEP if value is None else written(value)}"
+        for column, value in values.items()
+    ]
 
 
 def _strata_texts(strata: Any) -> list[str]:
     if not isinstance(strata, Mapping):
         return [written(strata)]
     return [
-        ",".join(quoted(name) if levels is None else written({name: level}) for level in levels or [None])
+        ",".join(
+            quoted(name) if levels is None else written({name: level})
+            for level in levels or [None]
+        )
         for name, levels in strata.items()
     ]
 
@@ -302,11 +377,15 @@ def as_typed(option: Option) -> str:
     from fairmaxent.data.levels import value_text
     from fairmaxent.fit.request import Request
 
-    flag, is_flag = f"--{option.name.removesuffix('_text').replace('_', '-')}", False  # missing_text: of a reader
+    # missing_text: of a reader
+    flag, is_flag = f"--{option.name.removesuffix('_text').replace('_', '-')}", False
     for source in typed_options(Request):
         # One of a record in the request is typed for it, which says its value, too.
         if option.name == (source.owner or source.field.name):
-            flag, is_flag = source.flags[0], source.owner is not None or source.info.text == "flag"
+            flag, is_flag = (
+                source.flags[0],
+                source.owner is not None or source.info.text == "flag",
+            )
             break
     if option.column is not None:
         return f"{flag} for {option.column!r}"
@@ -315,17 +394,28 @@ def as_typed(option: Option) -> str:
     text = option.value if isinstance(option.value, str) else written(option.value)
     if option.name == "bins" and isinstance(option.value, Mapping):
         columns = option.value.items()
-        text = "; ".join(f"{quoted(column)}: {', '.join(map(value_text, edges))}" for column, edges in columns)
+        text = "; ".join(
+            f"{quoted(column)}: {', '.join(map(value_text, edges))}"
+            for column, edges in columns
+        )
     return f"{flag} {shlex.quote(text)}"
 
 
-# ---------------------------------------------------------------- how values are written, by the name in records
+# ---------------------------------------------------------------- how values are
+# written, by the name in records
 
 
 def _without_words(values: Any) -> Any:
     """Values by column, with None for the words that mean it."""
     is_plain = not isinstance(values, Mapping)
-    return values if is_plain else {name: None if value in (NOTHING, KEEP) else value for name, value in values.items()}
+    return (
+        values
+        if is_plain
+        else {
+            name: None if value in (NOTHING, KEEP) else value
+            for name, value in values.items()
+        }
+    )
 
 
 def _listed(value: Any) -> list[Any]:
@@ -335,7 +425,12 @@ def _listed(value: Any) -> list[Any]:
 def _take_strata(value: Any) -> Any:
     if isinstance(value, list):
         return _join_strata([_strata(text) for text in value])
-    return _join_strata([[(column, level) for level in _listed(levels)] for column, levels in value.items()])
+    return _join_strata(
+        [
+            [(column, level) for level in _listed(levels)]
+            for column, levels in value.items()
+        ]
+    )
 
 
 NUMBER = (int, float)
@@ -347,31 +442,96 @@ _STRATA = ([str], {str: _LEVELS})
 _PAIRS = ([{str: _LEVEL}], {str: _LEVEL})
 _BINS = (int, {str: (int, [(int, float, datetime.date)])})
 _by_column: dict[str, Any] = {"join": _by_name, "texts": _texts_by_column}
-_as_strata: dict[str, Any] = {"join": _join_strata, "take": _take_strata, "texts": _strata_texts}
+_as_strata: dict[str, Any] = {
+    "join": _join_strata,
+    "take": _take_strata,
+    "texts": _strata_texts,
+}
 _as_it_is: dict[str, Any] = {"texts": lambda value: [*map(str, _listed(value))]}
 _each: dict[str, Any] = {"join": list, "texts": lambda values: [*map(written, values)]}
 
-RATE = Value("RATE", _rates, _RATES, 'a number, "none", or one of these by column', take=_without_words)
-COLUMNS = Value("COLUMNS", _columns, [str], "a list of columns", join=lambda lists: [*itertools.chain(*lists)])
+RATE = Value(
+    "RATE",
+    _rates,
+    _RATES,
+    'a number, "none", or one of these by column',
+    take=_without_words,
+)
+COLUMNS = Value(
+    "COLUMNS",
+    _columns,
+    [str],
+    "a list of columns",
+    join=lambda lists: [*itertools.chain(*lists)],
+)
 
 TEXTS = {
     "columns": COLUMNS,
     "several columns": Value(
-        "COLUMNS", _columns, [(str, [str])], "a list of columns", take=lambda lists: [*map(_listed, lists)], **_each
+        "COLUMNS",
+        _columns,
+        [(str, [str])],
+        "a list of columns",
+        take=lambda lists: [*map(_listed, lists)],
+        **_each,
     ),
     "rate": RATE,
-    "bounds": Value("LOW,HIGH", _bounds, [NUMBER], "two numbers", take=lambda numbers: _bounds(written(numbers))),
+    "bounds": Value(
+        "LOW,HIGH",
+        _bounds,
+        [NUMBER],
+        "two numbers",
+        take=lambda numbers: _bounds(written(numbers)),
+    ),
     "shares": Value(
-        "SHARES", _target, _SHARES, 'the share of each level, "keep" or "free"', take=_without_words, **_by_column
+        "SHARES",
+        _target,
+        _SHARES,
+        'the share of each level, "keep" or "free"',
+        take=_without_words,
+        **_by_column,
     ),
-    "strata": Value("COLUMNS", _strata, _STRATA, "a list of columns, or levels by column", **_as_strata),
-    "pairs": Value("PAIRS", _pairs, _PAIRS, "columns with a value each", take=_listed, **_each),
-    "bins": Value("BINS", _bins, _BINS, "a whole number, or a list of edges", join=_join_bins, texts=_texts_by_column),
+    "strata": Value(
+        "COLUMNS",
+        _strata,
+        _STRATA,
+        "a list of columns, or levels by column",
+        **_as_strata,
+    ),
+    "pairs": Value(
+        "PAIRS", _pairs, _PAIRS, "columns with a value each", take=_listed, **_each
+    ),
+    "bins": Value(
+        "BINS",
+        _bins,
+        _BINS,
+        "a whole number, or a list of edges",
+        join=_join_bins,
+        texts=_texts_by_column,
+    ),
     "kind": Value(
-        "KIND", lambda text: _column_and(text, "zip: categorical"), {str: str}, "the name of a kind", **_by_column
+        "KIND",
+        lambda text: _column_and(text, "zip: categorical"),
+        {str: str},
+        "the name of a kind",
+        **_by_column,
     ),
-    "names": Value("NAMES", _names, {str: {str: str}}, "names of levels, by column", **_by_column),
-    "levels": Value("LEVELS", _levels, {str: [_LEVEL]}, "a list of levels", **_by_column),
-    "sheet": Value("SHEET", str, (str, int), "the name or number of a sheet", **_as_it_is),
-    "level": Value("LEVEL", str, _LEVELS, "a level, or a list of levels", join=list, take=_listed, **_as_it_is),
+    "names": Value(
+        "NAMES", _names, {str: {str: str}}, "names of levels, by column", **_by_column
+    ),
+    "levels": Value(
+        "LEVELS", _levels, {str: [_LEVEL]}, "a list of levels", **_by_column
+    ),
+    "sheet": Value(
+        "SHEET", str, (str, int), "the name or number of a sheet", **_as_it_is
+    ),
+    "level": Value(
+        "LEVEL",
+        str,
+        _LEVELS,
+        "a level, or a list of levels",
+        join=list,
+        take=_listed,
+        **_as_it_is,
+    ),
 }

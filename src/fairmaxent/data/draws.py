@@ -1,4 +1,6 @@
-"""Draws: exact draws from many distributions, the cells of new rows, and where randomness comes from."""
+"""Draws: exact draws from many distributions, the cells of new rows, and where
+randomness comes from.
+"""
 
 from dataclasses import dataclass
 
@@ -11,25 +13,31 @@ from fairmaxent.errors import InputError, Option
 RandomState = int | np.random.Generator | None
 _MOST_ROWS = 10**12
 
-# Steps from a bucket's first item to the one wanted, before the few that are still short are searched for.
+# Steps from a bucket's first item to the one wanted, before the few that are still
+# short are searched for.
 _STEPS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Distributions laid end to end: group g fills [g, g + 1) of one increasing array, so a draw is a look-up of g + u.
+    """Distributions laid end to end: group g fills [g, g + 1) of one increasing array,
+    so a draw is a look-up of g + u.
 
-    Scaling each group to length one keeps full precision in groups of tiny probability. A guide table says for each of
-    some equal buckets of [g, g + 1) where to begin, which makes a look-up O(1) (Chen and Asau, 1974).
+    Scaling each group to length one keeps full precision in groups of tiny probability.
+    A guide table says for each of some equal buckets of [g, g + 1) where to begin,
+    which makes a look-up O(1) (Chen and Asau, 1974).
     """
 
     bounds: Reals  # upper end of each item's interval
     starts: Indices  # first item of each group
-    guide: Indices  # (groups, buckets): first item that ends beyond the bucket's beginning
+    # (groups, buckets): first item that ends beyond the bucket's beginning
+    guide: Indices
 
     @classmethod
     def grouped(cls, weights: Reals, starts: Indices) -> "Choice":
-        """Build from non-negative ``weights``, group g holding the items from ``starts[g]`` on."""
+        """Build from non-negative ``weights``, group g holding the items from
+        ``starts[g]`` on.
+        """
         lengths = np.diff(np.append(starts, len(weights)))
         group = np.repeat(np.arange(len(starts)), lengths)
         totals = tally(group, weights, len(starts))
@@ -40,7 +48,8 @@ class Choice:
         last = np.full(len(starts), len(share), dtype=np.intp)
         positive = np.flatnonzero(share > 0)
         last[group[positive]] = positive  # later assignments win
-        bounds[np.arange(len(share)) >= last[group]] = 1.0  # from its last positive share on, a group's interval ends
+        # from its last positive share on, a group's interval ends
+        bounds[np.arange(len(share)) >= last[group]] = 1.0
         return cls(bounds + group, starts, _guide(bounds + group, len(starts)))
 
     @classmethod
@@ -49,15 +58,26 @@ class Choice:
         groups, size = weights.shape
         running = np.cumsum(weights, axis=1)
         totals = running[:, -1:]
-        # From its last positive weight on, a row's running sum is its total and its interval must end at 1.
-        share = np.where(running < totals, running / np.where(totals > 0, totals, 1.0), 1.0)
+        # From its last positive weight on, a row's running sum is its total and its
+        # interval must end at 1.
+        share = np.where(
+            running < totals, running / np.where(totals > 0, totals, 1.0), 1.0
+        )
         bounds = (share + np.arange(groups, dtype=np.float64)[:, None]).ravel()
-        return cls(bounds, np.arange(groups, dtype=np.intp) * size, _guide(bounds, groups))
+        return cls(
+            bounds, np.arange(groups, dtype=np.intp) * size, _guide(bounds, groups)
+        )
 
-    def draw(self, groups: Codes, rng: np.random.Generator, *, spread: bool = False) -> Indices:
-        """Draw one item from each group, numbered from 0; ``spread``: each as often as its share says, up to one."""
+    def draw(
+        self, groups: Codes, rng: np.random.Generator, *, spread: bool = False
+    ) -> Indices:
+        """Draw one item from each group, numbered from 0; ``spread``: each as often as
+        its share says, up to one.
+        """
         point = _spread_points(groups, rng) if spread else rng.random(len(groups))
-        bucket = (point * self.guide.shape[1]).astype(np.intp) + groups * np.intp(self.guide.shape[1])
+        bucket = (point * self.guide.shape[1]).astype(np.intp) + groups * np.intp(
+            self.guide.shape[1]
+        )
         # g + u may round up to g + 1, which belongs to the next group.
         below = np.nextafter(np.arange(1.0, len(self.starts) + 1.0), 0.0)
         point = np.minimum(point + groups, below.take(groups))
@@ -68,13 +88,19 @@ class Choice:
             reached += 1
             item[short] = reached
             still = np.flatnonzero(self.bounds.take(reached) <= wanted)
-            short, wanted, reached = short.take(still), wanted.take(still), reached.take(still)
+            short, wanted, reached = (
+                short.take(still),
+                wanted.take(still),
+                reached.take(still),
+            )
         item[short] = np.searchsorted(self.bounds, wanted, side="right")
         return np.asarray(item - self.starts.take(groups))
 
 
 def _spread_points(groups: Codes, rng: np.random.Generator) -> Reals:
-    """Points in [0, 1) at equal steps within each group from a random begin, in random order; each is uniform."""
+    """Points in [0, 1) at equal steps within each group from a random begin, in random
+    order; each is uniform.
+    """
     rows = len(groups)
     order = np.argsort(groups + rng.random(rows))
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
@@ -86,29 +112,47 @@ def _spread_points(groups: Codes, rng: np.random.Generator) -> Reals:
 
 
 def _guide(bounds: Reals, groups: int) -> Indices:
-    """For a power of two of buckets per group, so that their beginnings are exact, about two per item."""
+    """For a power of two of buckets per group, so that their beginnings are exact,
+    about two per item.
+    """
     buckets = 1 << int(np.ceil(np.log2(max(2.0, 2.0 * len(bounds) / groups))))
-    # An item ends at or before the beginnings from its upper end on, rounded up; counting those searches for them all.
-    ended = np.cumsum(np.bincount(np.ceil(bounds * buckets).astype(np.intp), minlength=groups * buckets + 1))
-    return np.minimum(ended[: groups * buckets], len(bounds) - 1).reshape(groups, buckets)
+    # An item ends at or before the beginnings from its upper end on, rounded up;
+    # counting those searches for them all.
+    ended = np.cumsum(
+        np.bincount(
+            np.ceil(bounds * buckets).astype(np.intp), minlength=groups * buckets + 1
+        )
+    )
+    return np.minimum(ended[: groups * buckets], len(bounds) - 1).reshape(
+        groups, buckets
+    )
 
 
 def largest_remainders(shares: Reals, count: int) -> Indices:
-    """Round count·shares to whole numbers of the same sum by largest remainder; ties go to the first.
+    """Round count·shares to whole numbers of the same sum by largest remainder; ties go
+    to the first.
 
-    This is for dividing work, the same way each time. Rows are drawn by `quota`, which favours no cell.
+    This is for dividing work, the same way each time. Rows are drawn by `quota`, which
+    favours no cell.
     """
-    # Rounded to 9 digits, so that an exact 0.3·10 that float64 sees as 2.9999999999999996 counts as 3.
+    # Rounded to 9 digits, so that an exact 0.3·10 that float64 sees as
+    # 2.9999999999999996 counts as 3.
     wanted = np.round(shares / shares.sum() * count, 9)
     whole = np.floor(wanted).astype(np.intp)
     whole[np.argsort(whole - wanted, kind="stable")[: count - int(whole.sum())]] += 1
     return np.asarray(whole)
 
 
-def cells_of(table: Reals, count: int, rng: np.random.Generator, *, independent: bool) -> Indices:
-    """Return the cells, in C order, of ``count`` new rows in random order: by quota, or drawn independently."""
+def cells_of(
+    table: Reals, count: int, rng: np.random.Generator, *, independent: bool
+) -> Indices:
+    """Return the cells, in C order, of ``count`` new rows in random order: by quota, or
+    drawn independently.
+    """
     if independent:
-        return Choice.rows_of(table.reshape(1, -1)).draw(np.zeros(count, dtype=np.intp), rng)
+        return Choice.rows_of(table.reshape(1, -1)).draw(
+            np.zeros(count, dtype=np.intp), rng
+        )
     return shuffled_cells(quota(table, count, rng), rng)
 
 
@@ -127,8 +171,13 @@ def generator(random_state: RandomState) -> np.random.Generator:
 
 def check_seed(seed: object) -> None:
     """Refuse what is not a non-negative whole number or None."""
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
-        raise InputError(Option("random_state"), f" is {seed!r}; pass a whole number that is not negative")
+    if seed is not None and (
+        isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0
+    ):
+        raise InputError(
+            Option("random_state"),
+            f" is {seed!r}; pass a whole number that is not negative",
+        )
 
 
 def check_count(n: object) -> int:
@@ -136,5 +185,7 @@ def check_count(n: object) -> int:
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise InputError(f"n is {n!r}; ask for a positive whole number of rows")
     if n > _MOST_ROWS:
-        raise InputError(f"n is {n:,}, which is too many rows; ask for at most {_MOST_ROWS:,}")
+        raise InputError(
+            f"n is {n:,}, which is too many rows; ask for at most {_MOST_ROWS:,}"
+        )
     return int(n)

@@ -1,6 +1,8 @@
-"""DataFrame libraries (pandas, polars, pyarrow), through narwhals: frames in and out, single values, design weights.
+"""DataFrame libraries (pandas, polars, pyarrow), through narwhals: frames in and out,
+single values, design weights.
 
-Only this file and columns know the libraries. Where narwhals has no fast way, the native library is used.
+Only this file and columns know the libraries. Where narwhals has no fast way, the
+native library is used.
 """
 
 import contextlib
@@ -19,7 +21,13 @@ import numpy as np
 
 from fairmaxent import errors
 from fairmaxent.data.table import Codes, Reals
-from fairmaxent.errors import ColumnError, FairMaxEntError, InputError, WeightError, did_you_mean
+from fairmaxent.errors import (
+    ColumnError,
+    FairMaxEntError,
+    InputError,
+    WeightError,
+    did_you_mean,
+)
 from fairmaxent.progress import Progress, silent
 
 Column = nw.Series[Any]
@@ -30,11 +38,15 @@ _MICROSECONDS = 1e6  # per second
 
 
 def open_frame(frame: Any, *, may_be_empty: bool = False) -> Frame:
-    """Wrap an eager pandas, polars or pyarrow table, or explain why it cannot be used."""
+    """Wrap an eager pandas, polars or pyarrow table, or explain why it cannot be
+    used.
+    """
     native = nw.to_native(frame, pass_through=True)
     if nw.dependencies.is_polars_lazyframe(native):
         raise InputError("a polars LazyFrame has no rows yet; call .collect() first")
-    if nw.dependencies.is_pandas_dataframe(native) or nw.dependencies.is_polars_dataframe(native):
+    if nw.dependencies.is_pandas_dataframe(
+        native
+    ) or nw.dependencies.is_polars_dataframe(native):
         names = list(native.columns)
     elif nw.dependencies.is_pyarrow_table(native):
         names = list(native.column_names)
@@ -45,12 +57,22 @@ def open_frame(frame: Any, *, may_be_empty: bool = False) -> Frame:
         raise InputError("the table has no columns; pass at least one")
     if strange := [repr(name) for name in names if not isinstance(name, str)]:
         listed = ", ".join(strange[:5])
-        raise ColumnError(f"column names must be text, but these are not: {listed}; rename them, e.g. with str(name)")
+        raise ColumnError(
+            f"column names must be text, but these are not: {listed}; rename them, e.g."
+            " with str(name)"
+        )
     if repeated := [name for name, times in Counter(names).items() if times > 1]:
-        raise ColumnError(f"column names appear more than once: {', '.join(map(repr, repeated))}; rename them")
+        raise ColumnError(
+            f"column names appear more than once: {', '.join(map(repr, repeated))};"
+            " rename them"
+        )
     if not len(native) and not may_be_empty:
         raise InputError("the table has no rows; pass at least one")
-    return frame if isinstance(frame, nw.DataFrame) else nw.from_native(native, eager_only=True)
+    return (
+        frame
+        if isinstance(frame, nw.DataFrame)
+        else nw.from_native(native, eager_only=True)
+    )
 
 
 def column(frame: Frame, name: str) -> Column:
@@ -62,53 +84,87 @@ def column(frame: Frame, name: str) -> Column:
 
 def is_table(data: Any) -> bool:
     """Whether this is a table of a library that we read."""
-    return nw.dependencies.is_into_dataframe(data) or nw.dependencies.is_polars_lazyframe(data)
+    return nw.dependencies.is_into_dataframe(
+        data
+    ) or nw.dependencies.is_polars_lazyframe(data)
 
 
 def columns_of(data: Any, backend: Any) -> list[Column]:
-    """The columns of a table, a series or an array; those of an array have no name, and become the backend's."""
+    """The columns of a table, a series or an array; those of an array have no name, and
+    become the backend's.
+    """
     if is_table(data):
         return list(nw.from_native(data, eager_only=True).iter_columns())
     if nw.dependencies.is_into_series(data):
         return [nw.from_native(data, series_only=True)]
     array = np.asarray(data)
     # Text as a list: not every library takes numpy's own kind of text.
-    parts = [part if array.dtype.kind in "biuf" else part.tolist() for part in array.reshape(len(array), -1).T]
+    parts = [
+        part if array.dtype.kind in "biuf" else part.tolist()
+        for part in array.reshape(len(array), -1).T
+    ]
     return [nw.new_series("", part, backend=backend) for part in parts]
 
 
 def take(series: Column, rows: Codes) -> Column:
-    """Return the values at these positions, missing ones too, as a series of the same dtype."""
+    """Return the values at these positions, missing ones too, as a series of the same
+    dtype.
+    """
     return series[rows.astype(np.int64, copy=False)]
 
 
 def gather(columns: Mapping[str, tuple[Column, Codes]]) -> Any:
-    """Build a native table whose columns are values at the given positions; `take` and `build` in one native step."""
+    """Build a native table whose columns are values at the given positions; `take` and
+    `build` in one native step.
+    """
     library = library_of(next(iter(columns.values()))[0])
-    natives = {name: (series.to_native(), rows) for name, (series, rows) in columns.items()}
+    natives = {
+        name: (series.to_native(), rows) for name, (series, rows) in columns.items()
+    }
     namespace = load_library(library)
     if library == "pandas":
-        arrays = {name: native.array.take(rows) for name, (native, rows) in natives.items()}
+        arrays = {
+            name: native.array.take(rows) for name, (native, rows) in natives.items()
+        }
         # Objects with an explicit dtype, or pandas would read some of them as text.
-        objects = [name for name, (native, _) in natives.items() if native.dtype == object]
-        return namespace.DataFrame(arrays | {name: namespace.Series(arrays[name], dtype=object) for name in objects})
+        objects = [
+            name for name, (native, _) in natives.items() if native.dtype == object
+        ]
+        return namespace.DataFrame(
+            arrays
+            | {name: namespace.Series(arrays[name], dtype=object) for name in objects}
+        )
     if library == "polars":
-        return namespace.DataFrame([native[rows].alias(name) for name, (native, rows) in natives.items()])
-    return namespace.table({name: native.take(rows) for name, (native, rows) in natives.items()})
+        return namespace.DataFrame(
+            [native[rows].alias(name) for name, (native, rows) in natives.items()]
+        )
+    return namespace.table(
+        {name: native.take(rows) for name, (native, rows) in natives.items()}
+    )
 
 
 def build(columns: Mapping[str, Column]) -> Any:
-    """Put columns of one library into a native table of that library, in the given order."""
+    """Put columns of one library into a native table of that library, in the given
+    order.
+    """
     natives = {name: series.to_native() for name, series in columns.items()}
     library = library_of(next(iter(columns.values())))
     namespace = load_library(library)
     if library == "pandas":
-        return namespace.DataFrame({name: native.reset_index(drop=True) for name, native in natives.items()})
-    return namespace.table(natives) if library == "pyarrow" else namespace.DataFrame(natives)
+        return namespace.DataFrame(
+            {name: native.reset_index(drop=True) for name, native in natives.items()}
+        )
+    return (
+        namespace.table(natives)
+        if library == "pyarrow"
+        else namespace.DataFrame(natives)
+    )
 
 
 def arrange(frame: Any, order: Sequence[str], ones: Column | None) -> Any:
-    """Put the columns of a decoded table in this order, with ``ones`` repeated for every row under its name."""
+    """Put the columns of a decoded table in this order, with ``ones`` repeated for
+    every row under its name.
+    """
     columns = {series.name: series for series in columns_of(frame, None)}
     if ones is not None:
         columns[ones.name] = take(ones, np.zeros(len(frame), dtype=np.intp))
@@ -121,7 +177,9 @@ def number_column(name: str, numbers: Reals, like: Column) -> Column:
 
 
 def one_like(series: Column) -> Column:
-    """Return a single 1 as a column of the same name and dtype as this column of numbers."""
+    """Return a single 1 as a column of the same name and dtype as this column of
+    numbers.
+    """
     number = series.head(1).cast(nw.Float64) * 0 + 1
     return number if series.dtype == nw.Object else number.cast(series.dtype)
 
@@ -141,7 +199,9 @@ def load_library(library: str) -> Any:
     try:
         return importlib.import_module(library)
     except ImportError as error:
-        raise errors.DependencyError(f"this needs {library}, which is not installed; pip install {library}") from error
+        raise errors.DependencyError(
+            f"this needs {library}, which is not installed; pip install {library}"
+        ) from error
 
 
 def has_library(library: str) -> bool:
@@ -150,23 +210,38 @@ def has_library(library: str) -> bool:
 
 
 def is_missing(value: object) -> bool:
-    """Tell whether a single value stands for "no value": None, NaN, NaT or pandas' NA."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas' own, without importing it
+    """Tell whether a single value stands for "no value": None, NaN, NaT or pandas'
+    NA.
+    """
+    # pandas' own, without importing it
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(value, float | np.floating | Decimal | np.datetime64 | np.timedelta64) and value != value
+    return (
+        isinstance(
+            value, float | np.floating | Decimal | np.datetime64 | np.timedelta64
+        )
+        and value != value
+    )
 
 
 def plain_option(name: str, value: Any) -> Any:
-    """An option with lists for arrays, and None for pandas' missing values inside it: neither can be compared."""
+    """An option with lists for arrays, and None for pandas' missing values inside it:
+    neither can be compared.
+    """
     if is_missing(value) and not isinstance(value, float | None):
-        raise InputError(errors.Option(name), f" is {value!r}, a missing value; leave it out")
+        raise InputError(
+            errors.Option(name), f" is {value!r}, a missing value; leave it out"
+        )
     return _plain(value)
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, str | int | float | None):  # at once, because narwhals takes long to say what is no series
+    # at once, because narwhals takes long to say what is no series
+    if isinstance(value, str | int | float | None):
         return value
-    if nw.dependencies.is_into_series(value) or (isinstance(value, np.ndarray) and value.ndim):
+    if nw.dependencies.is_into_series(value) or (
+        isinstance(value, np.ndarray) and value.ndim
+    ):
         value = list(value)
     if isinstance(value, Mapping):
         return {_plain(key): _plain(item) for key, item in value.items()}
@@ -176,37 +251,51 @@ def _plain(value: Any) -> Any:
 
 
 def checked_progress(progress: Progress | None) -> Progress:
-    """The callback that was given, if it can be called, or one that ignores everything."""
+    """The callback that was given, if it can be called, or one that ignores
+    everything.
+    """
     if not callable(silent if progress is None else progress):
         how = "pass a function of a stage and a share"
-        raise InputError(errors.Option("progress"), f" is {errors.shown(progress)}; {how}")
+        raise InputError(
+            errors.Option("progress"), f" is {errors.shown(progress)}; {how}"
+        )
     return progress or silent
 
 
 def number_of(value: object) -> float | None:
-    """Return the number behind a number, date, time or duration (times in seconds, since 1970 in UTC), else None.
+    """Return the number behind a number, date, time or duration (times in seconds,
+    since 1970 in UTC), else None.
 
     >>> number_of(3), number_of(datetime.date(1970, 1, 2)), number_of(True), number_of("3")
     (3.0, 86400.0, None, None)
     """
     if isinstance(value, np.datetime64 | np.timedelta64):
         value = value.astype(f"{value.dtype.kind}8[us]").item()
-    if isinstance(value, int | float | Decimal | np.integer | np.floating) and not isinstance(value, bool):
+    if isinstance(
+        value, int | float | Decimal | np.integer | np.floating
+    ) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, datetime.datetime):
         value = (value if value.tzinfo else value.replace(tzinfo=datetime.UTC)) - _EPOCH
     elif isinstance(value, datetime.date):
         value = value - _EPOCH.date()
     elif isinstance(value, datetime.time):
-        value = datetime.datetime.combine(_EPOCH.date(), value.replace(tzinfo=None)) - _EPOCH.replace(tzinfo=None)
+        value = datetime.datetime.combine(
+            _EPOCH.date(), value.replace(tzinfo=None)
+        ) - _EPOCH.replace(tzinfo=None)
     if isinstance(value, datetime.timedelta):
-        # whole microseconds first: dividing integers below 2^53 once is exact to the last bit in every library
-        return ((value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds) / _MICROSECONDS
+        # whole microseconds first: dividing integers below 2^53 once is exact to the
+        # last bit in every library
+        return (
+            (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+        ) / _MICROSECONDS
     return None
 
 
 def to_numbers(series: Column) -> Reals:
-    """Return numbers, truth values (0, 1) or times (seconds, see `number_of`) as float64, missing as NaN."""
+    """Return numbers, truth values (0, 1) or times (seconds, see `number_of`) as
+    float64, missing as NaN.
+    """
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean or dtype == nw.Object:
         return _floats(series)
@@ -217,22 +306,29 @@ def to_numbers(series: Column) -> Reals:
             return _floats(series.dt.total_microseconds()) / _MICROSECONDS
         # narwhals takes pandas' by way of seconds, and loses a microsecond at times
         durations = series.to_native().astype("timedelta64[us]").to_numpy()
-        return np.where(np.isnat(durations), np.nan, durations.astype(np.int64)) / _MICROSECONDS
+        return (
+            np.where(np.isnat(durations), np.nan, durations.astype(np.int64))
+            / _MICROSECONDS
+        )
     numbers = [number_of(value) for value in series.to_list()]
     return np.array([np.nan if number is None else number for number in numbers])
 
 
 def _floats(series: Column) -> Reals:
-    wide = series.dtype == nw.Int128 or series.dtype == nw.UInt128  # which numpy does not have
+    # which numpy does not have
+    wide = series.dtype == nw.Int128 or series.dtype == nw.UInt128
     numbers = (series.cast(nw.Float64) if wide else series).to_numpy()
-    exact = series.dtype == nw.Decimal and series.implementation.is_pyarrow()  # whose cast errs in the last digit
-    if numbers.dtype.kind not in "biuf" and not exact:  # objects: Decimal, or pandas' own missing value
+    # whose cast errs in the last digit
+    exact = series.dtype == nw.Decimal and series.implementation.is_pyarrow()
+    # objects: Decimal, or pandas' own missing value
+    if numbers.dtype.kind not in "biuf" and not exact:
         numbers = series.cast(nw.Float64).to_numpy()
     return np.asarray(numbers, dtype=np.float64)
 
 
-# The packages whose exceptions are turned: those that hold tables or compute them. pyo3 is how polars panics, which is
-# a bug in polars that damaged data can reach; it is no Exception, so it would pass every handler.
+# The packages whose exceptions are turned: those that hold tables or compute them. pyo3
+# is how polars panics, which is a bug in polars that damaged data can reach; it is no
+# Exception, so it would pass every handler.
 _LIBRARIES = {
     *("pandas", "polars", "pyarrow", "narwhals", "pyo3_runtime"),
     *("duckdb", "_duckdb", "dask", "distributed", "tornado", "pyspark", "py4j"),
@@ -246,9 +342,14 @@ def is_foreign(problem: BaseException) -> bool:
 
 @contextlib.contextmanager
 def library_errors(
-    what: str, remedy: str, *also: type[BaseException], error: Callable[[str], FairMaxEntError] = errors.StorageError
+    what: str,
+    remedy: str,
+    *also: type[BaseException],
+    error: Callable[[str], FairMaxEntError] = errors.StorageError,
 ) -> Iterator[None]:
-    """Turn the exceptions of those libraries, and ``also`` these, into an error that quotes their first line."""
+    """Turn the exceptions of those libraries, and ``also`` these, into an error that
+    quotes their first line.
+    """
     try:
         yield
     except FairMaxEntError:
@@ -261,21 +362,32 @@ def library_errors(
 
 @contextlib.contextmanager
 def column_errors(series: Any) -> Iterator[None]:
-    """Name the column that its library cannot handle: some can be made, but not sorted, taken from or shown."""
+    """Name the column that its library cannot handle: some can be made, but not sorted,
+    taken from or shown.
+    """
     what = f"column {series.name!r} ({series.dtype}) holds values that cannot be read"
     remedy = "convert it, e.g. to text, or make such values missing"
     error = partial(InputError, column=str(series.name))
-    with library_errors(what, remedy, ValueError, OverflowError, NotImplementedError, error=error):
+    with library_errors(
+        what, remedy, ValueError, OverflowError, NotImplementedError, error=error
+    ):
         yield
 
 
-# Other weights than zero are within these, so that sums of them and of their squares are within float64.
+# Other weights than zero are within these, so that sums of them and of their squares
+# are within float64.
 WEIGHT_RANGE = 1e-100, 1e100
-WEIGHT_RULE = "weights must be zero, or from {:g} to {:g}. Repair or drop those rows.".format(*WEIGHT_RANGE)
+WEIGHT_RULE = (
+    "weights must be zero, or from {:g} to {:g}. Repair or drop those rows.".format(
+        *WEIGHT_RANGE
+    )
+)
 
 
 def in_range(weights: Reals) -> Reals:
-    """Multiply weights by a power of two, so that the largest is from 1 to 2, for what depends on ratios alone."""
+    """Multiply weights by a power of two, so that the largest is from 1 to 2, for what
+    depends on ratios alone.
+    """
     return np.ldexp(weights, 1 - math.frexp(weights.max())[1])
 
 
@@ -284,9 +396,14 @@ def check_weights(weights: Any, rows: int, *, what: str = "weight") -> Reals:
     try:
         numbers = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError) as problem:
-        raise WeightError(f"{what} must be a column, or numbers, one per row") from problem
+        raise WeightError(
+            f"{what} must be a column, or numbers, one per row"
+        ) from problem
     if numbers.shape != (rows,):
-        raise WeightError(f"{what} has shape {numbers.shape}; give one number for each of the {rows} rows")
+        raise WeightError(
+            f"{what} has shape {numbers.shape}; give one number for each of the {rows}"
+            " rows"
+        )
     low, high = WEIGHT_RANGE
     bad = ~((numbers == 0) | ((numbers >= low) & (numbers <= high)))
     if bad.any():
@@ -310,5 +427,7 @@ def read_weights(frame: Frame, weight: str | None) -> Reals | None:
         numbers = to_numbers(series)
     except (TypeError, ValueError) as problem:  # objects may be anything
         advice = "convert it, or name another column"
-        raise WeightError(f"weight column {weight!r} holds {kind}, not numbers; {advice}") from problem
+        raise WeightError(
+            f"weight column {weight!r} holds {kind}, not numbers; {advice}"
+        ) from problem
     return check_weights(numbers, len(frame), what=f"weight column {weight!r}")

@@ -1,8 +1,10 @@
-"""Identifiers: columns that name a row or a person instead of describing it, and free text about people.
+"""Identifiers: columns that name a row or a person instead of describing it, and free
+text about people.
 
-A column is taken for one by what it holds, or by its name (words of vocabulary.toml) together with many values.
-Measured numbers often differ in every row and name nobody, so numbers are suspected only if they look as if they had
-been handed out: each once, from a range in which numbers that were measured would have repeated.
+A column is taken for one by what it holds, or by its name (words of vocabulary.toml)
+together with many values. Measured numbers often differ in every row and name nobody,
+so numbers are suspected only if they look as if they had been handed out: each once,
+from a range in which numbers that were measured would have repeated.
 """
 
 import itertools
@@ -20,18 +22,24 @@ from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.table import Reals
 
-FEWEST_VALUES = 20  # a column with fewer is taken for an identifier only if they are e-mail addresses and such
+# a column with fewer is taken for an identifier only if they are e-mail addresses and
+# such
+FEWEST_VALUES = 20
 _FEWEST_NAMES = 5  # in a small table: as many names, each once, are a list of people
 _NEARLY_EVERY = 0.9
 _MOSTLY = 0.5  # so many texts per row describe nobody: each stands in one row or two
-_OFTEN = 0.3  # so many values per row are many for a column of names, notes or numbers of people who come again
+# so many values per row are many for a column of names, notes or numbers of people who
+# come again
+_OFTEN = 0.3
 _SOMETIMES = 0.1  # and so many if the name of the column says what it is
 _SEEN = 1000  # values that are looked at
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|(?:(?![a-zA-Z_])[^\W\d])+|\d+")
 
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
-_LETTERS = str.maketrans({"ß": "ss", "ł": "l", "Ł": "L", "œ": "oe", "æ": "ae", "ø": "o"})
+_LETTERS = str.maketrans(
+    {"ß": "ss", "ł": "l", "Ł": "L", "œ": "oe", "æ": "ae", "ø": "o"}
+)
 
 
 @cache
@@ -39,7 +47,11 @@ def vocabulary() -> dict[str, Any]:
     """The words of columns and levels, by what they say."""
     import tomllib  # read when the first word is looked up
 
-    return tomllib.loads(resources.files("fairmaxent.data").joinpath("vocabulary.toml").read_text("utf-8"))
+    return tomllib.loads(
+        resources.files("fairmaxent.data")
+        .joinpath("vocabulary.toml")
+        .read_text("utf-8")
+    )
 
 
 @cache
@@ -50,14 +62,21 @@ def _pattern(kind: str) -> re.Pattern[str]:
 
 @cache
 def words_for(key: str) -> frozenset[str]:
-    """The words of a part of the vocabulary in all languages, or those with a meaning."""
+    """The words of a part of the vocabulary in all languages, or those with a
+    meaning.
+    """
     words = (vocabulary()["meanings"] | vocabulary())[key]
     return spellings(words if isinstance(words, str) else " ".join(words.values()))
 
 
 def spellings(words: str) -> frozenset[str]:
-    """Words as names are compared with them: without accents, and with umlauts as two letters."""
-    return frozenset(without_accents(text) for text in (*words.split(), *words.translate(_UMLAUTS).split()))
+    """Words as names are compared with them: without accents, and with umlauts as two
+    letters.
+    """
+    return frozenset(
+        without_accents(text)
+        for text in (*words.split(), *words.translate(_UMLAUTS).split())
+    )
 
 
 def words_in(name: str) -> list[str]:
@@ -66,7 +85,10 @@ def words_in(name: str) -> list[str]:
     >>> words_in("two_year_recid"), words_in("isHired"), words_in("Jährliches Einkommen")
     (['two', 'year', 'recid'], ['is', 'hired'], ['jahrliches', 'einkommen'])
     """
-    return [unicodedata.normalize("NFC", word).casefold() for word in _WORD.findall(without_accents(name))]
+    return [
+        unicodedata.normalize("NFC", word).casefold()
+        for word in _WORD.findall(without_accents(name))
+    ]
 
 
 def is_total(text: str) -> bool:
@@ -81,44 +103,81 @@ def without_accents(text: str) -> str:
     return "".join(mark for mark in folded if not unicodedata.combining(mark))
 
 
-def looks_like_identifier(attribute: Attribute, rows: int, *, distinct: int | None = None) -> bool:
-    """Say whether a column with ``rows`` values names people; ``distinct``: so many, if the attribute lacks some."""
+def looks_like_identifier(
+    attribute: Attribute, rows: int, *, distinct: int | None = None
+) -> bool:
+    """Say whether a column with ``rows`` values names people; ``distinct``: so many, if
+    the attribute lacks some.
+    """
     values = len(attribute.counts) - (attribute.missing is not None)
     different = values if distinct is None else distinct
-    dates = attribute.kind in ("date", "boolean") or attribute.values.dtype.is_temporal()
+    dates = (
+        attribute.kind in ("date", "boolean") or attribute.values.dtype.is_temporal()
+    )
     if dates or not values or not rows:
         return False
     listed = [word for word in words_in(attribute.name) if not word.isdigit()]
-    words = {*listed, *map("".join, itertools.pairwise(listed))}  # first and name are also firstname
+    # first and name are also firstname
+    words = {*listed, *map("".join, itertools.pairwise(listed))}
     many = different >= FEWEST_VALUES
     of_parts = bool(words) and words <= words_for("parts")
-    named = bool(words & words_for("naming") or of_parts) and many and different > _SOMETIMES * rows
-    numbered, personal = bool(words & words_for("numbers")), bool(words & words_for("personal"))
+    named = (
+        bool(words & words_for("naming") or of_parts)
+        and many
+        and different > _SOMETIMES * rows
+    )
+    numbered, personal = (
+        bool(words & words_for("numbers")),
+        bool(words & words_for("personal")),
+    )
     if attribute.values.dtype.is_numeric():
         numbers = frames.to_numbers(attribute.values)[:values]
         if not (numbers == np.round(numbers)).all():
-            return bool(words & words_for("coordinates")) and many and different > _MOSTLY * rows
+            return (
+                bool(words & words_for("coordinates"))
+                and many
+                and different > _MOSTLY * rows
+            )
         # most have the seven digits or more of a phone, card or national number
-        are_long = numbered and 2 * int((numbers >= 1e6).sum()) > len(numbers) and not _are_dates(numbers)
+        are_long = (
+            numbered
+            and 2 * int((numbers >= 1e6).sum()) > len(numbers)
+            and not _are_dates(numbers)
+        )
         return named or are_long or (many and _are_handed_out(numbers, rows, different))
     each_once = different > _NEARLY_EVERY * rows
     if named or (many and (each_once or personal)):
         return True
     step = max(1, values // _SEEN)
-    looked_at = attribute.values if step == 1 else frames.take(attribute.values, np.arange(0, values, step))
+    looked_at = (
+        attribute.values
+        if step == 1
+        else frames.take(attribute.values, np.arange(0, values, step))
+    )
     seen = [str(value) for value in looked_at.to_list()[:values]]  # missing comes last
-    long = (_pattern("long_number").fullmatch(text.strip()) and not _pattern("date").fullmatch(text) for text in seen)
-    if numbered and 2 * sum(map(bool, long)) > len(seen):  # most, maybe in groups or with a few letters
+    long = (
+        _pattern("long_number").fullmatch(text.strip())
+        and not _pattern("date").fullmatch(text)
+        for text in seen
+    )
+    # most, maybe in groups or with a few letters
+    if numbered and 2 * sum(map(bool, long)) > len(seen):
         return True
     of_people = personal or (words and words <= words_for("names"))
     enough = len(seen) >= (_FEWEST_NAMES if each_once else FEWEST_VALUES)
     if of_people and enough and 2 * sum(map(_is_person, seen)) > len(seen):
         return True
-    return _name_people(seen, often=many and different > _OFTEN * rows, mostly=many and different > _MOSTLY * rows)
+    return _name_people(
+        seen,
+        often=many and different > _OFTEN * rows,
+        mostly=many and different > _MOSTLY * rows,
+    )
 
 
 def _is_person(text: str) -> bool:
-    """Whether a text could be the name of a person: a few words, of which the first and last have capital letters."""
+    """Whether a text could be the name of a person: a few words, of which the first and
+    last have capital letters.
+    """
     words = text.split()
     if _pattern("person").fullmatch(text) is None:
         return False
@@ -126,25 +185,37 @@ def _is_person(text: str) -> bool:
 
 
 def _name_people(texts: Sequence[str], *, often: bool, mostly: bool) -> bool:
-    """Whether most texts are contacts; if there are many, also names, keys and notes, and if most, anything undated."""
+    """Whether most texts are contacts; if there are many, also names, keys and notes,
+    and if most, anything undated.
+    """
     undated = [text for text in texts if not _pattern("date").fullmatch(text)]
-    contacts = (_pattern("contact").fullmatch(text.strip()) or _pattern("email").search(text) for text in undated)
+    contacts = (
+        _pattern("contact").fullmatch(text.strip()) or _pattern("email").search(text)
+        for text in undated
+    )
     if 2 * sum(contact is not None for contact in contacts) > len(texts):
         return True
     if not often or (mostly and 2 * len(undated) > len(texts)):
         return often
     persons = sum(map(_is_person, undated))
     keys = sum(_pattern("key").fullmatch(text) is not None for text in undated)
-    are_notes = np.median([len(text) for text in texts]) >= 30 and np.median([len(text.split()) for text in texts]) >= 5
+    are_notes = (
+        np.median([len(text) for text in texts]) >= 30
+        and np.median([len(text.split()) for text in texts]) >= 5
+    )
     return bool(are_notes) or 1.4 * max(persons, keys) > len(texts)
 
 
 def _are_handed_out(numbers: Reals, rows: int, different: int) -> bool:
-    """Whether whole numbers look like keys: far fewer repeat than would by chance in their range, or all are long."""
-    if float(np.abs(numbers).max()) <= 2**53:  # amounts are often round, and repeat less than their range says
+    """Whether whole numbers look like keys: far fewer repeat than would by chance in
+    their range, or all are long.
+    """
+    # amounts are often round, and repeat less than their range says
+    if float(np.abs(numbers).max()) <= 2**53:
         numbers = numbers / max(int(np.gcd.reduce(numbers.astype(np.int64))), 1)
     span = float(numbers.max()) - float(numbers.min()) + 1
-    expected = rows + span * math.expm1(-rows / span)  # repetitions, if numbers were drawn from their range
+    # repetitions, if numbers were drawn from their range
+    expected = rows + span * math.expm1(-rows / span)
     if expected >= 10 and rows - different <= 0.1 * expected:
         return True
     digits = np.floor(np.log10(np.maximum(np.abs(numbers), 1))) + 1
@@ -156,4 +227,12 @@ def _are_handed_out(numbers: Reals, rows: int, different: int) -> bool:
 def _are_dates(numbers: Reals) -> bool:
     """Whether numbers are dates written as 20240131."""
     month, day = numbers // 100 % 100, numbers % 100
-    return bool(((numbers < 22001232) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all())
+    return bool(
+        (
+            (numbers < 22001232)
+            & (month >= 1)
+            & (month <= 12)
+            & (day >= 1)
+            & (day <= 31)
+        ).all()
+    )

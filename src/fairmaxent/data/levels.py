@@ -1,4 +1,6 @@
-"""How the values of a column become levels: bins, rare values, declared orders, and the user's options."""
+"""How the values of a column become levels: bins, rare values, declared orders, and the
+user's options.
+"""
 
 import datetime
 import math
@@ -15,13 +17,22 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.table import Indices, Mask, Reals
 from fairmaxent.document.text import on_one_line
-from fairmaxent.errors import ColumnError, InputError, LevelError, Option, did_you_mean, did_you_mean_level, shown
+from fairmaxent.errors import (
+    ColumnError,
+    InputError,
+    LevelError,
+    Option,
+    did_you_mean,
+    did_you_mean_level,
+    shown,
+)
 
 Kind = Literal["categorical", "ordered", "boolean", "numeric", "date"]
 FeatureKind = Literal["indicator", "moment"]
 Bins = int | Sequence[Any]
 
-# Sums of weights that are not whole numbers depend on their scale in the last digits; the edges of bins must not.
+# Sums of weights that are not whole numbers depend on their scale in the last digits;
+# the edges of bins must not.
 _SLACK = 1e-9
 _LEAST_WEIGHT = 1e-300
 
@@ -43,48 +54,94 @@ class ColumnOptions:
     def __post_init__(self) -> None:
         for name, option in (("kinds", self.kinds), ("order", self.order)):
             if not isinstance(option, Mapping):
-                raise InputError(f"{name} is {shown(option)}; give it by column, as {{column: …}}")
+                raise InputError(
+                    f"{name} is {shown(option)}; give it by column, as {{column: …}}"
+                )
         for name, number in (("bins", self.bins), ("max_levels", self.max_levels)):
             if isinstance(number, bool) or not isinstance(number, int | Mapping):
                 also = ", or bins by column" if name == "bins" else ""
-                raise InputError(Option(name), f" is {number!r}; give a whole number{also}")
+                raise InputError(
+                    Option(name), f" is {number!r}; give a whole number{also}"
+                )
         for by_column in (self.kinds, self.bins, self.order, self.features):
             for name in by_column if isinstance(by_column, Mapping) else ():
                 if name not in self.names:
                     hint = did_you_mean(name, self.names)
-                    raise ColumnError(f"an option names the column {name!r}, which is not in the table; {hint}")
-        features = self.features.values() if isinstance(self.features, Mapping) else [self.features]
-        for given, choices in ((self.kinds.values(), get_args(Kind)), (features, get_args(FeatureKind))):
+                    raise ColumnError(
+                        f"an option names the column {name!r}, which is not in the"
+                        f" table; {hint}"
+                    )
+        features = (
+            self.features.values()
+            if isinstance(self.features, Mapping)
+            else [self.features]
+        )
+        for given, choices in (
+            (self.kinds.values(), get_args(Kind)),
+            (features, get_args(FeatureKind)),
+        ):
             for choice in given:
                 if choice not in choices:
-                    raise InputError(f"{choice!r} is not one of the choices; {did_you_mean(choice, choices)}")
+                    raise InputError(
+                        f"{choice!r} is not one of the choices;"
+                        f" {did_you_mean(choice, choices)}"
+                    )
         bins = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
-        if self.max_levels < 2 or any(isinstance(number, int) and number < 1 for number in bins):
-            raise InputError(Option("bins"), " must be at least 1 and ", Option("max_levels"), " at least 2")
+        if self.max_levels < 2 or any(
+            isinstance(number, int) and number < 1 for number in bins
+        ):
+            raise InputError(
+                Option("bins"),
+                " must be at least 1 and ",
+                Option("max_levels"),
+                " at least 2",
+            )
 
     def kind_of(self, series: frames.Column, values: frames.Column) -> Kind:
-        """Return the requested kind if the column can be read that way, or without a request what its dtype implies."""
+        """Return the requested kind if the column can be read that way, or without a
+        request what its dtype implies.
+        """
         name, natural = series.name, _natural_kind(series, values)
         possible = list(_POSSIBLE_KINDS[natural])
         if natural == "numeric" and self.kinds.get(name) == "boolean":
-            possible += ["boolean"] if np.isin(frames.to_numbers(values), (0, 1)).all() else []
+            possible += (
+                ["boolean"] if np.isin(frames.to_numbers(values), (0, 1)).all() else []
+            )
         if name in self.order:
             natural, possible = "ordered", ["categorical", "ordered"]
         kind = self.kinds.get(name, natural)
         if kind not in possible:
-            hint = f"; to order its values, name them in order={{{name!r}: [...]}}" if kind == "ordered" else ""
-            raise InputError(f"column {name!r} ({series.dtype}) cannot be {kind}, only {' or '.join(possible)}{hint}")
-        if isinstance(self.bins, Mapping) and name in self.bins and kind not in ("numeric", "date"):
-            raise InputError(f"column {name!r} is {kind} and has no bins; leave it out of ", Option("bins"))
+            hint = (
+                f"; to order its values, name them in order={{{name!r}: [...]}}"
+                if kind == "ordered"
+                else ""
+            )
+            raise InputError(
+                f"column {name!r} ({series.dtype}) cannot be {kind}, only"
+                f" {' or '.join(possible)}{hint}"
+            )
+        if (
+            isinstance(self.bins, Mapping)
+            and name in self.bins
+            and kind not in ("numeric", "date")
+        ):
+            raise InputError(
+                f"column {name!r} is {kind} and has no bins; leave it out of ",
+                Option("bins"),
+            )
         return kind
 
     def features_of(self, name: str, kind: Kind) -> FeatureKind:
-        """Return the features of a column; one choice for all columns applies to numbers and dates."""
+        """Return the features of a column; one choice for all columns applies to
+        numbers and dates.
+        """
         if not isinstance(self.features, Mapping):
             return self.features if kind in ("numeric", "date") else "indicator"
         wanted = self.features.get(name, "indicator")
         if wanted == "moment" and kind not in ("numeric", "date", "boolean"):
-            raise InputError(f"column {name!r} is {kind} and has no moment; use 'indicator'")
+            raise InputError(
+                f"column {name!r} is {kind} and has no moment; use 'indicator'"
+            )
         return wanted
 
 
@@ -104,10 +161,18 @@ def _natural_kind(series: frames.Column, values: frames.Column) -> Kind:
     if dtype.is_temporal():
         return "date"
     # pandas holds truth values with gaps as objects
-    if dtype == nw.Boolean or (dtype == nw.Object and all(isinstance(value, bool) for value in values.to_list())):
+    if dtype == nw.Boolean or (
+        dtype == nw.Object
+        and all(isinstance(value, bool) for value in values.to_list())
+    ):
         return "boolean"
-    arrow = getattr(getattr(series.to_native(), "dtype", None), "pyarrow_dtype", None)  # of pandas: unknown to narwhals
-    ordered = nw.is_ordered_categorical(series) if arrow is None else getattr(arrow, "ordered", False)
+    # of pandas: unknown to narwhals
+    arrow = getattr(getattr(series.to_native(), "dtype", None), "pyarrow_dtype", None)
+    ordered = (
+        nw.is_ordered_categorical(series)
+        if arrow is None
+        else getattr(arrow, "ordered", False)
+    )
     return "ordered" if ordered else "categorical"
 
 
@@ -121,17 +186,27 @@ class LevelsOfValues:
     note: str | None = None
 
 
-def group_values(values: frames.Column, counts: Reals, kind: Kind, options: ColumnOptions) -> LevelsOfValues:
-    """Group the distinct values of a column into levels; ``counts`` are their total weights."""
+def group_values(
+    values: frames.Column, counts: Reals, kind: Kind, options: ColumnOptions
+) -> LevelsOfValues:
+    """Group the distinct values of a column into levels; ``counts`` are their total
+    weights.
+    """
     name = values.name
     if name in options.order:
         return _in_declared_order(values, options.order[name])
     if kind in ("numeric", "date") and len(values):
-        bins = options.bins.get(name, DEFAULT_BINS) if isinstance(options.bins, Mapping) else options.bins
+        bins = (
+            options.bins.get(name, DEFAULT_BINS)
+            if isinstance(options.bins, Mapping)
+            else options.bins
+        )
         return _group_numbers(values, counts, bins)
     if kind == "categorical" and len(values) > options.max_levels:
         return _lump_rare(values, counts, options.max_levels)
-    return LevelsOfValues(np.arange(len(values)), [value_text(value) for value in values.to_list()])
+    return LevelsOfValues(
+        np.arange(len(values)), [value_text(value) for value in values.to_list()]
+    )
 
 
 def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> LevelsOfValues:
@@ -139,56 +214,90 @@ def _in_declared_order(values: frames.Column, order: Sequence[Any]) -> LevelsOfV
     keys = [value_key(value) for value in scalars]
     level_of = {value_key(value): level for level, value in enumerate(order)}
     if len(level_of) < len(order):
-        raise LevelError(f"order of column {name!r} names a value twice; name each once")
+        raise LevelError(
+            f"order of column {name!r} names a value twice; name each once"
+        )
     for value in order:
         if value_key(value) not in keys:
             hint = did_you_mean_level(value, scalars)
-            raise LevelError(f"order names {shown(value)}, which is not in column {name!r}; {hint}")
+            raise LevelError(
+                f"order names {shown(value)}, which is not in column {name!r}; {hint}"
+            )
     for key, value in zip(keys, scalars, strict=True):
         if key not in level_of:
-            raise LevelError(f"column {name!r} holds {shown(value)}, which is not in its order; add it there")
+            raise LevelError(
+                f"column {name!r} holds {shown(value)}, which is not in its order; add"
+                " it there"
+            )
     levels = np.array([level_of[key] for key in keys], dtype=np.intp)
     return LevelsOfValues(levels, [value_text(value) for value in order])
 
 
 def _lump_rare(values: frames.Column, counts: Reals, max_levels: int) -> LevelsOfValues:
-    """Keep the most frequent values (ties in canonical order), and put the rest into one last level."""
-    size = np.round(counts / max(counts.max(), np.finfo(float).tiny), 12)  # without the last digits, for the same ties
+    """Keep the most frequent values (ties in canonical order), and put the rest into
+    one last level.
+    """
+    # without the last digits, for the same ties
+    size = np.round(counts / max(counts.max(), np.finfo(float).tiny), 12)
     kept = np.sort(np.argsort(-size, kind="stable")[: max_levels - 1])
     levels = np.full(len(values), max_levels - 1, dtype=np.intp)
     levels[kept] = np.arange(len(kept))
     labels = [value_text(value) for value in frames.take(values, kept).to_list()]
     share = 1 - counts[kept].sum() / counts.sum() if counts.any() else 0.0
-    others = f"the other {len(values) - len(kept)} ({share:.1%} of the rows) become one level, 'other'"
-    note = f"column {values.name!r} has {len(values)} values: the {len(kept)} most frequent stay, and {others}"
+    others = (
+        f"the other {len(values) - len(kept)} ({share:.1%} of the rows) become one"
+        " level, 'other'"
+    )
+    note = (
+        f"column {values.name!r} has {len(values)} values: the {len(kept)} most"
+        f" frequent stay, and {others}"
+    )
     return LevelsOfValues(levels, [*labels, "other"], note=note)
 
 
 def _group_numbers(values: frames.Column, counts: Reals, bins: Bins) -> LevelsOfValues:
     """Give each number a level if there are few, otherwise put them into bins."""
-    numbers, first, rank = np.unique(frames.to_numbers(values), return_index=True, return_inverse=True)
+    numbers, first, rank = np.unique(
+        frames.to_numbers(values), return_index=True, return_inverse=True
+    )
     if np.isinf(numbers).any():
-        raise InputError(f"column {values.name!r} holds an infinite number; replace it or make it missing")
+        raise InputError(
+            f"column {values.name!r} holds an infinite number; replace it or make it"
+            " missing"
+        )
     if not isinstance(bins, int):
         return _group_by_edges(numbers[rank], counts, list(bins), values.name)
     distinct = frames.take(values, first) if len(first) < len(values) else values
     if len(numbers) <= bins:
         return LevelsOfValues(rank, [value_text(value) for value in distinct.to_list()])
-    begins, alone = _equal_weight_bins(np.bincount(rank, counts).astype(np.float64), bins)
-    edges = [np.nextafter(numbers[i - 1], np.inf) if alone[i - 1] and not alone[i] else numbers[i] for i in begins[1:]]
+    begins, alone = _equal_weight_bins(
+        np.bincount(rank, counts).astype(np.float64), bins
+    )
+    edges = [
+        (
+            np.nextafter(numbers[i - 1], np.inf)
+            if alone[i - 1] and not alone[i]
+            else numbers[i]
+        )
+        for i in begins[1:]
+    ]
     levels = np.searchsorted(edges, numbers, side="right")[rank]
     return LevelsOfValues(levels, _bin_labels(distinct, begins, alone), np.array(edges))
 
 
 def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], Mask]:
-    """Cut ascending values into bins; return where each bin begins, and which values are a bin of their own."""
-    # The values between two that stand alone share the remaining bins in proportion to their weight.
+    """Cut ascending values into bins; return where each bin begins, and which values
+    are a bin of their own.
+    """
+    # The values between two that stand alone share the remaining bins in proportion to
+    # their weight.
     weights = weights if weights.any() else np.ones(len(weights))
     slack = 0.0 if (weights == np.round(weights)).all() else _SLACK
     alone = weights >= weights.sum() / bins * (1 - slack)
     begins = alone | np.append(True, alone[:-1])
     rest = weights[~alone].sum()
-    # Values without weight need no cuts, and a quotient by next to nothing would overflow.
+    # Values without weight need no cuts, and a quotient by next to nothing would
+    # overflow.
     density = max(bins - alone.sum(), 1) / rest if rest > _LEAST_WEIGHT else 0.0
     for start, stop in pairwise([*np.flatnonzero(begins).tolist(), len(weights)]):
         run = weights[start:stop]
@@ -200,45 +309,91 @@ def _equal_weight_bins(weights: Reals, bins: int) -> tuple[list[int], Mask]:
 
 
 def _bin_labels(ascending: frames.Column, begins: list[int], alone: Mask) -> list[str]:
-    """Write bins as "[17, 25)", a value that stands alone as itself, and what follows it as "(0, 114)"."""
+    """Write bins as "[17, 25)", a value that stands alone as itself, and what follows
+    it as "(0, 114)".
+    """
     last = len(ascending) - 1
-    bounds = sorted({*begins, *(start - 1 for start in begins if start and alone[start - 1]), last})
-    values = dict(zip(bounds, frames.take(ascending, np.array(bounds)).to_list(), strict=True))
+    bounds = sorted(
+        {*begins, *(start - 1 for start in begins if start and alone[start - 1]), last}
+    )
+    values = dict(
+        zip(bounds, frames.take(ascending, np.array(bounds)).to_list(), strict=True)
+    )
     text = dict(zip(bounds, short_texts(list(values.values())), strict=True))
     labels = []
     for start, stop in zip(begins, [*begins[1:], last + 1], strict=True):
-        left = f"({text[start - 1]}" if start and alone[start - 1] else f"[{text[start]}"
+        left = (
+            f"({text[start - 1]}" if start and alone[start - 1] else f"[{text[start]}"
+        )
         right = f"{text[stop]})" if stop <= last else f"{text[last]}]"
-        labels.append(value_text(values[start]) if alone[start] or start == last else f"{left}, {right}")
+        labels.append(
+            value_text(values[start])
+            if alone[start] or start == last
+            else f"{left}, {right}"
+        )
     return labels
 
 
-def _group_by_edges(numbers: Reals, counts: Reals, given: list[Any], name: str) -> LevelsOfValues:
-    """Use the given edges; a bin without values cannot be decoded, so it is merged with its left neighbour."""
+def _group_by_edges(
+    numbers: Reals, counts: Reals, given: list[Any], name: str
+) -> LevelsOfValues:
+    """Use the given edges; a bin without values cannot be decoded, so it is merged with
+    its left neighbour.
+    """
     edges = np.array([frames.number_of(edge) for edge in given], dtype=np.float64)
     if len(edges) < 2 or not np.all(np.diff(edges) > 0):
-        raise InputError(f"bins of column {name!r} must be at least two ascending edges, or a number of bins")
+        raise InputError(
+            f"bins of column {name!r} must be at least two ascending edges, or a number"
+            " of bins"
+        )
     filled = np.unique(np.searchsorted(edges[1:-1], numbers, side="right"))
     kept = [0, *filled[1:].tolist(), len(edges) - 1]
     below, above = numbers < edges[0], numbers > edges[-1]
     texts = [value_text(given[edge]) for edge in kept]
     labels = edge_labels(texts, below=bool(below.any()), above=bool(above.any()))
     empty = len(edges) - 1 - len(filled)
-    notes = [f"column {name!r}: {empty} of its bins had no values and were merged with a neighbour"] if empty else []
+    notes = (
+        [
+            f"column {name!r}: {empty} of its bins had no values and were merged with a"
+            " neighbour"
+        ]
+        if empty
+        else []
+    )
     if (below | above).any():
         mass = float(counts[below | above].sum())
         whole = (counts == np.round(counts)).all()
-        rows = f"{mass:,.0f} rows" if whole else f"{mass / counts.sum():.1%} of the weight"
+        rows = (
+            f"{mass:,.0f} rows" if whole else f"{mass / counts.sum():.1%} of the weight"
+        )
         outside = f"{rows} outside the edges {texts[0]} … {texts[-1]}"
-        notes.append(f"column {name!r}: {outside} are counted in the outermost bins, as their labels show")
+        notes.append(
+            f"column {name!r}: {outside} are counted in the outermost bins, as their"
+            " labels show"
+        )
     cuts = edges[kept[1:-1]]
-    return LevelsOfValues(np.searchsorted(cuts, numbers, side="right"), labels, cuts, "; ".join(notes) or None)
+    return LevelsOfValues(
+        np.searchsorted(cuts, numbers, side="right"),
+        labels,
+        cuts,
+        "; ".join(notes) or None,
+    )
 
 
 def edge_labels(texts: Sequence[str], *, below: bool, above: bool) -> list[str]:
-    """Write bins as "[0, 18)"; the label of an outermost bin shows if it holds values beyond its edge: "≥ 18"."""
+    """Write bins as "[0, 18)"; the label of an outermost bin shows if it holds values
+    beyond its edge: "≥ 18".
+    """
     if len(texts) == 2 and (below or above):
-        return ["all values" if below and above else f"≤ {texts[1]}" if below else f"≥ {texts[0]}"]
+        return [
+            (
+                "all values"
+                if below and above
+                else f"≤ {texts[1]}"
+                if below
+                else f"≥ {texts[0]}"
+            )
+        ]
     labels = [f"[{left}, {right})" for left, right in pairwise(texts)]
     labels[-1] = f"≥ {texts[-2]}" if above else f"{labels[-1][:-1]}]"
     labels[0] = f"< {texts[1]}" if below else labels[0]
@@ -246,7 +401,9 @@ def edge_labels(texts: Sequence[str], *, below: bool, above: bool) -> list[str]:
 
 
 def value_key(value: object) -> Hashable:
-    """Return a key, equal for equal values: 1, True and "1" differ; 1 and 1.0, or a date in two libraries, do not."""
+    """Return a key, equal for equal values: 1, True and "1" differ; 1 and 1.0, or a
+    date in two libraries, do not.
+    """
     if isinstance(value, bool | np.bool_):
         return "truth", bool(value)
     if isinstance(value, Number):
@@ -265,16 +422,20 @@ def value_text(value: object) -> str:
         return repr(float(value)).removesuffix(".0")
     if isinstance(value, datetime.datetime):
         return value.isoformat(" ")
-    if isinstance(value, datetime.timedelta):  # pandas writes its own durations differently
+    # pandas writes its own durations differently
+    if isinstance(value, datetime.timedelta):
         return str(datetime.timedelta(value.days, value.seconds, value.microseconds))
-    if isinstance(value, Decimal):  # Polars gives all values of a column as many digits as the longest has
+    # Polars gives all values of a column as many digits as the longest has
+    if isinstance(value, Decimal):
         text = f"{value:f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     return str(value)
 
 
 def cell_text(value: object) -> str:
-    """Write a value on one line, as it may be shown: 1,234, 0.5000, –; a rounding error below zero has no sign."""
+    """Write a value on one line, as it may be shown: 1,234, 0.5000, –; a rounding error
+    below zero has no sign.
+    """
     if value is None:
         return "–"
     if isinstance(value, float):
@@ -285,7 +446,8 @@ def cell_text(value: object) -> str:
 
 
 def short_texts(values: Sequence[Any]) -> list[str]:
-    """Return the texts of different values; fractions get no more digits than it takes to distinguish them.
+    """Return the texts of different values; fractions get no more digits than it takes
+    to distinguish them.
 
     >>> short_texts([-1.5188882297503954, 0.14291364966681958, 0.1429200, 17.0])
     ['-1.5189', '0.14291', '0.14292', '17']
@@ -295,7 +457,10 @@ def short_texts(values: Sequence[Any]) -> list[str]:
         return whole
     for digits in range(4, 17):
         pairs = zip(values, whole, strict=True)
-        rounded = [text if value == int(value) else value_text(float(f"{value:.{digits}g}")) for value, text in pairs]
+        rounded = [
+            text if value == int(value) else value_text(float(f"{value:.{digits}g}"))
+            for value, text in pairs
+        ]
         if len(set(rounded)) == len(rounded):
             return rounded
     return whole

@@ -1,7 +1,9 @@
-"""Limits: how much fairmaxent takes on, so that no table or file exhausts a machine (docs/reference/limits.md).
+"""Limits: how much fairmaxent takes on, so that no table or file exhausts a machine
+(docs/reference/limits.md).
 
-What would take more memory than is allowed is refused before it is allocated. Allowed is what the machine or the
-container has, or what `max_memory` says. Needs are estimates: they are meant to be right within a factor of two.
+What would take more memory than is allowed is refused before it is allocated. Allowed
+is what the machine or the container has, or what `max_memory` says. Needs are
+estimates: they are meant to be right within a factor of two.
 """
 
 import contextlib
@@ -20,7 +22,8 @@ from fairmaxent.errors import LimitError, Option, checked_number
 
 MOST_COLUMNS = 2_000
 MOST_FILE_COLUMNS = 16_384  # of a file from which columns are dropped
-MOST_CELLS = (1 << 31) - 1  # of a table of two columns and the root, numbered by 32-bit integers
+# of a table of two columns and the root, numbered by 32-bit integers
+MOST_CELLS = (1 << 31) - 1
 LONGEST_CELL = 1 << 24  # characters of a CSV
 MOST_INFLATION = 200  # times the size of a compressed file
 FREELY_INFLATED = 1 << 27  # bytes that a compressed file of any size may become
@@ -34,7 +37,9 @@ _given: ContextVar[float | None] = ContextVar("max_memory", default=None)
 
 @contextlib.contextmanager
 def max_memory(limit: float | str) -> Iterator[None]:
-    """Refuse, inside this context, what is expected to take more memory: bytes, or a text such as ``"4GB"``."""
+    """Refuse, inside this context, what is expected to take more memory: bytes, or a
+    text such as ``"4GB"``.
+    """
     token = _given.set(read_memory(limit))
     try:
         yield
@@ -48,9 +53,20 @@ def read_memory(limit: float | str) -> float:
     >>> read_memory("1.5 GB"), read_memory("512MiB"), read_memory(1e9)
     (1500000000.0, 536870912.0, 1000000000.0)
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", limit.upper()) if isinstance(limit, str) else None
-    amount = float(match[1]) * _UNITS[match[2]] if match and match[2] in _UNITS else limit
-    return checked_number("max_memory", amount, "be an amount such as 4GB or 512MB", lambda size: 0 < size < _INFINITE)
+    match = (
+        re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", limit.upper())
+        if isinstance(limit, str)
+        else None
+    )
+    amount = (
+        float(match[1]) * _UNITS[match[2]] if match and match[2] in _UNITS else limit
+    )
+    return checked_number(
+        "max_memory",
+        amount,
+        "be an amount such as 4GB or 512MB",
+        lambda size: 0 < size < _INFINITE,
+    )
 
 
 def memory_limit() -> float:
@@ -63,22 +79,35 @@ def need_memory(needed: float, what: str, remedy: object) -> None:
     """Refuse what takes more memory than is allowed."""
     limit = memory_limit()
     if needed > limit:
-        needs = f"{what} would take about {memory_text(needed)} of memory, and the limit is {memory_text(limit)}; "
-        raise LimitError(needs, remedy, ", or raise the limit with ", Option("max_memory"))
+        needs = (
+            f"{what} would take about {memory_text(needed)} of memory, and the limit is"
+            f" {memory_text(limit)}; "
+        )
+        raise LimitError(
+            needs, remedy, ", or raise the limit with ", Option("max_memory")
+        )
 
 
 def check_columns(count: int) -> None:
     """Refuse more columns than can be compared with each other."""
     if count > MOST_COLUMNS:
-        why = f"fairmaxent compares every pair of them, so the limit is {MOST_COLUMNS:,}"
-        raise LimitError(f"the table has {count:,} columns, and {why}; drop the columns that do not matter")
+        why = (
+            f"fairmaxent compares every pair of them, so the limit is {MOST_COLUMNS:,}"
+        )
+        raise LimitError(
+            f"the table has {count:,} columns, and {why}; drop the columns that do not"
+            " matter"
+        )
 
 
 def check_file_columns(count: int, path: object) -> None:
     """Refuse a file with more columns than anybody can choose from."""
     if count > MOST_FILE_COLUMNS:
         advice = "leave out columns before you pass the table"
-        raise LimitError(f"{path} has {count:,} columns, and the limit is {MOST_FILE_COLUMNS:,}; {advice}")
+        raise LimitError(
+            f"{path} has {count:,} columns, and the limit is {MOST_FILE_COLUMNS:,};"
+            f" {advice}"
+        )
 
 
 def memory_text(amount: float) -> str:
@@ -90,12 +119,18 @@ def memory_text(amount: float) -> str:
 
 @cache
 def _of_this_machine() -> float:
-    """The memory of the machine, of the container, or of the process if that is limited: the least of them."""
+    """The memory of the machine, of the container, or of the process if that is
+    limited: the least of them.
+    """
     found = [_INFINITE]
     with contextlib.suppress(AttributeError, OSError, ValueError):  # not on Windows
         found.append(float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with contextlib.suppress(OSError, ValueError), open(path) as file:  # "max" is no number
+    for path in (
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ):
+        # "max" is no number
+        with contextlib.suppress(OSError, ValueError), open(path) as file:
             found.append(float(file.read()))
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
@@ -105,20 +140,35 @@ def _of_this_machine() -> float:
     return min(found)
 
 
-# ---------------------------------------------------------------- what a file declares, checked before it is trusted
+# ---------------------------------------------------------------- what a file declares,
+# checked before it is trusted
 
 _LARGEST = float(np.finfo(np.float64).max)
 
 
 def sound(
-    array: NDArray[Any], kind: str, shape: Sequence[int], *, low: float = -_LARGEST, high: float = _LARGEST
+    array: NDArray[Any],
+    kind: str,
+    shape: Sequence[int],
+    *,
+    low: float = -_LARGEST,
+    high: float = _LARGEST,
 ) -> NDArray[Any]:
-    """Return an array that has this kind (numpy's letter), shape and range; NaN is in no range."""
-    # Shorter floats become float64: shares that add up to one in float32 need not do so for NumPy's generators.
+    """Return an array that has this kind (numpy's letter), shape and range; NaN is in
+    no range.
+    """
+    # Shorter floats become float64: shares that add up to one in float32 need not do so
+    # for NumPy's generators.
     if array.dtype.kind != kind or array.shape != tuple(shape):
-        raise ValueError(f"expected {kind} of shape {tuple(shape)}, found {array.dtype} of shape {array.shape}")
+        raise ValueError(
+            f"expected {kind} of shape {tuple(shape)}, found {array.dtype} of shape"
+            f" {array.shape}"
+        )
     if array.size and not (array.min() >= low and array.max() <= high):
-        raise ValueError(f"expected numbers from {low} to {high}, found {array.min()} to {array.max()}")
+        raise ValueError(
+            f"expected numbers from {low} to {high}, found {array.min()} to"
+            f" {array.max()}"
+        )
     return array.astype(np.float64, copy=False) if kind == "f" else array
 
 
@@ -132,9 +182,10 @@ def logarithms(array: NDArray[Any], *shape: int) -> NDArray[Any]:
     return sound(array, "f", shape, low=-np.inf)
 
 
-# An Arrow stream is a sequence of messages: a mark, the size of the metadata, the metadata (a flatbuffer), and a body
-# whose size the metadata give. Libraries allocate what a message declares, and inflate bodies that are compressed, so a
-# stream from a file is looked at before a library reads it.
+# An Arrow stream is a sequence of messages: a mark, the size of the metadata, the
+# metadata (a flatbuffer), and a body whose size the metadata give. Libraries allocate
+# what a message declares, and inflate bodies that are compressed, so a stream from a
+# file is looked at before a library reads it.
 _MARK = 0xFFFFFFFF
 _DICTIONARY, _RECORDS = 2, 3  # kinds of messages
 _BODY_SIZE, _KIND, _HEADER = 3, 1, 2  # fields of a message
@@ -143,7 +194,9 @@ _DATA = 1  # field of a dictionary: its batch of records
 
 
 def check_stream(content: bytes) -> None:
-    """Refuse a stream that declares more values than it can hold, or whose bodies are compressed or not there."""
+    """Refuse a stream that declares more values than it can hold, or whose bodies are
+    compressed or not there.
+    """
     at = total = 0
     while at + 8 <= len(content):
         mark, size = struct.unpack_from("<II", content, at)
@@ -153,7 +206,10 @@ def check_stream(content: bytes) -> None:
         if size == 0:
             break
         (message,) = struct.unpack_from("<I", metadata)
-        body, kind = (_number(metadata, message, field) for field in ((_BODY_SIZE, "<q"), (_KIND, "<B")))
+        body, kind = (
+            _number(metadata, message, field)
+            for field in ((_BODY_SIZE, "<q"), (_KIND, "<B"))
+        )
         at += body
         if body < 0 or at > len(content):
             raise ValueError("it declares more bytes than it has")
@@ -162,8 +218,15 @@ def check_stream(content: bytes) -> None:
             batch = _table(metadata, batch, _DATA) if kind == _DICTIONARY else batch
             length = _number(metadata, batch, (_LENGTH, "<q"))
             total += length
-            if _field(metadata, batch, _COMPRESSION) is not None or length < 0 or total > 8 * len(content):
-                raise ValueError("a column is compressed inside, or declares more values than it can hold")
+            if (
+                _field(metadata, batch, _COMPRESSION) is not None
+                or length < 0
+                or total > 8 * len(content)
+            ):
+                raise ValueError(
+                    "a column is compressed inside, or declares more values than it can"
+                    " hold"
+                )
 
 
 def _field(metadata: bytes, table: int, number: int) -> int | None:

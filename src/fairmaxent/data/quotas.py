@@ -1,30 +1,39 @@
-"""Quotas: how many rows each cell of a table t (outcome, protected columns) gets, so that all totals are right too.
+"""Quotas: how many rows each cell of a table t (outcome, protected columns) gets, so
+that all totals are right too.
 
-n·t is rounded at random and without bias: on average each cell gets exactly its share. (By largest remainders, the same
-cells would be favoured at every seed.) Each time, every outcome, every group of every column and every group with every
-outcome has its share of the rows, rounded up or down, and so have the cells and the joint groups. There are two ways.
+n·t is rounded at random and without bias: on average each cell gets exactly its share.
+(By largest remainders, the same cells would be favoured at every seed.) Each time,
+every outcome, every group of every column and every group with every outcome has its
+share of the rows, rounded up or down, and so have the cells and the joint groups. There
+are two ways.
 
-*A network* holds totals on two chains of ever finer sums: the groups of the column with the fewest levels, those of
-this and the next column jointly, and so on to the joint groups z; and the outcomes y, y with the column of most levels,
-and so on. Each chain is a tree whose leaves are the cells, so counts are flows which balance at every sum; such flows
-can always be rounded (Bacharach 1966, Causey, Cox and Ernst 1985; without bias: Cox 1987). One protected column, or
-intersections, need no more. The flows are rounded bit by bit. If all are multiples of a bit, an even number of them are
-odd multiples at each sum. Paired there, these form closed tours. Pushing one bit around each tour, in the direction of
-a fair coin, keeps the balance and all expectations, and no flow passes a whole number on its way.
+*A network* holds totals on two chains of ever finer sums: the groups of the column with
+the fewest levels, those of this and the next column jointly, and so on to the joint
+groups z; and the outcomes y, y with the column of most levels, and so on. Each chain is
+a tree whose leaves are the cells, so counts are flows which balance at every sum; such
+flows can always be rounded (Bacharach 1966, Causey, Cox and Ernst 1985; without bias:
+Cox 1987). One protected column, or intersections, need no more. The flows are rounded
+bit by bit. If all are multiples of a bit, an even number of them are odd multiples at
+each sum. Paired there, these form closed tours. Pushing one bit around each tour, in
+the direction of a fair coin, keeps the balance and all expectations, and no flow passes
+a whole number on its way.
 
-*A mixture of whole tables* holds the totals of several columns. All tables whose cells and totals are n·t rounded up or
-down, but not yet whole, form a polytope. An integer program finds a whole one, v, close to the point x = n·t. From v
-through x, a line leaves the polytope at x': x = λv + (1 - λ)x'. So v is taken with probability λ, and otherwise x' is
-rounded in the same way, with one more cell or total that is whole already. As in the cube method (Deville and Tillé
-2004), expectations never change. If there is no such v, the joint groups give way first, the cells next, by one row
-more, and at last the totals that are not on the two chains of a network.
+*A mixture of whole tables* holds the totals of several columns. All tables whose cells
+and totals are n·t rounded up or down, but not yet whole, form a polytope. An integer
+program finds a whole one, v, close to the point x = n·t. From v through x, a line
+leaves the polytope at x': x = λv + (1 - λ)x'. So v is taken with probability λ, and
+otherwise x' is rounded in the same way, with one more cell or total that is whole
+already. As in the cube method (Deville and Tillé 2004), expectations never change. If
+there is no such v, the joint groups give way first, the cells next, by one row more,
+and at last the totals that are not on the two chains of a network.
 
 References
 ----------
-M. Bacharach, "Matrix rounding problems", Management Science 12 (1966).
-B. D. Causey, L. H. Cox, L. R. Ernst, "Applications of transportation theory to statistical problems", JASA 80 (1985).
-L. H. Cox, "A constructive procedure for unbiased controlled rounding", JASA 82 (1987).
-J.-C. Deville, Y. Tillé, "Efficient balanced sampling: the cube method", Biometrika 91 (2004).
+M. Bacharach, "Matrix rounding problems", Management Science 12 (1966). B. D. Causey, L.
+H. Cox, L. R. Ernst, "Applications of transportation theory to statistical problems",
+JASA 80 (1985). L. H. Cox, "A constructive procedure for unbiased controlled rounding",
+JASA 82 (1987). J.-C. Deville, Y. Tillé, "Efficient balanced sampling: the cube method",
+Biometrika 91 (2004).
 """
 
 from collections.abc import Collection
@@ -36,28 +45,43 @@ import numpy as np
 
 from fairmaxent.data.table import Codes, Indices, Mask, Reals
 
-Sums = Collection[tuple[int, ...]]  # the axes of the totals, ascending; those of a column are of one axis
+# the axes of the totals, ascending; those of a column are of one axis
+Sums = Collection[tuple[int, ...]]
 Shares = Reals | Indices
 
-# Counts start as multiples of 2^-32. So a total that is a whole number by itself is hit in all but one of 10^9 draws,
-# even if float64 sees 0.3·10 as 2.9999999999999996.
+# Counts start as multiples of 2^-32. So a total that is a whole number by itself is hit
+# in all but one of 10^9 draws, even if float64 sees 0.3·10 as 2.9999999999999996.
 _BITS = 32
-_CLOSE, _SLACK = 1e-9, 1e-7  # to a whole number: what counts as one, of a cell and of a total
-_AWAY, _NEAREST = 0.48, 0.02  # first and last distance from a whole number that is tried before `_CLOSE`
-_FEW_CELLS, _MOST_CELLS = 300, 4096  # of a table whose joint groups are held as well, and of one that is mixed
+# to a whole number: what counts as one, of a cell and of a total
+_CLOSE, _SLACK = 1e-9, 1e-7
+# first and last distance from a whole number that is tried before `_CLOSE`
+_AWAY, _NEAREST = 0.48, 0.02
+# of a table whose joint groups are held as well, and of one that is mixed
+_FEW_CELLS, _MOST_CELLS = 300, 4096
 _NODES, _MOST_STEPS = 100, 1000  # of an integer program, and programs
 
 
-def quota(table: Shares, count: int, rng: np.random.Generator, *, sums: Sums | None = None) -> Indices:
-    """Divide ``count`` rows among the cells of a table (outcome first), at random; the result has the table's shape.
+def quota(
+    table: Shares, count: int, rng: np.random.Generator, *, sums: Sums | None = None
+) -> Indices:
+    """Divide ``count`` rows among the cells of a table (outcome first), at random; the
+    result has the table's shape.
 
-    On average each cell gets exactly its share. Each time, it gets its share rounded up or down, and so do the totals
-    over the axes in ``sums``, where the table allows it; None: each axis alone, and each with the first.
+    On average each cell gets exactly its share. Each time, it gets its share rounded up
+    or down, and so do the totals over the axes in ``sums``, where the table allows it;
+    None: each axis alone, and each with the first.
     """
     return np.asarray(quotas(table, count, 1, rng, sums=sums)[0])
 
 
-def quotas(table: Shares, count: int, draws: int, rng: np.random.Generator, *, sums: Sums | None = None) -> Indices:
+def quotas(
+    table: Shares,
+    count: int,
+    draws: int,
+    rng: np.random.Generator,
+    *,
+    sums: Sums | None = None,
+) -> Indices:
     """Draw several quotas, independently of each other, along a new first axis."""
     wanted, columns = table / table.sum() * count, range(1, table.ndim)
     if sums is None:
@@ -73,27 +97,42 @@ def quotas(table: Shares, count: int, draws: int, rng: np.random.Generator, *, s
         taken = rng.random(len(left)) < walk.go_on(whole)
         counts[left[taken]], left = whole, left[~taken]
     if len(left):
-        counts[left] = _along_chains(walk.cells.reshape(table.shape), count, len(left), rng).reshape(len(left), -1)
+        counts[left] = _along_chains(
+            walk.cells.reshape(table.shape), count, len(left), rng
+        ).reshape(len(left), -1)
     return counts.reshape(draws, *table.shape)
 
 
 def held_counts(counts: Reals, wanted: Reals, least: Reals, sums: Sums) -> Reals:
-    """Other counts, none below ``least``, whose totals over the axes in ``sums`` are held too, if there are any."""
+    """Other counts, none below ``least``, whose totals over the axes in ``sums`` are
+    held too, if there are any.
+    """
     walk = _Walk.to_hold(wanted, int(counts.sum()), sums)
-    matrix, bounds = walk.sums[: walk.firm], (walk.bounds[0][: walk.firm], walk.bounds[1][: walk.firm])
+    matrix, bounds = (
+        walk.sums[: walk.firm],
+        (
+            walk.bounds[0][: walk.firm],
+            walk.bounds[1][: walk.firm],
+        ),
+    )
     totals, low = matrix @ counts, np.maximum(walk.low, least)
     if ((totals >= bounds[0]) & (totals <= bounds[1])).all():
         return counts
-    found = whole_table(0.5 - walk.cells % 1, low, np.maximum(low, walk.high), matrix, *bounds)
+    found = whole_table(
+        0.5 - walk.cells % 1, low, np.maximum(low, walk.high), matrix, *bounds
+    )
     return counts if found is None else found
 
 
-# ---------------------------------------------------------------- a mixture of whole tables
+# ---------------------------------------------------------------- a mixture of whole
+# tables
 
 
 @dataclass(eq=False)
 class _Walk:
-    """The table that is still to be rounded, as a point, and the bounds of its cells and totals."""
+    """The table that is still to be rounded, as a point, and the bounds of its cells
+    and totals.
+    """
 
     cells: Reals
     low: Reals
@@ -102,7 +141,8 @@ class _Walk:
     sums: Any  # sparse: a row for each total; those of the joint groups come last
     bounds: tuple[Reals, Reals]  # of the totals
     firm: int  # how many of them are no joint groups
-    away: float = _AWAY  # from a whole number: how far what is not yet rounded to the nearer one must be
+    # from a whole number: how far what is not yet rounded to the nearer one must be
+    away: float = _AWAY
 
     @classmethod
     def to_hold(cls, wanted: Reals, count: int, sums: Sums) -> "_Walk":
@@ -110,7 +150,10 @@ class _Walk:
         every, cells = tuple(range(wanted.ndim)), wanted.ravel()
         firm, joint = tuple(sorted({(), *sums} - {every})), every[1:]
         soft = () if joint in firm or wanted.size > _FEW_CELLS else (joint,)
-        matrix, size = _totals(wanted.shape, firm + soft), _totals(wanted.shape, firm).shape[0]
+        matrix, size = (
+            _totals(wanted.shape, firm + soft),
+            _totals(wanted.shape, firm).shape[0],
+        )
         totals = matrix @ cells
         totals[0] = count
         low, high = np.floor(cells + _CLOSE), np.ceil(cells - _CLOSE)
@@ -119,7 +162,9 @@ class _Walk:
         return cls(cells, low, high, widest, matrix, bounds, size)
 
     def whole_table(self) -> Reals | None:
-        """Find a whole table with these bounds, close to the point; None: there is none, even if cells give way."""
+        """Find a whole table with these bounds, close to the point; None: there is
+        none, even if cells give way.
+        """
         while (whole := self._near()) is None:
             if self.away > _CLOSE:  # also unlikely roundings
                 self.away = 0.8 * self.away if self.away > _NEAREST else _CLOSE
@@ -134,48 +179,102 @@ class _Walk:
         base, totals = np.floor(self.cells + _CLOSE), self.sums @ self.cells
         part = self.cells - base
         low, high = base + (part > 1 - self.away), base + (part >= self.away)
-        least = np.where(self.bounds[1] - totals < self.away, self.bounds[1], self.bounds[0])
-        most = np.where(totals - self.bounds[0] < self.away, self.bounds[0], self.bounds[1])
+        least = np.where(
+            self.bounds[1] - totals < self.away, self.bounds[1], self.bounds[0]
+        )
+        most = np.where(
+            totals - self.bounds[0] < self.away, self.bounds[0], self.bounds[1]
+        )
         if not give_way:
             return whole_table(0.5 - part, low, high, self.sums, least, most)
         from scipy.sparse import hstack
 
-        # One row more or less where a cell is not at its last bound, which it could not leave without bias.
+        # One row more or less where a cell is not at its last bound, which it could not
+        # leave without bias.
         down, up = low - self.widest[0], self.widest[1] - high
-        free = (self.cells > self.widest[0] + _CLOSE) & (self.cells < self.widest[1] - _CLOSE)
+        free = (self.cells > self.widest[0] + _CLOSE) & (
+            self.cells < self.widest[1] - _CLOSE
+        )
         more = [np.where(free, np.minimum(room, 1), 0) for room in (up, down)]
         cost = np.concatenate([0.5 - part, np.full(2 * len(part), float(len(part)))])
-        bounds = np.concatenate([low, np.zeros(2 * len(part))]), np.concatenate([high, *more])
-        found = whole_table(cost, *bounds, hstack([self.sums, self.sums, -self.sums]).tocsr(), least, most)
-        return None if found is None else np.asarray([1.0, 1.0, -1.0] @ found.reshape(3, -1))
+        bounds = (
+            np.concatenate([low, np.zeros(2 * len(part))]),
+            np.concatenate([high, *more]),
+        )
+        found = whole_table(
+            cost,
+            *bounds,
+            hstack([self.sums, self.sums, -self.sums]).tocsr(),
+            least,
+            most,
+        )
+        return (
+            None
+            if found is None
+            else np.asarray([1.0, 1.0, -1.0] @ found.reshape(3, -1))
+        )
 
     def go_on(self, whole: Reals) -> float:
-        """Go on to the end of the line from a whole table through the point; return that table's share of the point."""
-        beyond = (whole < np.floor(self.cells + _CLOSE)) | (whole > np.ceil(self.cells - _CLOSE))
-        self.low, self.high = (np.where(beyond, *pair) for pair in zip(self.widest, (self.low, self.high), strict=True))
-        here, there = (np.concatenate([cells, self.sums @ cells]) for cells in (self.cells, whole))
-        low, high = np.concatenate([self.low, self.bounds[0]]), np.concatenate([self.high, self.bounds[1]])
+        """Go on to the end of the line from a whole table through the point; return
+        that table's share of the point.
+        """
+        beyond = (whole < np.floor(self.cells + _CLOSE)) | (
+            whole > np.ceil(self.cells - _CLOSE)
+        )
+        self.low, self.high = (
+            np.where(beyond, *pair)
+            for pair in zip(self.widest, (self.low, self.high), strict=True)
+        )
+        here, there = (
+            np.concatenate([cells, self.sums @ cells]) for cells in (self.cells, whole)
+        )
+        low, high = (
+            np.concatenate([self.low, self.bounds[0]]),
+            np.concatenate([self.high, self.bounds[1]]),
+        )
         end = np.where(there > here, low, high)  # that each cell or total moves to
-        room = np.divide(here - end, there - end, out=np.ones_like(here), where=there != end)
+        room = np.divide(
+            here - end, there - end, out=np.ones_like(here), where=there != end
+        )
         share = float(np.clip(room.min(), 0, 1))
         if share > 1 - _CLOSE:
             return 1.0
-        self.cells = np.clip((self.cells - share * whole) / (1 - share), self.low, self.high)
+        self.cells = np.clip(
+            (self.cells - share * whole) / (1 - share), self.low, self.high
+        )
         return share
 
 
-def whole_table(cost: Reals, low: Reals, high: Reals, sums: Any, least: Reals, most: Reals) -> Reals | None:
-    """Find whole numbers of little cost, with bounds on them and on their sums; None: not found."""
+def whole_table(
+    cost: Reals, low: Reals, high: Reals, sums: Any, least: Reals, most: Reals
+) -> Reals | None:
+    """Find whole numbers of little cost, with bounds on them and on their sums; None:
+    not found.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     free, fixed = high > low, sums @ low
     if not free.any():
         return low if ((fixed >= least) & (fixed <= most)).all() else None
-    bounds, held = Bounds(0, (high - low)[free]), LinearConstraint(sums[:, free], least - fixed, most - fixed)
-    # Limited in nodes, not in seconds, so that a seed gives the same rows on a slow machine.
+    bounds, held = (
+        Bounds(0, (high - low)[free]),
+        LinearConstraint(sums[:, free], least - fixed, most - fixed),
+    )
+    # Limited in nodes, not in seconds, so that a seed gives the same rows on a slow
+    # machine.
     options = {"mip_rel_gap": 0.5, "node_limit": _NODES}
-    found = milp(cost[free], integrality=np.ones(int(free.sum())), bounds=bounds, constraints=held, options=options)
-    return None if found.x is None else low + np.bincount(np.flatnonzero(free), np.rint(found.x), len(low))
+    found = milp(
+        cost[free],
+        integrality=np.ones(int(free.sum())),
+        bounds=bounds,
+        constraints=held,
+        options=options,
+    )
+    return (
+        None
+        if found.x is None
+        else low + np.bincount(np.flatnonzero(free), np.rint(found.x), len(low))
+    )
 
 
 @lru_cache(maxsize=8)
@@ -197,15 +296,20 @@ def _totals(shape: tuple[int, ...], sums: tuple[tuple[int, ...], ...]) -> Any:
 # ---------------------------------------------------------------- a network
 
 
-def _along_chains(wanted: Reals, count: int, draws: int, rng: np.random.Generator) -> Indices:
+def _along_chains(
+    wanted: Reals, count: int, draws: int, rng: np.random.Generator
+) -> Indices:
     """Round the wanted counts so that the totals of both chains are held."""
     whole = np.floor(wanted)
     network = _network(wanted.shape)
     running = np.cumsum((wanted - whole).ravel())
     if running[-1] > 0:
         running *= (count - int(whole.sum())) / running[-1]
-    bits = np.rint(running * (1 << _BITS)).astype(np.int64)  # differences add up to the total, and zeros stay zero
-    flows = np.tile(network.flows(np.diff(bits, prepend=0).reshape(wanted.shape)), (draws, 1))
+    # differences add up to the total, and zeros stay zero
+    bits = np.rint(running * (1 << _BITS)).astype(np.int64)
+    flows = np.tile(
+        network.flows(np.diff(bits, prepend=0).reshape(wanted.shape)), (draws, 1)
+    )
     for bit in range(_BITS):
         network.round_off(flows, 1 << bit, rng)
     rounded = (flows[:, : wanted.size] >> _BITS).reshape(draws, *wanted.shape)
@@ -214,33 +318,45 @@ def _along_chains(wanted: Reals, count: int, draws: int, rng: np.random.Generato
 
 @dataclass(frozen=True, eq=False)
 class _Network:
-    """The flows are the cells, then the sums of both chains. Each flow has two ends, which are listed sum by sum."""
+    """The flows are the cells, then the sums of both chains. Each flow has two ends,
+    which are listed sum by sum.
+    """
 
-    summed: tuple[tuple[int, ...], ...]  # the axes that are summed over, for each step of each chain
+    # the axes that are summed over, for each step of each chain
+    summed: tuple[tuple[int, ...], ...]
     flow: Indices  # of each end
     other: Indices  # the other end of the same flow
-    enters: Mask  # whether the flow enters a sum at this end; at its other end it leaves one
+    # whether the flow enters a sum at this end; at its other end it leaves one
+    enters: Mask
 
     def holds(self, sums: Sums) -> bool:
         """Whether all these totals are on the chains."""
         every = range(max(map(len, self.summed), default=0) + 1)
-        kept = {tuple(axis for axis in every if axis not in axes) for axes in self.summed}
+        kept = {
+            tuple(axis for axis in every if axis not in axes) for axes in self.summed
+        }
         return {*sums} <= {(), tuple(every), *kept}
 
     def flows(self, cells: Codes) -> Codes:
         """The cells and all sums of them."""
-        return np.concatenate([cells.ravel(), *(cells.sum(axis=axes).ravel() for axes in self.summed)])
+        return np.concatenate(
+            [cells.ravel(), *(cells.sum(axis=axes).ravel() for axes in self.summed)]
+        )
 
     def round_off(self, flows: Codes, bit: int, rng: np.random.Generator) -> None:
-        """Turn the flows of each draw from multiples of ``bit`` into multiples of the next bit."""
+        """Turn the flows of each draw from multiples of ``bit`` into multiples of the
+        next bit.
+        """
         odd = ((flows & bit) != 0).take(self.flow, axis=1)
         draw, end = np.divmod(np.flatnonzero(odd), len(self.flow))
         position = np.cumsum(odd, dtype=np.int32) - 1
         other = position.take(draw * len(self.flow) + self.other.take(end))
-        # Ends are listed sum by sum, and at each sum an even number are odd, so neighbours are at the same sum. A tour
-        # comes out at one end of a flow, goes in at the neighbour, and comes out at the other end of that flow.
+        # Ends are listed sum by sum, and at each sum an even number are odd, so
+        # neighbours are at the same sum. A tour comes out at one end of a flow, goes in
+        # at the neighbour, and comes out at the other end of that flow.
         tour = _cycles(other.take(np.arange(len(other)) ^ 1))
-        coin = rng.random(int(tour.max(initial=-1)) + 1).take(tour)  # the same tour backwards has another one
+        # the same tour backwards has another one
+        coin = rng.random(int(tour.max(initial=-1)) + 1).take(tour)
         gains = self.enters.take(end)
         along = np.where(coin > coin.take(other), bit, -bit)
         flows[draw[gains], self.flow.take(end[gains])] += along[gains]
@@ -252,13 +368,18 @@ def _cycles(following: Codes) -> Codes:
     from scipy.sparse.csgraph import connected_components
 
     size = len(following)
-    graph = csr_array((np.ones(size), following, np.arange(size + 1, dtype=np.int32)), shape=(size, size))
+    graph = csr_array(
+        (np.ones(size), following, np.arange(size + 1, dtype=np.int32)),
+        shape=(size, size),
+    )
     return np.asarray(connected_components(graph, connection="strong")[1])
 
 
 @lru_cache(maxsize=8)
 def _network(shape: tuple[int, ...]) -> _Network:
-    """The two chains of sums over a table: flows go from the groups through the cells to the outcomes."""
+    """The two chains of sums over a table: flows go from the groups through the cells
+    to the outcomes.
+    """
     columns = sorted(range(1, len(shape)), key=lambda axis: shape[axis])
     cells = np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
     summed, ends, used = [], [], cells.size
@@ -273,8 +394,12 @@ def _network(shape: tuple[int, ...]) -> _Network:
             above, used = sums, used + sums.size
         ends.append((cells, above, rising))
     flow = np.concatenate([flows.ravel() for flows, _, _ in ends])
-    at = np.concatenate([np.broadcast_to(sums, flows.shape).ravel() for flows, sums, _ in ends])
-    enters = np.repeat([enters for _, _, enters in ends], [flows.size for flows, _, _ in ends])
+    at = np.concatenate(
+        [np.broadcast_to(sums, flows.shape).ravel() for flows, sums, _ in ends]
+    )
+    enters = np.repeat(
+        [enters for _, _, enters in ends], [flows.size for flows, _, _ in ends]
+    )
     order = np.argsort(at, kind="stable")
     flow = flow[order]
     two = np.argsort(flow, kind="stable").reshape(-1, 2)  # both ends of each flow

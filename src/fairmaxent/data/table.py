@@ -1,8 +1,10 @@
-"""The data, compressed: distinct rows and how often each occurs (the paper's S and n_α), their blocks and their spread.
+"""The data, compressed: distinct rows and how often each occurs (the paper's S and
+n_α), their blocks and their spread.
 
-A block is one attribute, or several pooled into one alphabet (their cross product). Block 0, the *root*, pools the
-outcome with the protected attributes, so that every fairness statement is about one block. Vectors over the *levels* of
-all blocks are the common currency of priors and features: potentials go in, probabilities come out.
+A block is one attribute, or several pooled into one alphabet (their cross product).
+Block 0, the *root*, pools the outcome with the protected attributes, so that every
+fairness statement is about one block. Vectors over the *levels* of all blocks are the
+common currency of priors and features: potentials go in, probabilities come out.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ Codes = NDArray[np.integer]
 Indices = NDArray[np.intp]
 Reals = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Positions = Mapping[int, NDArray[np.unsignedinteger]]  # of each input row's raw value in Attribute.values, by attribute
+# of each input row's raw value in Attribute.values, by attribute
+Positions = Mapping[int, NDArray[np.unsignedinteger]]
 
 
 @dataclass(frozen=True)
@@ -33,20 +36,29 @@ class Blocks:
     members: tuple[tuple[int, ...], ...]  # attributes of each block
 
     @classmethod
-    def rooted(cls, sizes: Sequence[int], root: Sequence[int], *, order: Sequence[int] = ()) -> Blocks:
-        """Pool the ``root`` attributes, in that order, and leave every other attribute on its own, in an ``order``."""
+    def rooted(
+        cls, sizes: Sequence[int], root: Sequence[int], *, order: Sequence[int] = ()
+    ) -> Blocks:
+        """Pool the ``root`` attributes, in that order, and leave every other attribute
+        on its own, in an ``order``.
+        """
         others = [(index,) for index in order or range(len(sizes)) if index not in root]
         return cls(tuple(sizes), (tuple(root), *others))
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
         """Number of levels of each block."""
-        return tuple(int(np.prod([self.sizes[index] for index in block])) for block in self.members)
+        return tuple(
+            int(np.prod([self.sizes[index] for index in block]))
+            for block in self.members
+        )
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
         """Where each block's levels stand in a vector over all levels."""
-        return tuple(slice(int(a), int(b)) for a, b in pairwise(np.cumsum((0, *self.levels))))
+        return tuple(
+            slice(int(a), int(b)) for a, b in pairwise(np.cumsum((0, *self.levels)))
+        )
 
     @cached_property
     def width(self) -> int:
@@ -63,38 +75,64 @@ class Blocks:
 
     def block_of(self, attribute: int) -> int:
         """Return the block that holds ``attribute``."""
-        return next(number for number, block in enumerate(self.members) if attribute in block)
+        return next(
+            number for number, block in enumerate(self.members) if attribute in block
+        )
 
     def pool(self, codes: Codes) -> Codes:
-        """Turn attribute codes, one column per attribute, into block codes, one column per block."""
-        pooled = np.empty((len(codes), len(self.members)), dtype=np.min_scalar_type(max(self.levels)), order="F")
+        """Turn attribute codes, one column per attribute, into block codes, one column
+        per block.
+        """
+        pooled = np.empty(
+            (len(codes), len(self.members)),
+            dtype=np.min_scalar_type(max(self.levels)),
+            order="F",
+        )
         for number, block in enumerate(self.members):
             pooled[:, number] = ravel(codes[:, list(block)], self.shape(number))
         return pooled
 
     def unpool(self, pooled: Codes) -> Codes:
         """Undo :meth:`pool`."""
-        codes = np.empty((len(pooled), len(self.sizes)), dtype=np.min_scalar_type(max(self.sizes)), order="F")
+        codes = np.empty(
+            (len(pooled), len(self.sizes)),
+            dtype=np.min_scalar_type(max(self.sizes)),
+            order="F",
+        )
         for number, block in enumerate(self.members):
             column, shape = pooled[:, number], self.shape(number)
-            digits = [column] if len(block) == 1 else np.unravel_index(column.astype(np.intp), shape)
+            digits = (
+                [column]
+                if len(block) == 1
+                else np.unravel_index(column.astype(np.intp), shape)
+            )
             for attribute, digit in zip(block, digits, strict=True):
                 codes[:, attribute] = digit
         return codes
 
     def spread(self, values: Mapping[int, Reals]) -> Reals:
-        """Sum values of the levels of some attributes over the levels of the blocks that hold them."""
+        """Sum values of the levels of some attributes over the levels of the blocks
+        that hold them.
+        """
         result = np.zeros(self.width)
         for attribute, levels in values.items():
             number = self.block_of(attribute)
-            column = levels.reshape([-1 if member == attribute else 1 for member in self.members[number]])
-            result[self.slices[number]] += np.broadcast_to(column, self.shape(number)).ravel()
+            column = levels.reshape(
+                [-1 if member == attribute else 1 for member in self.members[number]]
+            )
+            result[self.slices[number]] += np.broadcast_to(
+                column, self.shape(number)
+            ).ravel()
         return result
 
 
 def ravel(codes: Codes, shape: Sequence[int]) -> Indices:
     """Number the cells of a table of ``shape`` in C order, for rows of coordinates."""
-    flat = codes[:, 0].astype(np.intp) if len(shape) else np.zeros(len(codes), dtype=np.intp)
+    flat = (
+        codes[:, 0].astype(np.intp)
+        if len(shape)
+        else np.zeros(len(codes), dtype=np.intp)
+    )
     for column, size in zip(codes.T[1:], shape[1:], strict=True):
         flat *= size
         flat += column
@@ -105,12 +143,15 @@ Summed = Literal["counts", "rows", "squares"]
 Broken = Callable[[Codes], Mask]  # which of some rows are not to count
 
 _LARGEST_KEY = 2**62
-# Up to this many possible rows, counting every one of them is cheaper than sorting the rows there are.
+# Up to this many possible rows, counting every one of them is cheaper than sorting the
+# rows there are.
 _COUNTABLE = 1 << 20
 
 
 class Counted(Protocol):
-    """Distinct rows with their counts, wherever they are: all that a fit asks of its data are sums over them."""
+    """Distinct rows with their counts, wherever they are: all that a fit asks of its
+    data are sums over them.
+    """
 
     @property
     def keeps_rows(self) -> bool:
@@ -118,7 +159,9 @@ class Counted(Protocol):
 
     @property
     def sums(self) -> Reals:
-        """Distinct rows, input rows, the total of their weights and of their squared weights."""
+        """Distinct rows, input rows, the total of their weights and of their squared
+        weights.
+        """
 
     @property
     def distinct(self) -> int:
@@ -137,11 +180,20 @@ class Counted(Protocol):
 
     @property
     def worth(self) -> float:
-        """(Σw)²/Σw² over the input rows: how many equally weighted ones would carry as much information (Kish)."""
+        """(Σw)²/Σw² over the input rows: how many equally weighted ones would carry as
+        much information (Kish).
+        """
         return float(effective_rows(*self.sums[2:]))
 
-    def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
-        """Sum the rows by the levels of a few columns at a time, one axis each; ``sizes`` are those of all columns."""
+    def tables(
+        self,
+        wanted: Sequence[tuple[int, ...]],
+        sizes: Sequence[int],
+        of: Summed = "counts",
+    ) -> list[Reals]:
+        """Sum the rows by the levels of a few columns at a time, one axis each;
+        ``sizes`` are those of all columns.
+        """
 
     def without(self, broken: Broken) -> Counted:
         """Let the broken rows count zero."""
@@ -150,7 +202,9 @@ class Counted(Protocol):
         """Multiply each row's count by the factor of its level in the first column."""
 
     def thinned(self, rows: int) -> Table:
-        """Take all rows into memory, or if there are more than ``rows``, that many of equal weight to represent all."""
+        """Take all rows into memory, or if there are more than ``rows``, that many of
+        equal weight to represent all.
+        """
 
     def collect(self) -> Table:
         """Take all rows into memory."""
@@ -158,17 +212,23 @@ class Counted(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Table(Counted):
-    """Distinct rows in lexicographic order, their weights n_α, and where each input row went if rows were kept."""
+    """Distinct rows in lexicographic order, their weights n_α, and where each input row
+    went if rows were kept.
+    """
 
     codes: Codes  # (distinct, columns)
     counts: Reals  # (distinct,): design weights summed, or input rows
     rows: Reals  # (distinct,): input rows, whatever they weigh
     squares: Reals  # (distinct,): squared design weights summed
-    places: Indices | None = None  # (input rows,): see `inverse`; None: an engine counted the rows
-    peaks: Reals | None = None  # (distinct,): see `largest`; None: design weights are equal, or this was not kept
+    # (input rows,): see `inverse`; None: an engine counted the rows
+    places: Indices | None = None
+    # (distinct,): see `largest`; None: design weights are equal, or this was not kept
+    peaks: Reals | None = None
 
     @classmethod
-    def compress(cls, codes: Codes, sizes: Sequence[int], weight: Reals | None = None) -> Table:
+    def compress(
+        cls, codes: Codes, sizes: Sequence[int], weight: Reals | None = None
+    ) -> Table:
         """Merge equal rows; ``weight`` are design weights, one per row."""
         first, inverse = _distinct(*row_keys(codes, sizes))
         return cls.tallied(np.asfortranarray(codes[first]), inverse, weight)
@@ -179,26 +239,41 @@ class Table(Counted):
         rows = tally(inverse, None, len(distinct))
         if weight is None:
             return cls(distinct, rows, rows, rows, inverse)
-        counts, squares = (tally(inverse, power, len(distinct)) for power in (weight, weight**2))
-        return cls(distinct, counts, rows, squares, inverse, highest(inverse, weight, len(distinct)))
+        counts, squares = (
+            tally(inverse, power, len(distinct)) for power in (weight, weight**2)
+        )
+        return cls(
+            distinct,
+            counts,
+            rows,
+            squares,
+            inverse,
+            highest(inverse, weight, len(distinct)),
+        )
 
     @property
     def inverse(self) -> Indices:
         """The distinct row of each input row."""
         if self.places is None:
             advice = "use fit.weigh(lazy_frame), or fit a table in memory"
-            raise InputError(f"an engine counted the rows of this fit, so individual rows are not available; {advice}")
+            raise InputError(
+                "an engine counted the rows of this fit, so individual rows are not"
+                f" available; {advice}"
+            )
         return self.places
 
     @property
     def largest(self) -> Reals:
-        """The largest design weight of an input row of each distinct row; if it was not kept, the largest possible.
+        """The largest design weight of an input row of each distinct row; if it was not
+        kept, the largest possible.
 
-        Samuelson's inequality: of r numbers, none is more than √(r − 1) standard deviations above their mean.
+        Samuelson's inequality: of r numbers, none is more than √(r − 1) standard
+        deviations above their mean.
         """
         if self.peaks is not None:
             return self.peaks
-        excess = np.maximum(self.rows * self.squares - self.counts**2, 0.0)  # r²·variance
+        # r²·variance
+        excess = np.maximum(self.rows * self.squares - self.counts**2, 0.0)
         rows = np.maximum(self.rows, 1.0)
         return np.asarray((self.counts + np.sqrt((rows - 1) * excess)) / rows)
 
@@ -209,16 +284,31 @@ class Table(Counted):
 
     @cached_property
     def sums(self) -> Reals:
-        """Distinct rows, input rows, the total of their weights and of their squared weights."""
-        return np.array([len(self.codes), self.rows.sum(), self.counts.sum(), self.squares.sum()])
+        """Distinct rows, input rows, the total of their weights and of their squared
+        weights.
+        """
+        return np.array(
+            [len(self.codes), self.rows.sum(), self.counts.sum(), self.squares.sum()]
+        )
 
-    def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
-        """Sum the rows by the levels of a few columns at a time, one axis each; ``sizes`` are those of all columns."""
+    def tables(
+        self,
+        wanted: Sequence[tuple[int, ...]],
+        sizes: Sequence[int],
+        of: Summed = "counts",
+    ) -> list[Reals]:
+        """Sum the rows by the levels of a few columns at a time, one axis each;
+        ``sizes`` are those of all columns.
+        """
         summed = {"counts": self.counts, "rows": self.rows, "squares": self.squares}[of]
         tables = []
         for columns in wanted:
             shape = [sizes[column] for column in columns]
-            cells = self.codes[:, columns[0]] if len(columns) == 1 else ravel(self.codes[:, list(columns)], shape)
+            cells = (
+                self.codes[:, columns[0]]
+                if len(columns) == 1
+                else ravel(self.codes[:, list(columns)], shape)
+            )
             tables.append(tally(cells, summed, int(np.prod(shape))).reshape(shape))
         return tables
 
@@ -230,19 +320,33 @@ class Table(Counted):
         """Multiply each row's count by the factor of its level in the first column."""
         factors = factor[self.codes[:, 0]]
         peaks = None if self.peaks is None else self.peaks * factors
-        return replace(self, counts=self.counts * factors, squares=self.squares * factors**2, peaks=peaks)
+        return replace(
+            self,
+            counts=self.counts * factors,
+            squares=self.squares * factors**2,
+            peaks=peaks,
+        )
 
     def counting(self, counts: Reals) -> Table:
-        """Give the rows other counts, in which the input rows of one share as before."""
+        """Give the rows other counts, in which the input rows of one share as
+        before.
+        """
         share = counts / np.where(self.counts > 0, self.counts, 1.0)
         peaks = None if self.peaks is None else self.peaks * share
-        return replace(self, counts=counts, squares=share**2 * self.squares, peaks=peaks)
+        return replace(
+            self, counts=counts, squares=share**2 * self.squares, peaks=peaks
+        )
 
     def thinned(self, rows: int) -> Table:
-        """Return all rows, or if there are more than ``rows``, that many of equal weight to represent all."""
+        """Return all rows, or if there are more than ``rows``, that many of equal
+        weight to represent all.
+        """
         if len(self.codes) <= rows:
             return self
-        equal, codes = np.full(rows, self.total / rows), self.codes[equal_steps(self.counts, rows)]
+        equal, codes = (
+            np.full(rows, self.total / rows),
+            self.codes[equal_steps(self.counts, rows)],
+        )
         return Table(np.asfortranarray(codes), equal, np.ones(rows), equal**2)
 
     def collect(self) -> Table:
@@ -251,41 +355,64 @@ class Table(Counted):
 
 
 def effective_rows(total: ArrayLike, squares: ArrayLike) -> Reals:
-    """(Σw)²/Σw²: how many equally weighted rows carry as much information (Kish); NaN if there is no weight."""
+    """(Σw)²/Σw²: how many equally weighted rows carry as much information (Kish); NaN
+    if there is no weight.
+    """
     squares = np.asarray(squares, dtype=np.float64)
-    return np.asarray(np.divide(np.square(total), squares, out=np.full(squares.shape, np.nan), where=squares > 0))
+    return np.asarray(
+        np.divide(
+            np.square(total),
+            squares,
+            out=np.full(squares.shape, np.nan),
+            where=squares > 0,
+        )
+    )
 
 
 def tally(cells: Codes, weights: Reals | None, size: int) -> Reals:
     """Total weight of each of ``size`` cells."""
-    return np.bincount(cells, weights=weights, minlength=size).astype(np.float64, copy=False)
+    return np.bincount(cells, weights=weights, minlength=size).astype(
+        np.float64, copy=False
+    )
 
 
 def highest(cells: Codes, weights: Reals, size: int) -> Reals:
-    """The largest weight in each of ``size`` cells, none of which is negative; 0 in an empty one."""
+    """The largest weight in each of ``size`` cells, none of which is negative; 0 in an
+    empty one.
+    """
     result = np.zeros(size)
     np.maximum.at(result, cells, weights)
     return result
 
 
 def equal_steps(weights: Reals, count: int) -> Indices:
-    """Positions at equal steps of the running weight; in sorted rows, neighbours represent each other."""
+    """Positions at equal steps of the running weight; in sorted rows, neighbours
+    represent each other.
+    """
     running = np.cumsum(weights)
-    return np.asarray(np.searchsorted(running, (np.arange(count) + 0.5) * (running[-1] / count)))
+    return np.asarray(
+        np.searchsorted(running, (np.arange(count) + 0.5) * (running[-1] / count))
+    )
 
 
 def grouped_rows(groups: Indices, count: int) -> tuple[Indices, Indices]:
-    """Return rows one group after the other, and where each of ``count`` groups begins; group -1 is left out."""
-    shifted = (groups + 1).astype(np.min_scalar_type(count))  # numpy sorts small integers much faster
+    """Return rows one group after the other, and where each of ``count`` groups begins;
+    group -1 is left out.
+    """
+    # numpy sorts small integers much faster
+    shifted = (groups + 1).astype(np.min_scalar_type(count))
     starts = np.cumsum(np.bincount(shifted, minlength=count + 1))[:-1]
     return np.argsort(shifted, kind="stable")[starts[0] :], starts - starts[0]
 
 
 def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[Indices, int]:
-    """One integer per row, equal for equal rows and in their lexicographic order, and its exclusive bound."""
+    """One integer per row, equal for equal rows and in their lexicographic order, and
+    its exclusive bound.
+    """
     keys, span = np.zeros(len(codes), dtype=np.int64), 1
     for column, size in zip(codes.T, sizes, strict=True):
-        if span * size > _LARGEST_KEY:  # the part packed so far becomes its rank, which keeps equality and order
+        # the part packed so far becomes its rank, which keeps equality and order
+        if span * size > _LARGEST_KEY:
             distinct, keys = np.unique(keys, return_inverse=True)
             span = len(distinct)
         keys *= size
@@ -295,17 +422,25 @@ def row_keys(codes: Codes, sizes: Sequence[int]) -> tuple[Indices, int]:
 
 
 def match_rows(rows: Codes, codes: Codes, sizes: Sequence[int]) -> Indices:
-    """Return for each row of ``codes`` its position among distinct sorted ``rows``, -1 where absent."""
+    """Return for each row of ``codes`` its position among distinct sorted ``rows``, -1
+    where absent.
+    """
     if np.array_equal(rows, codes):
         return np.arange(len(rows))
     keys, _ = row_keys(np.concatenate([rows, codes]), sizes)
     there, wanted = keys[: len(rows)], keys[len(rows) :]
     position = np.minimum(np.searchsorted(there, wanted), max(len(rows) - 1, 0))
-    return np.where(there[position] == wanted, position, -1) if len(rows) else np.full(len(codes), -1)
+    return (
+        np.where(there[position] == wanted, position, -1)
+        if len(rows)
+        else np.full(len(codes), -1)
+    )
 
 
 def _distinct(keys: Indices, span: int) -> tuple[Indices, Indices]:
-    """Return a row of each distinct key, in order of the keys, and the rank of every row's key."""
+    """Return a row of each distinct key, in order of the keys, and the rank of every
+    row's key.
+    """
     if span > _COUNTABLE:
         order = np.argsort(keys)  # not stable, as any row of a key will do
         is_first = np.diff(keys[order], prepend=-1) > 0
@@ -320,7 +455,9 @@ def _distinct(keys: Indices, span: int) -> tuple[Indices, Indices]:
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """The weights w of the input rows in each cell: Σw, Σw², and the largest w of one row."""
+    """The weights w of the input rows in each cell: Σw, Σw², and the largest w of one
+    row.
+    """
 
     total: Reals
     squares: Reals
@@ -328,16 +465,27 @@ class Spread:
 
     @classmethod
     def of(cls, table: Table, mass: Reals, size: int) -> Spread:
-        """Give each distinct row its ``mass``, shared like its count; the cells are the levels of the first column."""
+        """Give each distinct row its ``mass``, shared like its count; the cells are the
+        levels of the first column.
+        """
         cells = table.codes[:, 0]
         ratio = mass / np.where(table.counts > 0, table.counts, 1.0)
         squares = tally(cells, ratio**2 * table.squares, size)
-        return cls(tally(cells, mass, size), squares, highest(cells, ratio * table.largest, size))
+        return cls(
+            tally(cells, mass, size),
+            squares,
+            highest(cells, ratio * table.largest, size),
+        )
 
     @classmethod
     def stacked(cls, spreads: Sequence[Spread]) -> Spread:
         """Put the cells of several along a new first axis."""
-        return cls(*(np.stack([getattr(part, name) for part in spreads]) for name in ("total", "squares", "largest")))
+        return cls(
+            *(
+                np.stack([getattr(part, name) for part in spreads])
+                for name in ("total", "squares", "largest")
+            )
+        )
 
     @property
     def effective_rows(self) -> Reals:
@@ -346,12 +494,23 @@ class Spread:
 
     def scaled(self, factor: float) -> Spread:
         """Multiply every weight."""
-        return Spread(self.total * factor, self.squares * factor**2, self.largest * factor)
+        return Spread(
+            self.total * factor, self.squares * factor**2, self.largest * factor
+        )
 
     def shaped(self, shape: Sequence[int]) -> Spread:
         """Give the cells axes."""
-        return Spread(*(values.reshape(shape) for values in (self.total, self.squares, self.largest)))
+        return Spread(
+            *(
+                values.reshape(shape)
+                for values in (self.total, self.squares, self.largest)
+            )
+        )
 
     def over(self, axes: tuple[int, ...]) -> Spread:
         """Merge the cells along some axes; no input row may be in two of them."""
-        return Spread(self.total.sum(axis=axes), self.squares.sum(axis=axes), self.largest.max(axis=axes))
+        return Spread(
+            self.total.sum(axis=axes),
+            self.squares.sum(axis=axes),
+            self.largest.max(axis=axes),
+        )

@@ -1,4 +1,6 @@
-"""Data sets to try the library on, shipped with it, and the paper's versions of them."""
+"""Data sets to try the library on, shipped with it, and the paper's versions of
+them.
+"""
 
 from typing import Literal
 
@@ -8,14 +10,18 @@ from fairmaxent.errors import check_choice
 
 __all__ = ["Dataset", "load"]
 
-DatasetName = Literal["acs", "adult", "adult-small", "german", "compas", "compas-small", "compas-large"]
+DatasetName = Literal[
+    "acs", "adult", "adult-small", "german", "compas", "compas-small", "compas-large"
+]
 
 
 def load(name: DatasetName, *, library: Library = "pandas") -> Dataset:
-    """Return a data set as a frame of the given library, with its roles, origin and citation.
+    """Return a data set as a frame of the given library, with its roles, origin and
+    citation.
 
-    All but "compas-large" are shipped with the package. "compas-large" needs two files, which are read from the folder
-    in the environment variable FAIRMAXENT_DATA or, if that is not set, downloaded.
+    All but "compas-large" are shipped with the package. "compas-large" needs two files,
+    which are read from the folder in the environment variable FAIRMAXENT_DATA or, if
+    that is not set, downloaded.
 
     >>> german = load("german", library="polars")
     >>> german.frame.shape, german.outcome, german.favourable, german.protected

@@ -1,8 +1,10 @@
-"""A data set: a frame, the roles of its columns, its origin, and the file that it is read from.
+"""A data set: a frame, the roles of its columns, its origin, and the file that it is
+read from.
 
-A shipped table is compressed text with one line per column: its name, then its cells, separated by tabs. An empty cell
-is a missing value; if all other cells of a column are integers, so is the column. Files that are not shipped are read
-from a folder of the user or downloaded, and verified by their checksum.
+A shipped table is compressed text with one line per column: its name, then its cells,
+separated by tabs. An empty cell is a missing value; if all other cells of a column are
+integers, so is the column. Files that are not shipped are read from a folder of the
+user or downloaded, and verified by their checksum.
 """
 
 import hashlib
@@ -38,11 +40,17 @@ class Dataset:
 
 
 def facts(name: str) -> dict[str, Any]:
-    """What there is to know about a data set: the roles of its columns, what it holds, its origin and citation."""
+    """What there is to know about a data set: the roles of its columns, what it holds,
+    its origin and citation.
+    """
     import tomllib  # read with the first data set
     from importlib import resources
 
-    text = resources.files("fairmaxent.datasets").joinpath("facts.toml").read_text(encoding="utf-8")
+    text = (
+        resources.files("fairmaxent.datasets")
+        .joinpath("facts.toml")
+        .read_text(encoding="utf-8")
+    )
     known: dict[str, Any] = tomllib.loads(text)[name]
     return known | {"protected": tuple(known["protected"])}
 
@@ -61,10 +69,17 @@ class DataFile:
 
 
 def read_files(files: Sequence[DataFile]) -> list[bytes]:
-    """Return the verified contents of the files; the error otherwise says which files to save where."""
+    """Return the verified contents of the files; the error otherwise says which files
+    to save where.
+    """
     folder = os.environ.get(FOLDER_VARIABLE)
-    listed = ", ".join(f"{file.name} (SHA-256 {file.sha256}, from {file.address})" for file in files)
-    advice = f"save these files in one folder and set the environment variable {FOLDER_VARIABLE} to it: {listed}"
+    listed = ", ".join(
+        f"{file.name} (SHA-256 {file.sha256}, from {file.address})" for file in files
+    )
+    advice = (
+        "save these files in one folder and set the environment variable"
+        f" {FOLDER_VARIABLE} to it: {listed}"
+    )
     return [_checked(file, folder, advice=advice) for file in files]
 
 
@@ -77,7 +92,8 @@ def _checked(file: DataFile, folder: str | None, *, advice: str) -> bytes:
     checksum = hashlib.sha256(content).hexdigest()
     if checksum != file.sha256:
         raise StorageError(
-            f"{source} is damaged or a different file: its SHA-256 is {checksum} instead of {file.sha256}; {advice}"
+            f"{source} is damaged or a different file: its SHA-256 is {checksum}"
+            f" instead of {file.sha256}; {advice}"
         )
     return content
 
@@ -107,19 +123,25 @@ def read_table(name: str) -> Columns:
 
     file = f"{name}.tsv.xz"
     try:
-        text = lzma.decompress(resources.files("fairmaxent.datasets").joinpath(file).read_bytes()).decode()
+        text = lzma.decompress(
+            resources.files("fairmaxent.datasets").joinpath(file).read_bytes()
+        ).decode()
     except (OSError, lzma.LZMAError) as error:
         raise StorageError(
-            f"the table {file} inside the package fairmaxent is missing or damaged ({error}); install fairmaxent again"
+            f"the table {file} inside the package fairmaxent is missing or damaged"
+            f" ({error}); install fairmaxent again"
         ) from error
     lines = [line.split("\t") for line in text.splitlines()]
     return {column: _parse(cells) for column, *cells in lines}
 
 
 def _parse(cells: Sequence[str]) -> Column:
-    distinct = dict.fromkeys(cells)  # each is parsed once, and equal cells share one object, which halves the time
+    # each is parsed once, and equal cells share one object, which halves the time
+    distinct = dict.fromkeys(cells)
     try:
-        values: dict[str, Any] = {cell: int(cell) if cell else None for cell in distinct}
+        values: dict[str, Any] = {
+            cell: int(cell) if cell else None for cell in distinct
+        }
     except ValueError:
         values = {cell: cell or None for cell in distinct}
     return [values[cell] for cell in cells]

@@ -1,10 +1,21 @@
-"""The data sets as they are used: UCI's and ProPublica's as shipped, and those that the paper prepares from them."""
+"""The data sets as they are used: UCI's and ProPublica's as shipped, and those that the
+paper prepares from them.
+"""
 
 import datetime
 from bisect import bisect_left
 from collections.abc import Mapping
 
-from fairmaxent.datasets.dataset import Columns, DataFile, Dataset, Library, build_frame, facts, read_files, read_table
+from fairmaxent.datasets.dataset import (
+    Columns,
+    DataFile,
+    Dataset,
+    Library,
+    build_frame,
+    facts,
+    read_files,
+    read_table,
+)
 
 SCORES = DataFile(
     name="compas-scores.csv",
@@ -23,17 +34,29 @@ CHARGES = DataFile(
     ),
 )
 
-# In the order of the table of charges; "violent" and "drug" are degrees, the others yes or no.
-_OFFENCES = ("violent", "drug", "firearm", "minor", "road_safety", "sex_offence", "fraud", "petty")
+# In the order of the table of charges; "violent" and "drug" are degrees, the others yes
+# or no.
+_OFFENCES = (
+    "violent",
+    "drug",
+    "firearm",
+    "minor",
+    "road_safety",
+    "sex_offence",
+    "fraud",
+    "petty",
+)
 
-# Bounds of the authors' published code; a class is the number of bounds that a value exceeds.
+# Bounds of the authors' published code; a class is the number of bounds that a value
+# exceeds.
 _AGES = (25, 65)
 _PRIORS = (0, 10, 20, 30, 40)
 _MONTHS = (0, 3, 6, 12, 24, 48, 60)
 _DAYS_OF_A_MONTH = 12  # as in the authors' code
 
-# As a number, the charge degree depends on the order of its levels, which in the authors' code is that of a Python set
-# and so differs from run to run. Of the three orders (up to direction) this one gives their known dual values.
+# As a number, the charge degree depends on the order of its levels, which in the
+# authors' code is that of a Python set and so differs from run to run. Of the three
+# orders (up to direction) this one gives their known dual values.
 _DEGREES = {"F": 0, "O": 1, "M": 2}
 
 
@@ -44,13 +67,19 @@ def load_prepared(name: str, library: Library) -> Dataset:
     elif name == "adult-small":
         columns = _small_adult(read_table("adult"))
     else:
-        columns = _small_compas(read_table("compas")) if name == "compas-small" else read_table(name)
+        columns = (
+            _small_compas(read_table("compas"))
+            if name == "compas-small"
+            else read_table(name)
+        )
     return Dataset(name=name, frame=build_frame(columns, library), **facts(name))
 
 
 def _small_adult(columns: Columns) -> Columns:
     return {
-        "race": ["White" if race == "White" else "Non-White" for race in columns["race"]],
+        "race": [
+            "White" if race == "White" else "Non-White" for race in columns["race"]
+        ],
         "sex": columns["sex"],
         "age": [min(age // 10 * 10, 70) for age in columns["age"]],
         "education_num": [min(max(years, 5), 13) for years in columns["education_num"]],
@@ -59,42 +88,71 @@ def _small_adult(columns: Columns) -> Columns:
 
 
 def _small_compas(columns: Columns) -> Columns:
-    """Select the paper's rows. Its other conditions (a known score and charge) hold for every row of this file."""
+    """Select the paper's rows. Its other conditions (a known score and charge) hold for
+    every row of this file.
+    """
     days, races = columns["days_b_screening_arrest"], columns["race"]
     kept = [
         row
         for row, (day, race) in enumerate(zip(days, races, strict=True))
-        if day is not None and -30 <= day <= 30 and race in ("African-American", "Caucasian")
+        if day is not None
+        and -30 <= day <= 30
+        and race in ("African-American", "Caucasian")
     ]
-    names = ("sex", "race", "age_cat", "priors_count", "c_charge_degree", "two_year_recid")
+    names = (
+        "sex",
+        "race",
+        "age_cat",
+        "priors_count",
+        "c_charge_degree",
+        "two_year_recid",
+    )
     small = {name: [columns[name][row] for row in kept] for name in names}
-    priors = ["0" if count == 0 else "1-3" if count <= 3 else ">3" for count in small["priors_count"]]
+    priors = [
+        "0" if count == 0 else "1-3" if count <= 3 else ">3"
+        for count in small["priors_count"]
+    ]
     return small | {"priors_count": priors}
 
 
 def _large_compas() -> Columns:
-    """8723 records in 19 columns, all numbers; 4524 of them are distinct, among 4.8e10 points."""
+    """8723 records in 19 columns, all numbers; 4524 of them are distinct, among 4.8e10
+    points.
+    """
     scores, charges = (content.decode() for content in read_files((SCORES, CHARGES)))
     offences = {}  # the kinds of offence that each charge text stands for
     for line in charges.splitlines()[1:]:
         charge, *degrees = line.split(",")
-        offences[charge] = {name: int(degree) for name, degree in zip(_OFFENCES, degrees, strict=True)}
+        offences[charge] = {
+            name: int(degree) for name, degree in zip(_OFFENCES, degrees, strict=True)
+        }
     header, *lines = (line.split(",") for line in scores.splitlines())
-    # The authors split lines at every comma and drop those that become longer, i.e. with a comma inside a cell.
-    records = [dict(zip(header, fields, strict=True)) for fields in lines if len(fields) == len(header)]
+    # The authors split lines at every comma and drop those that become longer, i.e.
+    # with a comma inside a cell.
+    records = [
+        dict(zip(header, fields, strict=True))
+        for fields in lines
+        if len(fields) == len(header)
+    ]
     # Those whose charge, time in jail and score are known.
     rows = [
         _row(record, offences[record["c_charge_desc"]])
         for record in records
-        if record["c_charge_desc"] in offences and record["c_jail_in"] and record["c_jail_out"]
+        if record["c_charge_desc"] in offences
+        and record["c_jail_in"]
+        and record["c_jail_out"]
         if int(record["decile_score"]) > 0
     ]
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def _row(record: Mapping[str, str], offences: Mapping[str, int]) -> dict[str, int]:
-    begin, end = (datetime.datetime.fromisoformat(record[name]) for name in ("c_jail_in", "c_jail_out"))
-    days = abs((begin - end).days)  # begun, as the authors count: a negative difference is rounded away from zero
+    begin, end = (
+        datetime.datetime.fromisoformat(record[name])
+        for name in ("c_jail_in", "c_jail_out")
+    )
+    # begun, as the authors count: a negative difference is rounded away from zero
+    days = abs((begin - end).days)
     return {
         "sex": int(record["sex"] == "Female"),
         "age": bisect_left(_AGES, int(record["age"])),

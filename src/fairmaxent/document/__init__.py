@@ -1,8 +1,10 @@
-"""One document, several renderers: blocks say what there is to say, and each renderer alone knows how its format looks.
+"""One document, several renderers: blocks say what there is to say, and each renderer
+alone knows how its format looks.
 
-Whoever has facts makes blocks of them: seven kinds, without layout; a block that would need an option is two blocks.
-`text` and `html` write them. All text is data: a renderer escapes whatever its format would take for markup. `words`
-writes numbers and cuts names.
+Whoever has facts makes blocks of them: seven kinds, without layout; a block that would
+need an option is two blocks. `text` and `html` write them. All text is data: a renderer
+escapes whatever its format would take for markup. `words` writes numbers and cuts
+names.
 """
 
 from dataclasses import dataclass, replace
@@ -33,9 +35,10 @@ class Listing:
 class Table:
     """Heads and rows of texts; the first cell of a row names it.
 
-    ``states`` has a word for each row ("good", "short", "bad" or none), about the column `state`. ``shares`` has two
-    numbers for each row, before and after, which a page shows as bars; with ``ranges``, as two marks, with a line for
-    the range that the number before has.
+    ``states`` has a word for each row ("good", "short", "bad" or none), about the
+    column `state`. ``shares`` has two numbers for each row, before and after, which a
+    page shows as bars; with ``ranges``, as two marks, with a line for the range that
+    the number before has.
     """
 
     label: str  # what the table shows
@@ -48,14 +51,22 @@ class Table:
     about: str = ""  # what else there is to say about a table with bars
 
     def titled(self) -> "Table":
-        """The table as reports have them: heads begin with a capital letter, and no cell is empty."""
+        """The table as reports have them: heads begin with a capital letter, and no
+        cell is empty.
+        """
         rows = tuple(tuple(cell.strip() or "–" for cell in row) for row in self.rows)
-        return replace(self, heads=tuple(head[:1].upper() + head[1:] for head in self.heads), rows=rows)
+        return replace(
+            self,
+            heads=tuple(head[:1].upper() + head[1:] for head in self.heads),
+            rows=rows,
+        )
 
 
 @dataclass(frozen=True)
 class Note:
-    """What a reader should not miss: a sentence that stands out, and what belongs to it."""
+    """What a reader should not miss: a sentence that stands out, and what belongs to
+    it.
+    """
 
     lead: str
     items: tuple[str, ...] = ()
@@ -63,7 +74,9 @@ class Note:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing as SVG that we made; forms without pictures show its numbers, if they stand nowhere else."""
+    """A drawing as SVG that we made; forms without pictures show its numbers, if they
+    stand nowhere else.
+    """
 
     caption: str
     svg: str
@@ -82,7 +95,9 @@ Block = Heading | Paragraph | Listing | Table | Note | Picture | Code
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks under a title; ``key`` is its name in a page, and ``short`` its name in a table of contents."""
+    """Blocks under a title; ``key`` is its name in a page, and ``short`` its name in a
+    table of contents.
+    """
 
     key: str
     title: str
@@ -91,7 +106,12 @@ class Section:
 
     def titled(self) -> "Section":
         """The section with its tables as reports have them."""
-        return replace(self, blocks=tuple(one.titled() if isinstance(one, Table) else one for one in self.blocks))
+        return replace(
+            self,
+            blocks=tuple(
+                one.titled() if isinstance(one, Table) else one for one in self.blocks
+            ),
+        )
 
 
 @dataclass(frozen=True)
@@ -105,4 +125,5 @@ class Document:
     first_page: tuple[Section, ...]
     appendix: tuple[Section, ...]
     footer: str
-    print_size: float = 1.0  # less than 1 if the first page needs smaller print to fit on a sheet
+    # less than 1 if the first page needs smaller print to fit on a sheet
+    print_size: float = 1.0

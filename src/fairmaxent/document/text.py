@@ -1,22 +1,40 @@
-"""Blocks as plain text, for a terminal, a pipe or a file; documents as Markdown, for a repository or a wiki."""
+"""Blocks as plain text, for a terminal, a pipe or a file; documents as Markdown, for a
+repository or a wiki.
+"""
 
 import html
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from fairmaxent.document import Block, Code, Document, Heading, Listing, Note, Paragraph, Picture, Table
+from fairmaxent.document import (
+    Block,
+    Code,
+    Document,
+    Heading,
+    Listing,
+    Note,
+    Paragraph,
+    Picture,
+    Table,
+)
 from fairmaxent.document.words import numeric_columns
 from fairmaxent.plain_text import isolated, visible
 
 
 def to_text(blocks: Iterable[Block], *, width: int | None = None) -> str:
-    """Write blocks one below the other; sentences are wrapped if there is a ``width``."""
+    """Write blocks one below the other; sentences are wrapped if there is a
+    ``width``.
+    """
     return "\n".join(line for block in blocks for line in _lines(block, width))
 
 
-def sections_text(sections: Iterable[Iterable[Block]], *, width: int | None = None) -> str:
-    """Write groups of blocks with an empty line between them; groups without blocks are left out."""
+def sections_text(
+    sections: Iterable[Iterable[Block]], *, width: int | None = None
+) -> str:
+    """Write groups of blocks with an empty line between them; groups without blocks are
+    left out.
+    """
     texts = (to_text(section, width=width) for section in sections)
     return "\n\n".join(text for text in texts if text)
 
@@ -32,14 +50,22 @@ def _lines(block: Block, width: int | None) -> Iterator[str]:
         case Table():
             yield from table_lines(block.heads, block.rows)
         case Picture(_, _, numbers):
-            yield from () if numbers is None else table_lines(numbers.heads, numbers.rows)
+            yield from (
+                () if numbers is None else table_lines(numbers.heads, numbers.rows)
+            )
         case Code(text):
             yield from (f"    {visible(line)}" for line in text.splitlines())
 
 
 def _wrapped(text: str, width: int | None, indent: str = "") -> str:
     line = on_one_line(text)
-    return line if width is None else textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False)
+    return (
+        line
+        if width is None
+        else textwrap.fill(
+            line, width, subsequent_indent=indent, break_on_hyphens=False
+        )
+    )
 
 
 def table_lines(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -56,7 +82,10 @@ def table_lines(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     lines = []
     for row in cells:
         placed = zip(row, widths, numeric, strict=True)
-        padded = (cell.rjust(width) if right else cell.ljust(width) for cell, width, right in placed)
+        padded = (
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in placed
+        )
         lines.append("  ".join(padded).rstrip())
     return lines
 
@@ -96,12 +125,22 @@ def _markdown(block: Block) -> str:
         case Listing(items):
             return _listing(items)
         case Table():
-            head = f"#### {escaped(block.label)}\n\n{escaped(block.about)}\n\n" if block.shares else ""
+            head = (
+                f"#### {escaped(block.label)}\n\n{escaped(block.about)}\n\n"
+                if block.shares
+                else ""
+            )
             return head + _table(block)
         case Note(lead, items):
-            return "\n\n".join([f"**{escaped(lead)}**", *([_listing(items)] if items else [])])
+            return "\n\n".join(
+                [f"**{escaped(lead)}**", *([_listing(items)] if items else [])]
+            )
         case Picture(caption, _, numbers):
-            return "" if numbers is None else f"{escaped(f'{caption}:')}\n\n{_table(numbers)}"
+            return (
+                ""
+                if numbers is None
+                else f"{escaped(f'{caption}:')}\n\n{_table(numbers)}"
+            )
         case Code(text):  # indented, which no content can end
             return "\n".join(f"    {line}" for line in visible(text).splitlines())
 
@@ -111,10 +150,16 @@ def _listing(items: Iterable[str]) -> str:
 
 
 def _table(table: Table) -> str:
-    heads, *rows = ([escaped(cell) for cell in line] for line in (table.heads, *table.rows))
-    return "\n".join(f"| {' | '.join(line)} |" for line in (heads, ["---"] * len(heads), *rows))
+    heads, *rows = (
+        [escaped(cell) for cell in line] for line in (table.heads, *table.rows)
+    )
+    return "\n".join(
+        f"| {' | '.join(line)} |" for line in (heads, ["---"] * len(heads), *rows)
+    )
 
 
 def escaped(raw: str) -> str:
     """Write any text so that Markdown shows it as it is, on one line."""
-    return _MARKUP.sub(r"\\\1", html.escape(isolated(" ".join(raw.splitlines())), quote=False))
+    return _MARKUP.sub(
+        r"\\\1", html.escape(isolated(" ".join(raw.splitlines())), quote=False)
+    )

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 _NUMBER = r"[<+−-]?\d[\d.,]*(?:e[+-]\d+)?(?: ?%)?"
 _NUMBERS = re.compile(rf"(?:{_NUMBER}(?: (?:–|to|…) {_NUMBER})?(?: \([^)]*\))?|–|any)?")
 
-# In units of the last digit shown: what differs from a half by less is one, whatever the last bit of a float says.
+# In units of the last digit shown: what differs from a half by less is one, whatever
+# the last bit of a float says.
 _SLACK = 1e-6
 
 
@@ -27,7 +28,8 @@ def percent(share: float | None) -> str:
 
 
 def rounded(value: float, digits: int) -> float:
-    """Round as people do, a half away from zero, so that equal values computed in two ways look equal.
+    """Round as people do, a half away from zero, so that equal values computed in two
+    ways look equal.
 
     >>> rounded(6.25, 1), rounded(-6.25, 1), rounded(6.2499999999, 1), rounded(6.24, 1)
     (6.3, -6.3, 6.3, 6.2)
@@ -43,7 +45,8 @@ def times(multiple: float) -> str:
 
 
 def short_name(name: str, most: int = 160) -> str:
-    """Cut long names of columns and levels at their end; of "column = level", each side, so that groups stay apart.
+    """Cut long names of columns and levels at their end; of "column = level", each
+    side, so that groups stay apart.
 
     >>> short_name("religion of the respondent = none at all", 32), short_name("sex = f, age = 9", 16)
     ('religion … = none at all', 'sex = f, age = 9')
@@ -53,7 +56,11 @@ def short_name(name: str, most: int = 160) -> str:
     pairs = [pair.partition(" = ") for pair in name.split(", ")]
     room = max(most // len(pairs), 12)
     return ", ".join(
-        f"{_cut(column, room * 2 // 5)} = {_cut(level, room * 3 // 5)}" if level else _cut(column, room)
+        (
+            f"{_cut(column, room * 2 // 5)} = {_cut(level, room * 3 // 5)}"
+            if level
+            else _cut(column, room)
+        )
         for column, _, level in pairs[: max(most // 12, 1)]
     )
 
@@ -76,9 +83,16 @@ def counted(number: int, noun: str) -> str:
 
 
 def numeric_columns(rows: Sequence[Sequence[str]], count: int) -> tuple[bool, ...]:
-    """Which columns of texts hold numbers, ranges of them, or nothing; never the first, which names the rows.
+    """Which columns of texts hold numbers, ranges of them, or nothing; never the first,
+    which names the rows.
 
     >>> numeric_columns([["sex", "0.5000", "yes"], ["race", "any", "12"]], 3)
     (False, True, False)
     """
-    return (False, *(all(_NUMBERS.fullmatch(row[column]) for row in rows) for column in range(1, count)))
+    return (
+        False,
+        *(
+            all(_NUMBERS.fullmatch(row[column]) for row in rows)
+            for column in range(1, count)
+        ),
+    )

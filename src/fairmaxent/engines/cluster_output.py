@@ -1,8 +1,10 @@
-"""New rows and weights made on the workers: rows as Parquet files, weights as a column of the Dask frame.
+"""New rows and weights made on the workers: rows as Parquet files, weights as a column
+of the Dask frame.
 
-p* is the sum of the partitions' parts: the rows of the partition, and an equal share of the base. So the wanted rows of
-each cell are first divided among the partitions at random, and each partition then draws its part. Weights follow from
-the levels of a row alone: no join, and no row moves.
+p* is the sum of the partitions' parts: the rows of the partition, and an equal share of
+the base. So the wanted rows of each cell are first divided among the partitions at
+random, and each partition then draws its part. Weights follow from the levels of a row
+alone: no join, and no row moves.
 """
 
 import io
@@ -42,7 +44,9 @@ class Delivery:
     weight_column: frames.Column | None  # a 1 of the same kind as the weight column
     folder: Path
     size: int  # rows of a file at most
-    evenly: bool  # each row of the data is drawn as often as its weight says, give or take one; not independently
+    # each row of the data is drawn as often as its weight says, give or take one; not
+    # independently
+    evenly: bool
     readable: bool  # by other users
 
 
@@ -52,28 +56,47 @@ def part_name(number: int) -> str:
 
 
 def write_part(frame: Any, path: Path, *, readable: bool) -> None:
-    """Write one table as Parquet, completely or not at all; a worker that is killed leaves only a hidden file."""
+    """Write one table as Parquet, completely or not at all; a worker that is killed
+    leaves only a hidden file.
+    """
     content = io.BytesIO()
     nw.from_native(frame, eager_only=True).write_parquet(content)
     write_whole(path, content.getvalue(), readable=readable)
 
 
 def write_on_workers(
-    table: Partitions, source: Density, cells: Indices, delivery: Delivery, rng: np.random.Generator, progress: Progress
+    table: Partitions,
+    source: Density,
+    cells: Indices,
+    delivery: Delivery,
+    rng: np.random.Generator,
+    progress: Progress,
 ) -> None:
-    """Draw ``cells[i]`` rows of each cell i into files of a folder; the rows depend only on ``rng``."""
+    """Draw ``cells[i]`` rows of each cell i into files of a folder; the rows depend
+    only on ``rng``.
+    """
     from distributed import as_completed
 
     client = table.client
     travelling, rows = detached(source.prior, table.parts)
-    shared = {"prior": travelling, "potentials": source.potentials, "log_share": -float(np.log(len(table.parts)))}
+    shared = {
+        "prior": travelling,
+        "potentials": source.potentials,
+        "log_share": -float(np.log(len(table.parts))),
+    }
     tilted = spread(client, _tilted, table.parts, beside=[rows], **shared)
     masses = np.array(gathered(client, _masses, tilted, blocks=delivery.blocks))
     tasks = _files(_divided(cells, masses, rng), delivery.size)
     seeds = [int(seed) for seed in rng.integers(2**63, size=len(tasks))]
     paths = [str(delivery.folder / part_name(number)) for number in range(len(tasks))]
     beside = [cells for _, cells in tasks], seeds, paths
-    written = spread(client, _write, [tilted[part] for part, _ in tasks], beside=beside, delivery=delivery)
+    written = spread(
+        client,
+        _write,
+        [tilted[part] for part, _ in tasks],
+        beside=beside,
+        delivery=delivery,
+    )
     for done, _ in enumerate(as_completed(written), start=1):
         progress("rows", done / len(written))
     results(client, written)
@@ -89,13 +112,18 @@ def _divided(cells: Indices, masses: Reals, rng: np.random.Generator) -> Indices
 
 
 def _files(wanted: Indices, size: int) -> list[tuple[int, Indices]]:
-    """Divide the rows that each partition draws into files: (partition, rows of each cell)."""
-    # Here nothing has to be random: which rows there are is settled, and no file is a sample by itself.
+    """Divide the rows that each partition draws into files: (partition, rows of each
+    cell).
+    """
+    # Here nothing has to be random: which rows there are is settled, and no file is a
+    # sample by itself.
     files = []
     for part, cells in enumerate(wanted):
         left = cells
         while left.any():
-            now = largest_remainders(left.astype(np.float64), min(size, int(left.sum())))
+            now = largest_remainders(
+                left.astype(np.float64), min(size, int(left.sum()))
+            )
             files.append((part, now))
             left = left - now
     return files
@@ -104,18 +132,26 @@ def _files(wanted: Indices, size: int) -> list[tuple[int, Indices]]:
 # ---------------------------------------------------------------- on the workers
 
 
-def _tilted(_: Any, rows: Rows, prior: Prior, potentials: Reals, log_share: float) -> TiltedMixture:
+def _tilted(
+    _: Any, rows: Rows, prior: Prior, potentials: Reals, log_share: float
+) -> TiltedMixture:
     return attached(prior, rows, log_share).tilt(potentials)
 
 
 def _masses(tilted: TiltedMixture, blocks: Blocks) -> Reals:
     """Logarithm of the partition's mass in each level of the root."""
     with np.errstate(divide="ignore"):
-        return np.asarray(tilted.log_partition + np.log(tilted.levels[blocks.slices[0]]))
+        return np.asarray(
+            tilted.log_partition + np.log(tilted.levels[blocks.slices[0]])
+        )
 
 
-def _write(tilted: TiltedMixture, cells: Indices, seed: int, path: str, delivery: Delivery) -> None:
-    """Draw rows, a value for each level, and arrange the columns like the input's; every row gets the weight 1."""
+def _write(
+    tilted: TiltedMixture, cells: Indices, seed: int, path: str, delivery: Delivery
+) -> None:
+    """Draw rows, a value for each level, and arrange the columns like the input's;
+    every row gets the weight 1.
+    """
     rng = np.random.default_rng(seed)
     drawn = tilted.draw(shuffled_cells(cells, rng), rng, spread=delivery.evenly)
     frame = delivery.domain.decode(delivery.blocks.unpool(drawn.codes), rng=rng)
@@ -124,14 +160,25 @@ def _write(tilted: TiltedMixture, cells: Indices, seed: int, path: str, delivery
 
 
 def weigh_rows(
-    lazy: Lazy, roles: Roles, log_levels: Reals, *, rules: Sequence[Rule], weight: str | None, scale: float, name: str
+    lazy: Lazy,
+    roles: Roles,
+    log_levels: Reals,
+    *,
+    rules: Sequence[Rule],
+    weight: str | None,
+    scale: float,
+    name: str,
 ) -> Any:
-    """Return the Dask frame with a column ``name``: the product of the weights of a row's levels and its design weight.
+    """Return the Dask frame with a column ``name``: the product of the weights of a
+    row's levels and its design weight.
 
     Design weights are scaled. Rows that break a rule get the weight 0.
     """
     if not lazy.implementation.is_dask():
-        advice = "pass the Dask frame that was fitted, or for another kind of frame use fit.collect().weigh(frame)"
+        advice = (
+            "pass the Dask frame that was fitted, or for another kind of frame use"
+            " fit.collect().weigh(frame)"
+        )
         raise InputError(f"the rows of this fit stay on a Dask cluster; {advice}")
     blocks = roles.blocks
     coded, keys = with_keys(lazy, roles.domain, blocks, name)

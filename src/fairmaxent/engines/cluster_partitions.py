@@ -1,8 +1,10 @@
-"""Distinct rows in partitions on the workers: what `Table` is for rows in memory, and `PartitionedRows` as a prior.
+"""Distinct rows in partitions on the workers: what `Table` is for rows in memory, and
+`PartitionedRows` as a prior.
 
-Each partition is an ordinary `Table`, and each distinct row is in exactly one of them, so every sum that a fit needs is
-the sum over the partitions, and the rows as a prior are their mixture, each tilted where it is. Partitions are results
-of tasks, never data sent to the workers, so Dask recomputes them if a worker is lost.
+Each partition is an ordinary `Table`, and each distinct row is in exactly one of them,
+so every sum that a fit needs is the sum over the partitions, and the rows as a prior
+are their mixture, each tilted where it is. Partitions are results of tasks, never data
+sent to the workers, so Dask recomputes them if a worker is lost.
 """
 
 from __future__ import annotations
@@ -19,20 +21,45 @@ from numpy.typing import NDArray
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import Choice, largest_remainders
-from fairmaxent.data.table import Blocks, Broken, Codes, Counted, Reals, Spread, Summed, Table, equal_steps, row_keys
-from fairmaxent.engines.cluster_tasks import Client, Future, gathered, merged, results, spread
+from fairmaxent.data.table import (
+    Blocks,
+    Broken,
+    Codes,
+    Counted,
+    Reals,
+    Spread,
+    Summed,
+    Table,
+    equal_steps,
+    row_keys,
+)
+from fairmaxent.engines.cluster_tasks import (
+    Client,
+    Future,
+    gathered,
+    merged,
+    results,
+    spread,
+)
 from fairmaxent.engines.lazy_counts import CountColumns, keyed, table_of
 from fairmaxent.engines.lazy_frame import Lazy
 from fairmaxent.errors import InputError
 from fairmaxent.maxent.logspace import softmax
 from fairmaxent.maxent.priors.mixture import Mixture
-from fairmaxent.maxent.priors.protocol import Density, Drawn, Prior, divergence_in_memory
+from fairmaxent.maxent.priors.protocol import (
+    Density,
+    Drawn,
+    Prior,
+    divergence_in_memory,
+)
 from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 
 
 @dataclass(frozen=True, eq=False)
 class Partitions(Counted):
-    """Tables that together hold each distinct row once; everything but sums stays on the workers."""
+    """Tables that together hold each distinct row once; everything but sums stays on
+    the workers.
+    """
 
     client: Client
     blocks: Blocks
@@ -45,14 +72,22 @@ class Partitions(Counted):
         """Keep the partitions that have rows."""
         sizes = np.array(gathered(client, _sums, parts))
         kept = np.flatnonzero(sizes[:, 0])
-        return cls(client, blocks, tuple(parts[int(part)] for part in kept), sizes[kept])
+        return cls(
+            client, blocks, tuple(parts[int(part)] for part in kept), sizes[kept]
+        )
 
     def regrouped(self, most: int) -> Partitions:
         """Merge neighbouring partitions until there are at most ``most``."""
         if len(self.parts) <= most:
             return self
-        groups = [list(group) for group in np.array_split(np.array(self.parts, dtype=object), most)]
-        merged = [self.client.submit(_joined, group, self.blocks, pure=False) for group in groups]
+        groups = [
+            list(group)
+            for group in np.array_split(np.array(self.parts, dtype=object), most)
+        ]
+        merged = [
+            self.client.submit(_joined, group, self.blocks, pure=False)
+            for group in groups
+        ]
         return Partitions.of(self.client, self.blocks, merged)
 
     @property
@@ -60,27 +95,46 @@ class Partitions(Counted):
         """Those of all partitions."""
         return np.array([column.sum() for column in self.sizes.T])
 
-    def tables(self, wanted: Sequence[tuple[int, ...]], sizes: Sequence[int], of: Summed = "counts") -> list[Reals]:
+    def tables(
+        self,
+        wanted: Sequence[tuple[int, ...]],
+        sizes: Sequence[int],
+        of: Summed = "counts",
+    ) -> list[Reals]:
         """Sum the rows by the levels of a few columns at a time, on the workers."""
         asked = {"wanted": list(wanted), "sizes": list(sizes), "of": of}
-        return cast(list[Reals], merged(self.client, Table.tables, _added, self.parts, **asked))
+        return cast(
+            list[Reals], merged(self.client, Table.tables, _added, self.parts, **asked)
+        )
 
     def without(self, broken: Broken) -> Partitions:
         """Set the count of the broken rows to zero."""
-        return Partitions.of(self.client, self.blocks, spread(self.client, Table.without, self.parts, broken=broken))
+        return Partitions.of(
+            self.client,
+            self.blocks,
+            spread(self.client, Table.without, self.parts, broken=broken),
+        )
 
     def reweighed(self, factor: Reals) -> Partitions:
         """Multiply each row's count by the factor of its level in the first column."""
-        return Partitions.of(self.client, self.blocks, spread(self.client, Table.reweighed, self.parts, factor=factor))
+        return Partitions.of(
+            self.client,
+            self.blocks,
+            spread(self.client, Table.reweighed, self.parts, factor=factor),
+        )
 
     def thinned(self, rows: int) -> Table:
-        """Bring all rows into memory, or ``rows`` of equal weight, from each partition in proportion to its weight."""
+        """Bring all rows into memory, or ``rows`` of equal weight, from each partition
+        in proportion to its weight.
+        """
         if self.distinct <= rows:
             return self.collect()
         shares = largest_remainders(self.sizes[:, 2], rows)
         asked = np.flatnonzero(shares)
         steps = [int(shares[part]) for part in asked]
-        tables = gathered(self.client, _steps, [self.parts[part] for part in asked], beside=[steps])
+        tables = gathered(
+            self.client, _steps, [self.parts[part] for part in asked], beside=[steps]
+        )
         table = _joined(tables, self.blocks)
         equal = np.full(rows, self.total / rows)
         return replace(table, counts=equal, squares=equal**2)
@@ -94,15 +148,34 @@ class Partitions(Counted):
         return PartitionedRows.of(blocks, self)
 
     def divergence(self, density: Density) -> float:
-        """KL(rows‖p), partition by partition, each with its rows put back into the prior."""
+        """KL(rows‖p), partition by partition, each with its rows put back into the
+        prior.
+        """
         prior, rows = detached(density.prior, self.parts)
         shared = {"density": replace(density, prior=prior), "total": self.total}
-        return float(merged(self.client, _divergence, sum, self.parts, beside=[rows], **shared))
+        return float(
+            merged(self.client, _divergence, sum, self.parts, beside=[rows], **shared)
+        )
 
     def spread(self, tilted: TiltedPartitions) -> Spread:
-        """Spread the weights of tilted rows over the input rows, partition by partition."""
-        shared = {"potentials": tilted.potentials, "log_partition": tilted.log_partition}
-        return cast(Spread, merged(self.client, _spread, _united, self.parts, beside=[tilted.rows.parts], **shared))
+        """Spread the weights of tilted rows over the input rows, partition by
+        partition.
+        """
+        shared = {
+            "potentials": tilted.potentials,
+            "log_partition": tilted.log_partition,
+        }
+        return cast(
+            Spread,
+            merged(
+                self.client,
+                _spread,
+                _united,
+                self.parts,
+                beside=[tilted.rows.parts],
+                **shared,
+            ),
+        )
 
 
 def _sums(table: Table) -> Reals:
@@ -119,14 +192,19 @@ def _joined(tables: Sequence[Table], blocks: Blocks) -> Table:
     codes = np.concatenate([table.codes for table in tables])
     order = np.argsort(row_keys(codes, blocks.levels)[0], kind="stable")
     summed = ("counts", "rows", "squares")
-    counts, rows, squares = (np.concatenate([vars(table)[name] for table in tables])[order] for name in summed)
+    counts, rows, squares = (
+        np.concatenate([vars(table)[name] for table in tables])[order]
+        for name in summed
+    )
     largest = [table.peaks for table in tables if table.peaks is not None]
     peaks = np.concatenate(largest)[order] if largest else None
     return Table(np.asfortranarray(codes[order]), counts, rows, squares, peaks=peaks)
 
 
 def _steps(table: Table, rows: int) -> Table:
-    """Take ``rows`` rows at equal steps of the running weight, with repetition if the partition has fewer."""
+    """Take ``rows`` rows at equal steps of the running weight, with repetition if the
+    partition has fewer.
+    """
     ones = np.ones(rows)
     return Table(table.codes[equal_steps(table.counts, rows)], ones, ones, ones)
 
@@ -135,18 +213,28 @@ _ROWS = 1 << 16  # distinct rows that are worth a task of their own in each iter
 _FEWEST = 8  # partitions, a number that is always fine
 
 
-def count_on_workers(client: Client, lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> Partitions:
-    """Encode the rows, merge equal ones and count them; each distinct row ends up in exactly one partition."""
-    # Equal rows are brought together by a shuffle made of plain tasks, which Dask can repeat if a worker is lost. The
-    # result has as many partitions as the frame, or fewer if they would be small. The size of the cluster does not
-    # matter, so a seed gives the same rows everywhere.
+def count_on_workers(
+    client: Client, lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None
+) -> Partitions:
+    """Encode the rows, merge equal ones and count them; each distinct row ends up in
+    exactly one partition.
+    """
+    # Equal rows are brought together by a shuffle made of plain tasks, which Dask can
+    # repeat if a worker is lost. The result has as many partitions as the frame, or
+    # fewer if they would be small. The size of the cluster does not matter, so a seed
+    # gives the same rows everywhere.
     from dask import delayed
 
     coded, columns = keyed(lazy, domain, blocks, weight)
     frame = coded.to_native().assign(**{columns.rows: 1})
     totals = {columns.rows: "sum"} | columns.weights
-    counted = frame.groupby(columns.keys, sort=False).agg(totals, split_out=frame.npartitions, shuffle_method="tasks")
-    parts = [delayed(_table)(part, columns, blocks) for part in counted.reset_index().to_delayed()]
+    counted = frame.groupby(columns.keys, sort=False).agg(
+        totals, split_out=frame.npartitions, shuffle_method="tasks"
+    )
+    parts = [
+        delayed(_table)(part, columns, blocks)
+        for part in counted.reset_index().to_delayed()
+    ]
     partitions = Partitions.of(client, blocks, client.compute(parts))
     if not partitions.distinct:
         raise InputError("the table has no rows; pass at least one")
@@ -157,16 +245,20 @@ def _table(counts: Any, columns: CountColumns, blocks: Blocks) -> Table:
     return table_of(nw.from_native(counts, eager_only=True), columns, blocks)
 
 
-Weighed = tuple[float, Reals]  # log Σ of a partition, and probabilities given this partition
+# log Σ of a partition, and probabilities given this partition
+Weighed = tuple[float, Reals]
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionedRows:
-    """w(α) on the distinct rows of all partitions; each is `Rows` whose weights sum to its share."""
+    """w(α) on the distinct rows of all partitions; each is `Rows` whose weights sum to
+    its share.
+    """
 
     blocks: Blocks
     weighted: Partitions
-    parts: tuple[Future, ...]  # each the Rows of one partition, in the order of `weighted.parts`; may be empty
+    # each the Rows of one partition, in the order of `weighted.parts`; may be empty
+    parts: tuple[Future, ...]
     rows: int
     floor: float
     full_support = False  # rows rarely cover the domain, and no bound relies on it
@@ -174,27 +266,49 @@ class PartitionedRows:
     @classmethod
     def of(cls, blocks: Blocks, weighted: Partitions) -> PartitionedRows:
         """Keep the rows of positive weight and normalise over all partitions."""
-        parts = spread(weighted.client, _rows, weighted.parts, blocks=blocks, total=weighted.total)
-        sizes, floors = zip(*gathered(weighted.client, _size_and_floor, parts), strict=True)
+        parts = spread(
+            weighted.client, _rows, weighted.parts, blocks=blocks, total=weighted.total
+        )
+        sizes, floors = zip(
+            *gathered(weighted.client, _size_and_floor, parts), strict=True
+        )
         return cls(blocks, weighted, tuple(parts), sum(sizes), min(floors))
 
     def tilt(self, potentials: Reals) -> TiltedPartitions:
         """Tilt by one potential per level."""
-        return TiltedPartitions(self, potentials, *self.tilted(potentials, attrgetter("levels")))
+        return TiltedPartitions(
+            self, potentials, *self.tilted(potentials, attrgetter("levels"))
+        )
 
     def tilted(self, potentials: Reals, take: Callable[[TiltedRows], Reals]) -> Weighed:
-        """Apply ``take`` to each tilted partition, and mix the results by the partitions' shares on the workers."""
+        """Apply ``take`` to each tilted partition, and mix the results by the
+        partitions' shares on the workers.
+        """
         shared = {"potentials": potentials, "take": take}
-        return cast(Weighed, merged(self.weighted.client, _tilted, _mixed, self.parts, **shared))
+        return cast(
+            Weighed, merged(self.weighted.client, _tilted, _mixed, self.parts, **shared)
+        )
 
     def log_probability(self, codes: Codes) -> Reals:
         """log w(α), −∞ off the rows; no row is in two partitions."""
         highest = partial(np.max, axis=0)
-        return np.asarray(merged(self.weighted.client, Rows.log_probability, highest, self.parts, codes=codes))
+        return np.asarray(
+            merged(
+                self.weighted.client,
+                Rows.log_probability,
+                highest,
+                self.parts,
+                codes=codes,
+            )
+        )
 
     def thinned(self, rows: int) -> Prior:
         """Bring rows at equal steps of the running weight into memory."""
-        return self if self.rows <= rows else Rows.of(self.blocks, self.weighted.thinned(rows))
+        return (
+            self
+            if self.rows <= rows
+            else Rows.of(self.blocks, self.weighted.thinned(rows))
+        )
 
     def log_floor(self) -> float:
         """Return the smallest log w(α)."""
@@ -218,36 +332,71 @@ class TiltedPartitions:
         """Joint table of a few blocks, by counting."""
         return self.rows.tilted(self.potentials, methodcaller("joint", list(wanted)))[1]
 
-    def draw(self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False) -> Drawn:
-        """Draw a partition for each root level, then one of its distinct rows on its worker."""
+    def draw(
+        self, roots: NDArray[np.intp], rng: np.random.Generator, *, spread: bool = False
+    ) -> Drawn:
+        """Draw a partition for each root level, then one of its distinct rows on its
+        worker.
+        """
         client, (parts, masses) = self.rows.weighted.client, self._parts
         chosen = Choice.rows_of(masses.T).draw(roots, rng, spread=spread)
         seeds = rng.integers(2**63, size=len(parts))
         asked = np.flatnonzero(np.bincount(chosen, minlength=len(parts)))
-        arguments = [roots[chosen == part] for part in asked], [int(seeds[part]) for part in asked]
-        drawn = gathered(client, _draw, [parts[part] for part in asked], beside=arguments, spread=spread)
-        codes = np.empty((len(roots), len(self.rows.blocks.levels)), dtype=np.intp, order="F")
+        arguments = (
+            [roots[chosen == part] for part in asked],
+            [int(seeds[part]) for part in asked],
+        )
+        drawn = gathered(
+            client,
+            _draw,
+            [parts[part] for part in asked],
+            beside=arguments,
+            spread=spread,
+        )
+        codes = np.empty(
+            (len(roots), len(self.rows.blocks.levels)), dtype=np.intp, order="F"
+        )
         for part, rows in zip(asked, drawn, strict=True):
             codes[chosen == part] = rows
-        return Drawn(codes, np.full(len(roots), -1))  # raw values are not kept on a cluster
+        # raw values are not kept on a cluster
+        return Drawn(codes, np.full(len(roots), -1))
 
     @cached_property
     def _parts(self) -> tuple[list[Future], Reals]:
-        """The tilted partitions, kept on the workers for the next draw, and the mass of each in each root level."""
+        """The tilted partitions, kept on the workers for the next draw, and the mass of
+        each in each root level.
+        """
         client = self.rows.weighted.client
         parts = spread(client, Rows.tilt, self.rows.parts, potentials=self.potentials)
-        masses = gathered(client, _root_masses, parts, blocks=self.rows.blocks, log_partition=self.log_partition)
+        masses = gathered(
+            client,
+            _root_masses,
+            parts,
+            blocks=self.rows.blocks,
+            log_partition=self.log_partition,
+        )
         return parts, np.array(masses)
 
 
 def detached(prior: Prior, parts: Sequence[Future]) -> tuple[Prior, Sequence[Any]]:
-    """Split a prior into one that can be sent, with empty rows in it, and the rows that each partition puts back.
+    """Split a prior into one that can be sent, with empty rows in it, and the rows that
+    each partition puts back.
 
     For a prior without rows these are empty everywhere.
     """
-    empty = Rows(prior.blocks, np.empty((0, len(prior.blocks.levels)), dtype=np.uint8), np.empty(0))
-    partitioned = [part for part in (*getattr(prior, "parts", ()), prior) if isinstance(part, PartitionedRows)]
-    return _with_rows(prior, empty), partitioned[0].parts if partitioned else [empty] * len(parts)
+    empty = Rows(
+        prior.blocks,
+        np.empty((0, len(prior.blocks.levels)), dtype=np.uint8),
+        np.empty(0),
+    )
+    partitioned = [
+        part
+        for part in (*getattr(prior, "parts", ()), prior)
+        if isinstance(part, PartitionedRows)
+    ]
+    return _with_rows(prior, empty), (
+        partitioned[0].parts if partitioned else [empty] * len(parts)
+    )
 
 
 def collected(prior: Prior, weighted: Table) -> Prior:
@@ -257,14 +406,18 @@ def collected(prior: Prior, weighted: Table) -> Prior:
 
 def _with_rows(prior: Prior, rows: Rows) -> Prior:
     if isinstance(prior, Mixture):
-        return replace(prior, parts=tuple(_with_rows(part, rows) for part in prior.parts))
+        return replace(
+            prior, parts=tuple(_with_rows(part, rows) for part in prior.parts)
+        )
     return rows if isinstance(prior, PartitionedRows) else prior
 
 
 # ---------------------------------------------------------------- on the workers
 
 
-def _spread(table: Table, rows: Rows, potentials: Reals, log_partition: float) -> Spread:
+def _spread(
+    table: Table, rows: Rows, potentials: Reals, log_partition: float
+) -> Spread:
     """Spread the weights of one partition; ``log_partition`` is that of all of them."""
     tilted = rows.tilt(potentials)
     mass = np.exp(tilted.log_partition - log_partition) * tilted.on(table.codes)
@@ -276,23 +429,32 @@ def _united(spreads: list[Spread]) -> Spread:
 
 
 def _divergence(table: Table, rows: Rows, density: Density, total: float) -> float:
-    """Return the contribution of one partition to KL(data‖p); ``total`` is the weight of all partitions."""
+    """Return the contribution of one partition to KL(data‖p); ``total`` is the weight
+    of all partitions.
+    """
     if not table.total:
         return 0.0
     prior, share = attached(density.prior, rows), table.total / total
-    return share * (divergence_in_memory(table, replace(density, prior=prior)) + float(np.log(share)))
+    return share * (
+        divergence_in_memory(table, replace(density, prior=prior))
+        + float(np.log(share))
+    )
 
 
 def _rows(table: Table, blocks: Blocks, total: float) -> Rows:
     kept = table.counts > 0
-    return Rows(blocks, np.asfortranarray(table.codes[kept]), np.log(table.counts[kept] / total))
+    return Rows(
+        blocks, np.asfortranarray(table.codes[kept]), np.log(table.counts[kept] / total)
+    )
 
 
 def _size_and_floor(rows: Rows) -> tuple[int, float]:
     return rows.rows, rows.log_floor()
 
 
-def _tilted(rows: Rows, potentials: Reals, take: Callable[[TiltedRows], Reals]) -> Weighed:
+def _tilted(
+    rows: Rows, potentials: Reals, take: Callable[[TiltedRows], Reals]
+) -> Weighed:
     """Return log Σ and what ``take`` returns for one tilted partition."""
     tilted = rows.tilt(potentials)
     return tilted.log_partition, take(tilted)
@@ -301,20 +463,34 @@ def _tilted(rows: Rows, potentials: Reals, take: Callable[[TiltedRows], Reals]) 
 def _mixed(weighed: list[Weighed]) -> Weighed:
     """Mix partitions: the tilted share of each is ∝ its partition function."""
     log_partition, shares = softmax(np.array([log_sum for log_sum, _ in weighed]))
-    return log_partition, np.asarray(sum(share * values for share, (_, values) in zip(shares, weighed, strict=True)))
+    return log_partition, np.asarray(
+        sum(share * values for share, (_, values) in zip(shares, weighed, strict=True))
+    )
 
 
 def _root_masses(tilted: TiltedRows, blocks: Blocks, log_partition: float) -> Reals:
-    return np.asarray(np.exp(tilted.log_partition - log_partition) * tilted.levels[blocks.slices[0]])
+    return np.asarray(
+        np.exp(tilted.log_partition - log_partition) * tilted.levels[blocks.slices[0]]
+    )
 
 
-def _draw(tilted: TiltedRows, roots: NDArray[np.intp], seed: int, spread: bool) -> Codes:  # noqa: FBT001
+def _draw(
+    tilted: TiltedRows, roots: NDArray[np.intp], seed: int, spread: bool
+) -> Codes:
     return tilted.draw(roots, np.random.default_rng(seed), spread=spread).codes
 
 
 def attached(prior: Prior, rows: Rows, log_share: float = 0.0) -> Mixture:
-    """Put the rows of a partition into a prior, and scale the shares of its other parts by exp(``log_share``)."""
-    parts, log_shares = (prior.parts, prior.log_shares) if isinstance(prior, Mixture) else ((prior,), np.zeros(1))
+    """Put the rows of a partition into a prior, and scale the shares of its other parts
+    by exp(``log_share``).
+    """
+    parts, log_shares = (
+        (prior.parts, prior.log_shares)
+        if isinstance(prior, Mixture)
+        else ((prior,), np.zeros(1))
+    )
     are_rows = [isinstance(part, Rows) for part in parts]
-    attached = tuple(rows if is_rows else part for part, is_rows in zip(parts, are_rows, strict=True))
+    attached = tuple(
+        rows if is_rows else part for part, is_rows in zip(parts, are_rows, strict=True)
+    )
     return Mixture(attached, np.where(are_rows, log_shares, log_shares + log_share))

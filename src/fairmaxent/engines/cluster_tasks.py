@@ -1,4 +1,6 @@
-"""Work on the workers: one task for each partition; results are merged there before they are sent."""
+"""Work on the workers: one task for each partition; results are merged there before
+they are sent.
+"""
 
 import asyncio
 import pickle
@@ -33,17 +35,37 @@ def active_client() -> Client | None:
 
 
 def spread(
-    client: Client, function: Function, parts: Sequence[Future], *, beside: Sequence[Sequence[Any]] = (), **shared: Any
+    client: Client,
+    function: Function,
+    parts: Sequence[Future],
+    *,
+    beside: Sequence[Sequence[Any]] = (),
+    **shared: Any,
 ) -> list[Future]:
-    """Compute ``function(part, *beside, **shared)`` for each partition, and leave the results on the workers.
+    """Compute ``function(part, *beside, **shared)`` for each partition, and leave the
+    results on the workers.
 
-    Each sequence in ``beside`` has one value for each partition. What all share is sent along with each task if it is
-    small, or else once, as the result of a task, which Dask can repeat; scattered data would be lost with its worker.
+    Each sequence in ``beside`` has one value for each partition. What all share is sent
+    along with each task if it is small, or else once, as the result of a task, which
+    Dask can repeat; scattered data would be lost with its worker.
     """
     check_running(client)
-    sent = client.submit(dict, shared, pure=False) if len(pickle.dumps(shared)) > _SMALL else shared
+    sent = (
+        client.submit(dict, shared, pure=False)
+        if len(pickle.dumps(shared)) > _SMALL
+        else shared
+    )
     name = f"fairmaxent-{function.__name__.strip('_')}"  # that Dask shows for the tasks
-    return list(client.map(partial(_call, function), parts, *beside, [sent] * len(parts), pure=False, key=name))
+    return list(
+        client.map(
+            partial(_call, function),
+            parts,
+            *beside,
+            [sent] * len(parts),
+            pure=False,
+            key=name,
+        )
+    )
 
 
 def _call(function: Function, *values: Any) -> Any:
@@ -51,16 +73,29 @@ def _call(function: Function, *values: Any) -> Any:
     return function(*positional, **shared)
 
 
-def merged(client: Client, function: Function, merge: Function, parts: Sequence[Future], **how: Any) -> Any:
-    """Merge the results of `spread` on the workers; only the final one is brought into this process."""
+def merged(
+    client: Client,
+    function: Function,
+    merge: Function,
+    parts: Sequence[Future],
+    **how: Any,
+) -> Any:
+    """Merge the results of `spread` on the workers; only the final one is brought into
+    this process.
+    """
     futures = spread(client, function, parts, **how)
     while len(futures) > 1:
-        groups = [futures[first : first + _MERGED] for first in range(0, len(futures), _MERGED)]
+        groups = [
+            futures[first : first + _MERGED]
+            for first in range(0, len(futures), _MERGED)
+        ]
         futures = [client.submit(merge, group, pure=False) for group in groups]
     return results(client, futures)[0]
 
 
-def gathered(client: Client, function: Function, parts: Sequence[Future], **how: Any) -> list[Any]:
+def gathered(
+    client: Client, function: Function, parts: Sequence[Future], **how: Any
+) -> list[Any]:
     """Bring the results of `spread` into this process."""
     return results(client, spread(client, function, parts, **how))
 
@@ -74,19 +109,36 @@ def results(client: Client, futures: Sequence[Future]) -> list[Any]:
         try:
             return list(client.gather(list(futures)))
         except KilledWorker as problem:
-            what = "several workers of the cluster died one after the other on the same part of the table, most likely"
-            remedy = "split the frame into more partitions (frame.repartition), or give the workers more memory"
+            what = (
+                "several workers of the cluster died one after the other on the same"
+                " part of the table, most likely"
+            )
+            remedy = (
+                "split the frame into more partitions (frame.repartition), or give the"
+                " workers more memory"
+            )
             raise InputError(f"{what} for lack of memory; {remedy}") from problem
 
 
 def cluster_errors() -> AbstractContextManager[None]:
     """Turn the errors of a cluster that is lost while it works into one of our own."""
-    what, remedy = "the Dask cluster failed or stopped answering", "look at its logs, and run it again"
-    return library_errors(what, remedy, TimeoutError, asyncio.CancelledError, CancelledError)
+    what, remedy = (
+        "the Dask cluster failed or stopped answering",
+        "look at its logs, and run it again",
+    )
+    return library_errors(
+        what, remedy, TimeoutError, asyncio.CancelledError, CancelledError
+    )
 
 
 def check_running(client: Client) -> None:
     """Refuse a client that is closed."""
     if client.status != "running":
-        advice = "fit again, and call fit.collect() or fit.save(path) before you close the client"
-        raise InputError(f"the rows of this fit were on a Dask cluster, and its client is closed; {advice}")
+        advice = (
+            "fit again, and call fit.collect() or fit.save(path) before you close the"
+            " client"
+        )
+        raise InputError(
+            "the rows of this fit were on a Dask cluster, and its client is closed;"
+            f" {advice}"
+        )

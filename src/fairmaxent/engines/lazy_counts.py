@@ -1,7 +1,8 @@
 """Distinct rows counted by the engine of a lazy frame, and weights joined to its rows.
 
-Levels are expressions that the engine evaluates: numbers and times by cut points, other values by name. The levels of a
-row are packed into integer keys, by which rows are grouped and joined.
+Levels are expressions that the engine evaluates: numbers and times by cut points, other
+values by name. The levels of a row are packed into integer keys, by which rows are
+grouped and joined.
 """
 
 import datetime
@@ -18,12 +19,21 @@ from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.table import Blocks, Codes, Reals, Table, row_keys
-from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, fresh_name, is_missing, names_of, numbers
+from fairmaxent.engines.lazy_frame import (
+    Lazy,
+    check_column,
+    collect,
+    fresh_name,
+    is_missing,
+    names_of,
+    numbers,
+)
 from fairmaxent.errors import InputError, LevelError, WeightError
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 _DAY = 86_400_000_000  # microseconds
-_UNITS = {"ms": 1000, "s": 1_000_000}  # microseconds in those that columns of times may be counted in
+# microseconds in those that columns of times may be counted in
+_UNITS = {"ms": 1000, "s": 1_000_000}
 _LARGEST_KEY = 2**62
 
 
@@ -42,18 +52,29 @@ def key_parts(sizes: Sequence[int]) -> list[range]:
     return [*parts, range(start, len(sizes))]
 
 
-def with_keys(lazy: Lazy, domain: Domain, blocks: Blocks, *taken: str) -> tuple[Lazy, list[str]]:
-    """Add integer keys that identify each distinct row, one per part: the block codes packed in mixed radix, in order.
+def with_keys(
+    lazy: Lazy, domain: Domain, blocks: Blocks, *taken: str
+) -> tuple[Lazy, list[str]]:
+    """Add integer keys that identify each distinct row, one per part: the block codes
+    packed in mixed radix, in order.
 
-    Their names, which no column has and which are not ``taken``, are returned, too. polars gets native expressions,
-    because only these look names up without holding the column in memory.
+    Their names, which no column has and which are not ``taken``, are returned, too.
+    polars gets native expressions, because only these look names up without holding the
+    column in memory.
     """
     api: Any = frames.load_library("polars") if lazy.implementation.is_polars() else nw
     schema, parts, keys = lazy.collect_schema(), key_parts(blocks.levels), []
-    names = [fresh_name(f"key{number}", [*schema.names(), *taken]) for number in range(len(parts))]
+    names = [
+        fresh_name(f"key{number}", [*schema.names(), *taken])
+        for number in range(len(parts))
+    ]
     for part, name in zip(parts, names, strict=True):
         key: Any = None
-        for attribute in (domain.attributes[index] for block in part for index in blocks.members[block]):
+        for attribute in (
+            domain.attributes[index]
+            for block in part
+            for index in blocks.members[block]
+        ):
             level = level_expression(attribute, schema[attribute.name], api)
             key = level if key is None else key * attribute.size + level
         keys.append(key.alias(name))
@@ -63,14 +84,20 @@ def with_keys(lazy: Lazy, domain: Domain, blocks: Blocks, *taken: str) -> tuple[
 
 
 def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
-    """Return the level of each row as a 64-bit integer; the attribute is assumed to know every value."""
+    """Return the level of each row as a 64-bit integer; the attribute is assumed to
+    know every value.
+    """
     column = api.col(attribute.name)
-    # What narwhals does not know, such as DuckDB's times of day, holds values; polars' null does not.
+    # What narwhals does not know, such as DuckDB's times of day, holds values; polars'
+    # null does not.
     may_be_empty = dtype != nw.Object and (dtype != nw.Unknown or api is not nw)
-    if attribute.kind in ("numeric", "date") and (dtype.is_numeric() or dtype.is_temporal()):
+    if attribute.kind in ("numeric", "date") and (
+        dtype.is_numeric() or dtype.is_temporal()
+    ):
         level = _by_cut_points(attribute, column, dtype, api)
     elif attribute.edges is not None and attribute.missing is not None and may_be_empty:
-        level = api.lit(None).cast(api.Int64)  # a column without any number or time may be of another type
+        # a column without any number or time may be of another type
+        level = api.lit(None).cast(api.Int64)
     elif attribute.edges is not None:
         changed = f"was learned as {attribute.kind} but is now {dtype}; convert it"
         raise LevelError(f"column {attribute.name!r} {changed}", column=attribute.name)
@@ -78,15 +105,23 @@ def level_expression(attribute: Attribute, dtype: Any, api: Any = nw) -> Any:
         level = _by_name(attribute, column, dtype, api)
     if attribute.missing is None:
         return level
-    return api.when(is_missing(column, dtype)).then(api.lit(attribute.missing).cast(api.Int64)).otherwise(level)
+    return (
+        api.when(is_missing(column, dtype))
+        .then(api.lit(attribute.missing).cast(api.Int64))
+        .otherwise(level)
+    )
 
 
 def _by_cut_points(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
-    """Count the cut points that a number or time reaches: the edges of bins, or the values themselves, which ascend."""
+    """Count the cut points that a number or time reaches: the edges of bins, or the
+    values themselves, which ascend.
+    """
     cuts = attribute.edges
     if cuts is None:
         present = attribute.size - (attribute.missing is not None)
-        cuts = frames.to_numbers(frames.take(attribute.values, attribute.level_starts[1:present]))
+        cuts = frames.to_numbers(
+            frames.take(attribute.values, attribute.level_starts[1:present])
+        )
     numbers = column.cast(api.Float64) if dtype.is_numeric() else column
     total = api.lit(0).cast(api.Int16)
     for cut in cuts:
@@ -95,14 +130,17 @@ def _by_cut_points(attribute: Attribute, column: Any, dtype: Any, api: Any) -> A
 
 
 def _literal(cut: float, dtype: Any) -> Any:
-    """The smallest value of a dtype that is at least ``cut``; times are compared as times, never as floats."""
+    """The smallest value of a dtype that is at least ``cut``; times are compared as
+    times, never as floats.
+    """
     if dtype.is_numeric():
         return cut
     micro = math.floor(cut * 1e6) - 2
     while micro / 1e6 < cut:
         micro += 1
     unit = _UNITS.get(getattr(dtype, "time_unit", "us"), 1)
-    micro = -(-micro // unit) * unit  # an engine may round what a column cannot hold, up or down
+    # an engine may round what a column cannot hold, up or down
+    micro = -(-micro // unit) * unit
     if dtype == nw.Duration:
         return datetime.timedelta(microseconds=micro)
     if dtype == nw.Date:
@@ -111,17 +149,25 @@ def _literal(cut: float, dtype: Any) -> Any:
     if dtype == nw.Time:
         return moment.time() if micro < _DAY else datetime.time.max
     zone = dtype.time_zone
-    return moment if zone is None else moment.replace(tzinfo=datetime.UTC).astimezone(ZoneInfo(zone))
+    return (
+        moment
+        if zone is None
+        else moment.replace(tzinfo=datetime.UTC).astimezone(ZoneInfo(zone))
+    )
 
 
 def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
-    """Look each value up; values that are not listed belong to the last level, which stands for all rare values."""
+    """Look each value up; values that are not listed belong to the last level, which
+    stands for all rare values.
+    """
     present = attribute.size - (attribute.missing is not None)
     listed = present if attribute.is_value_coded else present - 1
     values = frames.take(attribute.values, attribute.level_starts[:listed])
     if not listed:
         return api.lit(0).cast(api.Int64)
-    if api is not nw:  # by their text, as categories; adding 0.0 turns -0.0 into 0.0, which is the same number
+    # by their text, as categories; adding 0.0 turns -0.0 into 0.0, which is the same
+    # number
+    if api is not nw:
         texts = values.to_native()
         if texts.dtype.is_float():
             texts, column = texts + 0.0, column + 0.0
@@ -131,56 +177,100 @@ def _by_name(attribute: Attribute, column: Any, dtype: Any, api: Any) -> Any:
     names = values.to_list()
     if dtype == nw.Categorical or dtype == nw.Enum:
         column, names = column.cast(nw.String), [str(name) for name in names]
-    elif dtype == nw.Boolean:  # pandas puts no codes into one that has missing values, which have their own
-        column, names = column.fill_null(value=False).cast(nw.Int64), [int(name) for name in names]
-    return column.replace_strict(names, list(range(listed)), default=listed, return_dtype=nw.Int64)
+    # pandas puts no codes into one that has missing values, which have their own
+    elif dtype == nw.Boolean:
+        column, names = (
+            column.fill_null(value=False).cast(nw.Int64),
+            [int(name) for name in names],
+        )
+    return column.replace_strict(
+        names, list(range(listed)), default=listed, return_dtype=nw.Int64
+    )
 
 
 def average_weight(lazy: Lazy, weight: str) -> float:
-    """The average of a weight column; one that is not numeric, or has unusable values or only zeros, is refused."""
+    """The average of a weight column; one that is not numeric, or has unusable values
+    or only zeros, is refused.
+    """
     check_column(lazy, weight)
     dtype = lazy.collect_schema()[weight]
     if not (dtype.is_numeric() or dtype == nw.Boolean):
-        raise WeightError(f"weight column {weight!r} holds {dtype}, not numbers; convert it, or name another column")
+        raise WeightError(
+            f"weight column {weight!r} holds {dtype}, not numbers; convert it, or name"
+            " another column"
+        )
     number, (low, high) = nw.col(weight).cast(nw.Float64), frames.WEIGHT_RANGE
     good = (number == 0) | ((number >= low) & (number <= high))
-    sums = (nw.len().alias("rows"), good.cast(nw.Int64).sum().alias("good"), number.mean().alias("average"))
+    sums = (
+        nw.len().alias("rows"),
+        good.cast(nw.Int64).sum().alias("good"),
+        number.mean().alias("average"),
+    )
     totals = collect(lazy.select(*sums))
-    rows, usable, average = (numbers(totals, name)[0] for name in ("rows", "good", "average"))
+    rows, usable, average = (
+        numbers(totals, name)[0] for name in ("rows", "good", "average")
+    )
     if usable < rows:
         found = f"{int(rows - np.nan_to_num(usable))} unusable or missing values"
-        raise WeightError(f"weight column {weight!r} holds {found}; {frames.WEIGHT_RULE}")
+        raise WeightError(
+            f"weight column {weight!r} holds {found}; {frames.WEIGHT_RULE}"
+        )
     if rows and not average > 0:
-        raise WeightError(f"weight column {weight!r} is zero everywhere; at least one row must count")
+        raise WeightError(
+            f"weight column {weight!r} is zero everywhere; at least one row must count"
+        )
     return float(average) if rows else 1.0  # no rows are refused when they are counted
 
 
 @dataclass(frozen=True)
 class CountColumns:
-    """Names of the columns that hold keys and counts, and how design weights are summed up, if there are any."""
+    """Names of the columns that hold keys and counts, and how design weights are summed
+    up, if there are any.
+    """
 
     keys: list[str]
     rows: str
-    weights: dict[str, str]  # the weights and their squares, to be added up, and the weights, to find the largest
+    # the weights and their squares, to be added up, and the weights, to find the
+    # largest
+    weights: dict[str, str]
 
 
-def keyed(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None) -> tuple[Lazy, CountColumns]:
-    """Encode the rows: integers that identify each distinct row, and design weights with their squares."""
+def keyed(
+    lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None
+) -> tuple[Lazy, CountColumns]:
+    """Encode the rows: integers that identify each distinct row, and design weights
+    with their squares.
+    """
     coded, keys = with_keys(lazy, domain, blocks)
     names = names_of(coded)
-    rows, mass, squares, peak = (fresh_name(name, names) for name in ("rows", "mass", "squares", "peak"))
+    rows, mass, squares, peak = (
+        fresh_name(name, names) for name in ("rows", "mass", "squares", "peak")
+    )
     if weight is None:
         return coded.select(*keys), CountColumns(keys, rows, {})
     design = nw.col(weight).cast(nw.Float64)
-    weighted = coded.select(*keys, design.alias(mass), (design * design).alias(squares), design.alias(peak))
-    return weighted, CountColumns(keys, rows, {mass: "sum", squares: "sum", peak: "max"})
+    weighted = coded.select(
+        *keys, design.alias(mass), (design * design).alias(squares), design.alias(peak)
+    )
+    return weighted, CountColumns(
+        keys, rows, {mass: "sum", squares: "sum", peak: "max"}
+    )
 
 
 def declared_lazily(lazy: Lazy, domain: Domain, *, to_missing: bool) -> Lazy:
-    """Leave out the rows that hold a value that was not declared, or make it missing where that can be."""
+    """Leave out the rows that hold a value that was not declared, or make it missing
+    where that can be.
+    """
     schema = lazy.collect_schema()
-    known = {attribute.name: _is_declared(attribute, schema[attribute.name]) for attribute in domain.attributes}
-    gaps = [attribute.name for attribute in domain.attributes if to_missing and attribute.missing is not None]
+    known = {
+        attribute.name: _is_declared(attribute, schema[attribute.name])
+        for attribute in domain.attributes
+    }
+    gaps = [
+        attribute.name
+        for attribute in domain.attributes
+        if to_missing and attribute.missing is not None
+    ]
     others = [condition for name, condition in known.items() if name not in gaps]
     kept = lazy.filter(*others) if others else lazy
     cleared = [nw.when(known[name]).then(nw.col(name)).alias(name) for name in gaps]
@@ -188,14 +278,19 @@ def declared_lazily(lazy: Lazy, domain: Domain, *, to_missing: bool) -> Lazy:
 
 
 def _is_declared(attribute: Attribute, dtype: Any) -> Any:
-    """Whether each row has a declared value; as in `level_expression`, the type of the column is public."""
+    """Whether each row has a declared value; as in `level_expression`, the type of the
+    column is public.
+    """
     column = nw.col(attribute.name)
     gap = is_missing(column, dtype)
     known = ~gap
     if attribute.edges is None:
         values = [value for value in attribute.values.to_list() if value is not None]
         if dtype.is_numeric():
-            column, found = column.cast(nw.Float64), [frames.number_of(value) for value in values]
+            column, found = (
+                column.cast(nw.Float64),
+                [frames.number_of(value) for value in values],
+            )
             values = [number for number in found if number is not None]
         elif dtype == nw.Categorical or dtype == nw.Enum:
             column = column.cast(nw.String)
@@ -203,11 +298,22 @@ def _is_declared(attribute: Attribute, dtype: Any) -> Any:
     return known if attribute.missing is None else known | gap
 
 
-def count_rows(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None, *, may_be_empty: bool = False) -> Table:
-    """Encode the rows, merge equal ones and count them inside the engine; only distinct rows come back."""
+def count_rows(
+    lazy: Lazy,
+    domain: Domain,
+    blocks: Blocks,
+    weight: str | None,
+    *,
+    may_be_empty: bool = False,
+) -> Table:
+    """Encode the rows, merge equal ones and count them inside the engine; only distinct
+    rows come back.
+    """
     coded, columns = keyed(lazy, domain, blocks, weight)
     totals = [getattr(nw.col(name), how)() for name, how in columns.weights.items()]
-    counts = collect(coded.group_by(*columns.keys).agg(nw.len().alias(columns.rows), *totals))
+    counts = collect(
+        coded.group_by(*columns.keys).agg(nw.len().alias(columns.rows), *totals)
+    )
     if not len(counts) and not may_be_empty:
         raise InputError("the table has no rows; pass at least one")
     return table_of(counts, columns, blocks)
@@ -216,7 +322,10 @@ def count_rows(lazy: Lazy, domain: Domain, blocks: Blocks, weight: str | None, *
 def table_of(counts: frames.Frame, columns: CountColumns, blocks: Blocks) -> Table:
     """Return the distinct rows in order, from the counts of an engine."""
     if any(counts.get_column(key).null_count() for key in columns.keys):
-        raise InputError("the engine has rows that belong to no level; convert its columns to numbers, text or dates")
+        raise InputError(
+            "the engine has rows that belong to no level; convert its columns to"
+            " numbers, text or dates"
+        )
     packed = [counts.get_column(key).to_numpy() for key in columns.keys]
     order = np.lexsort(packed[::-1])
     codes = unpacked([key[order] for key in packed], blocks)
@@ -229,7 +338,11 @@ def table_of(counts: frames.Frame, columns: CountColumns, blocks: Blocks) -> Tab
 
 def unpacked(keys: list[Codes], blocks: Blocks) -> Codes:
     """Return the block codes that keys were packed from."""
-    codes = np.empty((len(keys[0]), len(blocks.levels)), np.min_scalar_type(max(blocks.levels)), order="F")
+    codes = np.empty(
+        (len(keys[0]), len(blocks.levels)),
+        np.min_scalar_type(max(blocks.levels)),
+        order="F",
+    )
     for rest, part in zip(keys, key_parts(blocks.levels), strict=True):
         for block in reversed(part):
             rest, codes[:, block] = np.divmod(rest, blocks.levels[block])
@@ -237,19 +350,29 @@ def unpacked(keys: list[Codes], blocks: Blocks) -> Codes:
 
 
 def into_engine(columns: dict[str, Any], like: Lazy) -> Lazy:
-    """Pass arrays to the engine of a lazy frame, as a frame that can be joined with it."""
+    """Pass arrays to the engine of a lazy frame, as a frame that can be joined with
+    it.
+    """
     kind = like.implementation
     if kind.is_polars():
         native = frames.load_library("polars").LazyFrame(columns)
     elif kind.is_duckdb():
         fairmaxent_columns = frames.load_library("pyarrow").table(columns)  # noqa: F841 (DuckDB finds it by its name)
-        # Asked through the relation, because only relations of one connection can be joined.
-        native = like.to_native().query("fairmaxent_rows", "SELECT * FROM fairmaxent_columns")
+        # Asked through the relation, because only relations of one connection can be
+        # joined.
+        native = like.to_native().query(
+            "fairmaxent_rows", "SELECT * FROM fairmaxent_columns"
+        )
     elif kind.is_dask():
-        pandas, dask = frames.load_library("pandas"), frames.load_library("dask.dataframe")
+        pandas, dask = (
+            frames.load_library("pandas"),
+            frames.load_library("dask.dataframe"),
+        )
         native = dask.from_pandas(pandas.DataFrame(columns), npartitions=1)
     elif kind.is_spark_like():
-        native = like.to_native().sparkSession.createDataFrame(frames.load_library("pyarrow").table(columns))
+        native = like.to_native().sparkSession.createDataFrame(
+            frames.load_library("pyarrow").table(columns)
+        )
     else:
         advice = "read the data with polars, DuckDB, Dask or Spark instead"
         raise InputError(f"fairmaxent cannot pass a table to {kind.value}; {advice}")
@@ -268,19 +391,29 @@ def join_weights(
     scale: float,
     name: str,
 ) -> Any:
-    """Return the native lazy frame with a column ``name``: the weight of each row, times its scaled design weight."""
+    """Return the native lazy frame with a column ``name``: the weight of each row,
+    times its scaled design weight.
+    """
     coded, keys = with_keys(lazy, domain, blocks, name)
     packed = {
-        key: row_keys(table.codes[:, part.start : part.stop], [blocks.levels[block] for block in part])[0]
+        key: row_keys(
+            table.codes[:, part.start : part.stop],
+            [blocks.levels[block] for block in part],
+        )[0]
         for key, part in zip(keys, key_parts(blocks.levels), strict=True)
     }
     by_key = into_engine({**packed, name: weights}, lazy)
-    if lazy.implementation.is_polars():  # which keeps the rows in their order if it is told to
-        native = coded.to_native().join(by_key.to_native(), on=keys, how="left", maintain_order="left")
+    # which keeps the rows in their order if it is told to
+    if lazy.implementation.is_polars():
+        native = coded.to_native().join(
+            by_key.to_native(), on=keys, how="left", maintain_order="left"
+        )
         joined: Lazy = nw.from_native(native)
     else:
         joined = coded.join(by_key, on=keys, how="left")
     joined = joined.drop(*keys)
     if weight is not None:
-        joined = joined.with_columns((nw.col(name) * (nw.col(weight).cast(nw.Float64) / scale)).alias(name))
+        joined = joined.with_columns(
+            (nw.col(name) * (nw.col(weight).cast(nw.Float64) / scale)).alias(name)
+        )
     return joined.to_native()

@@ -1,8 +1,10 @@
-"""A lazy frame: its columns and dtypes are known; its rows stay with the engine until a query is collected.
+"""A lazy frame: its columns and dtypes are known; its rows stay with the engine until a
+query is collected.
 
-A domain depends on which values a column has and how often, not on the order of the rows, so a list of values with
-weights gives the same domain as the table itself. A column with more than `MOST_VALUES` values is thinned inside the
-engine: the frequent values stay, and of the others every k-th, in ascending order.
+A domain depends on which values a column has and how often, not on the order of the
+rows, so a list of values with weights gives the same domain as the table itself. A
+column with more than `MOST_VALUES` values is thinned inside the engine: the frequent
+values stay, and of the others every k-th, in ascending order.
 """
 
 import contextlib
@@ -24,7 +26,8 @@ from fairmaxent.data.table import Reals
 from fairmaxent.errors import ColumnError, InputError, did_you_mean
 from fairmaxent.progress import Progress, silent
 
-# Row groups that polars reads ahead. Its default takes far more memory and saves no CPU time.
+# Row groups that polars reads ahead. Its default takes far more memory and saves no CPU
+# time.
 READ_AHEAD, FEW = "POLARS_ROW_GROUP_PREFETCH_SIZE", "4"
 
 Lazy = nw.LazyFrame[Any]
@@ -33,8 +36,11 @@ Lazy = nw.LazyFrame[Any]
 def open_lazy(frame: Any) -> Lazy | None:
     """Wrap a lazy frame; return None for anything else."""
     try:
-        opened = nw.from_native(nw.to_native(frame, pass_through=True), pass_through=True)
-    except nw.exceptions.NarwhalsError:  # a faulty table in memory, which is reported later
+        opened = nw.from_native(
+            nw.to_native(frame, pass_through=True), pass_through=True
+        )
+    # a faulty table in memory, which is reported later
+    except nw.exceptions.NarwhalsError:
         return None
     if not isinstance(opened, nw.LazyFrame):
         return None
@@ -64,7 +70,9 @@ def check_column(lazy: Lazy, name: str) -> None:
 
 
 def collect(query: Lazy) -> frames.Frame:
-    """Run a query whose result is small; polars streams it, and so never loads the complete table."""
+    """Run a query whose result is small; polars streams it, and so never loads the
+    complete table.
+    """
     with engine_errors(query, OSError, ValueError):
         if not query.implementation.is_polars():
             return query.collect()
@@ -77,14 +85,18 @@ def collect(query: Lazy) -> frames.Frame:
                 os.environ.pop(READ_AHEAD, None)
 
 
-def engine_errors(lazy: Lazy, *also: type[Exception]) -> contextlib.AbstractContextManager[None]:
+def engine_errors(
+    lazy: Lazy, *also: type[Exception]
+) -> contextlib.AbstractContextManager[None]:
     """Turn what an engine raises into an error of our own."""
     what = f"{lazy.implementation.value} could not read or compute the table"
     return frames.library_errors(what, "check its files and its query", *also)
 
 
 def fresh_name(wanted: str, taken: Sequence[str]) -> str:
-    """Return a name that no column of the user has, in upper or lower case: DuckDB and Spark ignore the case."""
+    """Return a name that no column of the user has, in upper or lower case: DuckDB and
+    Spark ignore the case.
+    """
     lowered = {name.lower() for name in taken}
     while wanted in lowered:
         wanted = f"_{wanted}"
@@ -116,8 +128,16 @@ class Values:
     weights: Reals
 
 
-def learn_domain(lazy: Lazy, *, weight: str | None = None, progress: Progress = silent, **options: Any) -> Domain:
-    """Learn the domain of a lazy frame, with the options of `Domain.infer`; ``weight`` names a column."""
+def learn_domain(
+    lazy: Lazy,
+    *,
+    weight: str | None = None,
+    progress: Progress = silent,
+    **options: Any,
+) -> Domain:
+    """Learn the domain of a lazy frame, with the options of `Domain.infer`; ``weight``
+    names a column.
+    """
     names = [name for name in names_of(lazy) if name != weight]
     check_columns(len(names))
     asked = ColumnOptions(names, **options)
@@ -127,7 +147,12 @@ def learn_domain(lazy: Lazy, *, weight: str | None = None, progress: Progress = 
         learned.append(_learn_column(count_values(lazy, name, weight), asked))
     progress("read", 1.0)
     kinds = ("attributes", "notes", "identifiers")
-    return Domain(*(tuple(item for part in learned for item in getattr(part, kind)) for kind in kinds))
+    return Domain(
+        *(
+            tuple(item for part in learned for item in getattr(part, kind))
+            for kind in kinds
+        )
+    )
 
 
 def _learn_column(values: Values, options: ColumnOptions) -> Domain:
@@ -142,7 +167,10 @@ def _learn_column(values: Values, options: ColumnOptions) -> Domain:
     if values.distinct <= len(column):
         return learned
     what = f"column {name!r} has {values.distinct:,} values, too many to keep all"
-    note = f"{what}: {len(column):,} of them were kept to make the bins, and only these can be drawn"
+    note = (
+        f"{what}: {len(column):,} of them were kept to make the bins, and only these"
+        " can be drawn"
+    )
     return replace(learned, notes=(*learned.notes, note))
 
 
@@ -150,36 +178,53 @@ def check_known(lazy: Lazy, domain: Domain, progress: Progress = silent) -> None
     """Refuse values that a domain learned elsewhere does not know."""
     for done, attribute in enumerate(domain.attributes):
         progress("read", done / len(domain.attributes))
-        codes, values = factorize(count_values(lazy, attribute.name).column.get_column(attribute.name))
+        codes, values = factorize(
+            count_values(lazy, attribute.name).column.get_column(attribute.name)
+        )
         attribute.levels_of(values)
         if codes.min() < 0:
             attribute.level(None)
 
 
 def count_values(lazy: Lazy, name: str, weight: str | None = None) -> Values:
-    """List the distinct values of a column, missing ones too, with their weights: all, or `MOST_VALUES` of them."""
+    """List the distinct values of a column, missing ones too, with their weights: all,
+    or `MOST_VALUES` of them.
+    """
     rows, mass = fresh_name("rows", [name]), fresh_name("mass", [name])
     if weight is None:
-        counts = [part.select(name).group_by(name).agg(nw.len().alias(rows)) for part in _parts(lazy, name)]
+        counts = [
+            part.select(name).group_by(name).agg(nw.len().alias(rows))
+            for part in _parts(lazy, name)
+        ]
         counted = [part.with_columns(nw.col(rows).alias(mass)) for part in counts]
     else:
         both = (nw.col(name), nw.col(weight).cast(nw.Float64).alias(mass))
         totals = (nw.len().alias(rows), nw.col(mass).sum())
-        counted = [part.select(*both).group_by(name).agg(*totals) for part in _parts(lazy, name)]
+        counted = [
+            part.select(*both).group_by(name).agg(*totals)
+            for part in _parts(lazy, name)
+        ]
     if len(counted) == 1:
         first = collect(counted[0].head(MOST_VALUES + 1))
         if not len(first):
             raise InputError("the table has no rows; pass at least one")
         if len(first) <= MOST_VALUES:
-            missing = first.select(is_missing(nw.col(name), first.schema[name])).get_column(name)
+            missing = first.select(
+                is_missing(nw.col(name), first.schema[name])
+            ).get_column(name)
             present = numbers(first, rows)[~missing.to_numpy().astype(bool)]
-            return Values(first.select(name), int(present.sum()), len(first), numbers(first, mass))
+            return Values(
+                first.select(name), int(present.sum()), len(first), numbers(first, mass)
+            )
     return _thinned(counted, name, rows, mass)
 
 
 def _parts(lazy: Lazy, name: str) -> list[Lazy]:
-    """Split the rows by a hash of their value, if the first rows show that there are too many to count at once."""
-    # Only for polars, which holds all values in memory; DuckDB uses the disk, and Dask and Spark use several machines.
+    """Split the rows by a hash of their value, if the first rows show that there are
+    too many to count at once.
+    """
+    # Only for polars, which holds all values in memory; DuckDB uses the disk, and Dask
+    # and Spark use several machines.
     if not lazy.implementation.is_polars():
         return [lazy]
     polars, native = frames.load_library("polars"), lazy.to_native()
@@ -187,30 +232,56 @@ def _parts(lazy: Lazy, name: str) -> list[Lazy]:
     head = collect(nw.from_native(native.head(_HEAD).select(column.n_unique())))
     if numbers(head, name)[0] <= MOST_VALUES:
         return [lazy]
-    estimate = numbers(collect(nw.from_native(native.select(column.approx_n_unique()))), name)[0]
+    estimate = numbers(
+        collect(nw.from_native(native.select(column.approx_n_unique()))), name
+    )[0]
     parts = int(np.ceil(estimate / _AT_ONCE))
-    return [nw.from_native(native.filter(column.hash(0) % parts == part)) for part in range(parts)]
+    return [
+        nw.from_native(native.filter(column.hash(0) % parts == part))
+        for part in range(parts)
+    ]
 
 
 def _thinned(counted: Sequence[Lazy], name: str, rows: str, mass: str) -> Values:
-    """Keep the frequent values, the first and last, and every k-th of the others in ascending order."""
-    # A number that was kept also gets the weight of those it stands for; a text keeps its weight, since rare texts end
-    # up in one level anyway.
+    """Keep the frequent values, the first and last, and every k-th of the others in
+    ascending order.
+    """
+    # A number that was kept also gets the weight of those it stands for; a text keeps
+    # its weight, since rare texts end up in one level anyway.
     dtype = counted[0].collect_schema()[name]
     missing = is_missing(nw.col(name), dtype)
     present = [part.filter(~missing) for part in counted]
-    sums = [collect(part.select(nw.len().alias(name), nw.col(rows).sum(), nw.col(mass).sum())) for part in present]
-    sizes, seen, total = (np.concatenate([numbers(part, column) for part in sums]) for column in (name, rows, mass))
-    every, frequent = -(-2 * int(sizes.sum()) // MOST_VALUES), 2 * total.sum() / MOST_VALUES
+    sums = [
+        collect(
+            part.select(nw.len().alias(name), nw.col(rows).sum(), nw.col(mass).sum())
+        )
+        for part in present
+    ]
+    sizes, seen, total = (
+        np.concatenate([numbers(part, column) for part in sums])
+        for column in (name, rows, mass)
+    )
+    every, frequent = (
+        -(-2 * int(sizes.sum()) // MOST_VALUES),
+        2 * total.sum() / MOST_VALUES,
+    )
     rank, kept = fresh_name("rank", [name, rows, mass]), []
     for part, size in zip(present, sizes, strict=True):
-        picked = (nw.col(rank) % every == 0) | (nw.col(rank) == int(size) - 1) | (nw.col(mass) >= frequent)
-        kept.append(collect(part.with_row_index(rank, order_by=name).filter(picked).drop(rank)))
+        picked = (
+            (nw.col(rank) % every == 0)
+            | (nw.col(rank) == int(size) - 1)
+            | (nw.col(mass) >= frequent)
+        )
+        kept.append(
+            collect(part.with_row_index(rank, order_by=name).filter(picked).drop(rank))
+        )
     values = nw.concat(kept)
     weights = numbers(values, mass)
     if dtype.is_numeric() or dtype.is_temporal():
         weights = np.where(weights >= frequent, weights, every * weights)
-    gaps = [gap for gap in (collect(part.filter(missing)) for part in counted) if len(gap)]
+    gaps = [
+        gap for gap in (collect(part.filter(missing)) for part in counted) if len(gap)
+    ]
     column = nw.concat([values.select(name), *(gap.select(name) for gap in gaps)])
     weights = np.concatenate([weights, *(numbers(gap, mass) for gap in gaps)])
     return Values(column, int(seen.sum()), int(sizes.sum()) + len(gaps), weights)

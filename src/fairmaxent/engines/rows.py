@@ -1,7 +1,9 @@
-"""From a table to distinct rows in codes, and what a fit asks of them, answered where they are.
+"""From a table to distinct rows in codes, and what a fit asks of them, answered where
+they are.
 
-In memory, one pass over each column gives its levels and its raw values. The engine of a lazy frame finds the values of
-each column, then counts the rows; none of them is kept. Those of a cluster stay on its workers.
+In memory, one pass over each column gives its levels and its raw values. The engine of
+a lazy frame finds the values of each column, then counts the rows; none of them is
+kept. Those of a cluster stay on its workers.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,15 +15,31 @@ from fairmaxent.data.attribute import Encoded
 from fairmaxent.data.declaration import Declaration, declared_rows
 from fairmaxent.data.domain import Domain, fitting
 from fairmaxent.data.levels import ColumnOptions
-from fairmaxent.data.roles import DetailOption, Reading, Roles, per_average, redrawn_values, without_identifiers
+from fairmaxent.data.roles import (
+    DetailOption,
+    Reading,
+    Roles,
+    per_average,
+    redrawn_values,
+    without_identifiers,
+)
 from fairmaxent.data.table import Blocks, Counted, Reals, Spread, Table
 from fairmaxent.engines import lazy_frame
-from fairmaxent.engines.cluster_partitions import Partitions, TiltedPartitions, count_on_workers
+from fairmaxent.engines.cluster_partitions import (
+    Partitions,
+    TiltedPartitions,
+    count_on_workers,
+)
 from fairmaxent.engines.cluster_tasks import active_client
 from fairmaxent.engines.lazy_counts import average_weight, count_rows, declared_lazily
 from fairmaxent.errors import InputError
 from fairmaxent.maxent.priors.mixture import TiltedMixture
-from fairmaxent.maxent.priors.protocol import Density, Prior, Tilted, divergence_in_memory
+from fairmaxent.maxent.priors.protocol import (
+    Density,
+    Prior,
+    Tilted,
+    divergence_in_memory,
+)
 from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 from fairmaxent.progress import Progress, silent
 
@@ -37,7 +55,8 @@ class ReadingRequest:
     weight: str | None = None
     domain: Domain | Declaration | None = None  # None: it is learned from the table
     detail: DetailOption | None = None
-    keep: Collection[str] | None = None  # columns that stay although they look like identifiers; None: all do
+    # columns that stay although they look like identifiers; None: all do
+    keep: Collection[str] | None = None
     progress: Progress = silent
 
     @property
@@ -55,7 +74,10 @@ def read_rows(frame: Any, request: ReadingRequest) -> Reading:
     lazy = lazy_frame.open_lazy(frame)
     if lazy is None:
         table = frames.open_frame(frame, may_be_empty=request.is_lenient)
-        if isinstance(request.domain, Declaration) and request.domain.undeclared is not None:
+        if (
+            isinstance(request.domain, Declaration)
+            and request.domain.undeclared is not None
+        ):
             table = declared_rows(table, request.domain)
         return _read_in_memory(table, request)
     with lazy_frame.engine_errors(lazy):
@@ -68,7 +90,9 @@ def _read_in_memory(frame: frames.Frame, request: ReadingRequest) -> Reading:
     weight, detail = request.weight, request.detail
     raw = frames.read_weights(frame, weight)
     scale = 1.0 if raw is None else float(raw.mean())
-    domain, encoded, left_out = read_domain(frame, request.domain, weight=weight, weights=raw, keep=request.keep)
+    domain, encoded, left_out = read_domain(
+        frame, request.domain, weight=weight, weights=raw, keep=request.keep
+    )
     roles = request.roles(domain)
     redrawn = redrawn_values(detail, domain, encoded.unknown or None)
     request.progress("count", 0.0)
@@ -77,7 +101,9 @@ def _read_in_memory(frame: frames.Frame, request: ReadingRequest) -> Reading:
     design = None if raw is None else raw / scale
     one = None if weight is None else frames.one_like(frames.column(frame, weight))
     positions = None if detail == "bins" else encoded.positions
-    return Reading(columns, roles, table, design, one, positions, redrawn, scale, left_out)
+    return Reading(
+        columns, roles, table, design, one, positions, redrawn, scale, left_out
+    )
 
 
 def read_domain(
@@ -88,13 +114,16 @@ def read_domain(
     weights: Reals | None,
     keep: Collection[str] | None = None,
 ) -> tuple[Domain, Encoded, tuple[str, ...]]:
-    """Encode the frame by the given domain, or by one learned from it, without identifiers; these are named last.
+    """Encode the frame by the given domain, or by one learned from it, without
+    identifiers; these are named last.
 
     The weight column is no attribute.
     """
     attributes = frame if weight is None else frame.drop(weight)
     if domain is None:
-        whole, columns = Domain.learn_rows(attributes, ColumnOptions(attributes.columns), weights=weights)
+        whole, columns = Domain.learn_rows(
+            attributes, ColumnOptions(attributes.columns), weights=weights
+        )
         domain, left_out = without_identifiers(whole, keep)
         kept = [column for column in columns if column.attribute.name not in left_out]
         return domain, Encoded.stacked(kept), left_out
@@ -110,21 +139,34 @@ def _read_lazily(lazy: lazy_frame.Lazy, request: ReadingRequest) -> Reading:
     scale = 1.0 if weight is None else average_weight(lazy, weight)
     domain, left_out = _lazy_domain(lazy, request)
     if isinstance(request.domain, Declaration) and not request.domain.refuses:
-        lazy = declared_lazily(lazy, domain, to_missing=request.domain.undeclared == "missing")
+        lazy = declared_lazily(
+            lazy, domain, to_missing=request.domain.undeclared == "missing"
+        )
     roles = request.roles(domain)
     request.progress("count", 0.0)
     columns = tuple(name for name in lazy_frame.names_of(lazy) if name not in left_out)
     table = per_average(_count_lazily(lazy, roles, request), roles, scale)
-    one = None if weight is None else frames.one_like(lazy_frame.collect(lazy.select(weight).head(1))[weight])
+    one = (
+        None
+        if weight is None
+        else frames.one_like(lazy_frame.collect(lazy.select(weight).head(1))[weight])
+    )
     redrawn = redrawn_values(request.detail, domain, "the rows are not kept in memory")
     return Reading(columns, roles, table, None, one, None, redrawn, scale, left_out)
 
 
-def _lazy_domain(lazy: lazy_frame.Lazy, request: ReadingRequest) -> tuple[Domain, tuple[str, ...]]:
-    """Learn the domain, or check the one that is given, and take identifiers out; the weight column is no attribute."""
+def _lazy_domain(
+    lazy: lazy_frame.Lazy, request: ReadingRequest
+) -> tuple[Domain, tuple[str, ...]]:
+    """Learn the domain, or check the one that is given, and take identifiers out; the
+    weight column is no attribute.
+    """
     weight, keep = request.weight, request.keep
     if request.domain is None:
-        return without_identifiers(lazy_frame.learn_domain(lazy, weight=weight, progress=request.progress), keep)
+        return without_identifiers(
+            lazy_frame.learn_domain(lazy, weight=weight, progress=request.progress),
+            keep,
+        )
     first = lazy_frame.collect(lazy.head(1))
     head = first if weight is None else first.drop(weight)
     domain, left_out = without_identifiers(fitting(request.domain, head, weight), keep)
@@ -133,37 +175,69 @@ def _lazy_domain(lazy: lazy_frame.Lazy, request: ReadingRequest) -> tuple[Domain
     return domain, left_out
 
 
-def _count_lazily(lazy: lazy_frame.Lazy, roles: Roles, request: ReadingRequest) -> Counted:
-    """Count inside the engine; the rows of a Dask frame stay on the workers of the cluster that is at hand."""
+def _count_lazily(
+    lazy: lazy_frame.Lazy, roles: Roles, request: ReadingRequest
+) -> Counted:
+    """Count inside the engine; the rows of a Dask frame stay on the workers of the
+    cluster that is at hand.
+    """
     client = active_client() if lazy.implementation.is_dask() else None
     if client is not None:
-        return count_on_workers(client, lazy, roles.domain, roles.blocks, request.weight)
-    return count_rows(lazy, roles.domain, roles.blocks, request.weight, may_be_empty=request.is_lenient)
+        return count_on_workers(
+            client, lazy, roles.domain, roles.blocks, request.weight
+        )
+    return count_rows(
+        lazy,
+        roles.domain,
+        roles.blocks,
+        request.weight,
+        may_be_empty=request.is_lenient,
+    )
 
 
-RowWeights = TiltedRows | TiltedPartitions  # rows with new weights, which sum to one, wherever the rows are
+# rows with new weights, which sum to one, wherever the rows are
+RowWeights = TiltedRows | TiltedPartitions
 
 
 def row_prior(blocks: Blocks, weighted: Counted) -> Prior:
     """Return w as a prior."""
-    return Rows.of(blocks, weighted) if isinstance(weighted, Table) else cast(Partitions, weighted).prior(blocks)
+    return (
+        Rows.of(blocks, weighted)
+        if isinstance(weighted, Table)
+        else cast(Partitions, weighted).prior(blocks)
+    )
 
 
 def divergence(rows: Counted, density: Density) -> float:
     """Return KL(rows‖p)."""
     return (
-        divergence_in_memory(rows, density) if isinstance(rows, Table) else cast(Partitions, rows).divergence(density)
+        divergence_in_memory(rows, density)
+        if isinstance(rows, Table)
+        else cast(Partitions, rows).divergence(density)
     )
 
 
 def tilted_rows(tilted: Tilted) -> tuple[float, RowWeights] | None:
     """Return the rows in a tilted prior and their share; None if it has none."""
-    shares = zip(tilted.shares, tilted.parts, strict=True) if isinstance(tilted, TiltedMixture) else [(1.0, tilted)]
-    return next(((float(share), part) for share, part in shares if isinstance(part, RowWeights)), None)
+    shares = (
+        zip(tilted.shares, tilted.parts, strict=True)
+        if isinstance(tilted, TiltedMixture)
+        else [(1.0, tilted)]
+    )
+    return next(
+        (
+            (float(share), part)
+            for share, part in shares
+            if isinstance(part, RowWeights)
+        ),
+        None,
+    )
 
 
 def row_spread(table: Counted, tilted: Tilted) -> Spread:
-    """Spread the weights of tilted rows over the input rows of a table, by the levels of its first column."""
+    """Spread the weights of tilted rows over the input rows of a table, by the levels
+    of its first column.
+    """
     if not isinstance(tilted, TiltedRows):
         return cast(Partitions, table).spread(cast(TiltedPartitions, tilted))
     rows = table.collect()
@@ -173,6 +247,12 @@ def row_spread(table: Counted, tilted: Tilted) -> Spread:
 def in_memory(rows: Counted) -> Table:
     """Return the distinct rows; refuse if they are on the workers of a cluster."""
     if not isinstance(rows, Table):
-        advice = "use the fit that fit.collect() returns, which has the distinct rows in memory, or for weights use"
-        raise InputError(f"the rows of this fit stay on the Dask cluster; {advice} fit.weigh(dask_frame)")
+        advice = (
+            "use the fit that fit.collect() returns, which has the distinct rows in"
+            " memory, or for weights use"
+        )
+        raise InputError(
+            f"the rows of this fit stay on the Dask cluster; {advice}"
+            " fit.weigh(dask_frame)"
+        )
     return rows

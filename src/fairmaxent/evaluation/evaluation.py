@@ -17,7 +17,13 @@ from fairmaxent.progress import Progress
 
 ATTACKS = 2000
 _CLOSEST = 500  # rows whose closest record is looked for
-_SHARES = {"fidelity": 0.0, "utility": 0.1, "singling out": 0.4, "distances": 0.6, "attacks": 0.65}
+_SHARES = {
+    "fidelity": 0.0,
+    "utility": 0.1,
+    "singling out": 0.4,
+    "distances": 0.6,
+    "attacks": 0.65,
+}
 
 
 def evaluate(
@@ -35,27 +41,33 @@ def evaluate(
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Judge new rows before they are shared: fidelity, utility and risk. Printing the result shows the verdict first.
+    """Judge new rows before they are shared: fidelity, utility and risk. Printing the
+    result shows the verdict first.
 
     Parameters
     ----------
     real, new
-        The table that the new rows were made from, and the new rows: pandas, polars or pyarrow tables. Columns that
-        only the real table has are not compared.
+        The table that the new rows were made from, and the new rows: pandas, polars or
+        pyarrow tables. Columns that only the real table has are not compared.
     control
-        Rows of other people like those in the real table, which were not used to make the new rows. Without them,
-        risks can only be bounded: what succeeds against everybody looks like a risk.
+        Rows of other people like those in the real table, which were not used to make
+        the new rows. Without them, risks can only be bounded: what succeeds against
+        everybody looks like a risk.
     outcome, protected, favourable
-        As in :func:`fairmaxent.debias`. With an outcome, a model is trained on the new rows and judged on real people,
-        by groups of the protected columns.
+        As in :func:`fairmaxent.debias`. With an outcome, a model is trained on the new
+        rows and judged on real people, by groups of the protected columns.
     secrets
-        Columns that an attacker wants to know, who knows all others; by default every column.
+        Columns that an attacker wants to know, who knows all others; by default every
+        column.
     parts
-        Two lists of columns, as if two tables about the same people held them; by default every other column.
+        Two lists of columns, as if two tables about the same people held them; by
+        default every other column.
     attacks
-        How many people, or guesses, each attack is tried on; more make the intervals narrower.
+        How many people, or guesses, each attack is tried on; more make the intervals
+        narrower.
     confidence
-        Of all intervals. A risk is flagged if all of its interval is above 9 % (copies: 1 %).
+        Of all intervals. A risk is flagged if all of its interval is above 9 % (copies:
+        1 %).
     random_state
         Seed of everything that is drawn; the same seed gives the same result.
     progress
@@ -72,18 +84,40 @@ def evaluate(
     ('copies', 'singling out', 'inference', 'membership')
     """
     check_confidence(confidence)
-    for name, value, least in (("attacks", attacks, 1), ("random_state", random_state, 0)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(Option(name), f" is {value!r}; give a whole number, at least {least}")
+    for name, value, least in (
+        ("attacks", attacks, 1),
+        ("random_state", random_state, 0),
+    ):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | np.integer)
+            or value < least
+        ):
+            raise InputError(
+                Option(name), f" is {value!r}; give a whole number, at least {least}"
+            )
     for name, given in (("protected", protected), ("favourable", favourable)):
         if outcome is None and given is not None:
-            raise ColumnError(Option(name), " was given without an outcome; name that with ", Option("outcome"))
+            raise ColumnError(
+                Option(name),
+                " was given without an outcome; name that with ",
+                Option("outcome"),
+            )
     tables: dict[TableName, Any] = {"real": real, "new": new}
-    pooled, left_out = pool(tables if control is None else tables | {"control": control})
+    pooled, left_out = pool(
+        tables if control is None else tables | {"control": control}
+    )
     guessed, halves = risk.read_secrets(pooled, secrets), risk.read_parts(pooled, parts)
     report = checked_progress(progress)
-    # Each measure draws from its own stream, so that its result does not depend on the others.
-    streams = dict(zip(_SHARES, np.random.default_rng(random_state).spawn(len(_SHARES)), strict=True))
+    # Each measure draws from its own stream, so that its result does not depend on the
+    # others.
+    streams = dict(
+        zip(
+            _SHARES,
+            np.random.default_rng(random_state).spawn(len(_SHARES)),
+            strict=True,
+        )
+    )
 
     def stream(stage: str) -> np.random.Generator:
         report(stage, _SHARES[stage])
@@ -92,10 +126,21 @@ def evaluate(
     compared, learned = fidelity(pooled, rng=stream("fidelity")), None
     if outcome is not None:
         rng = stream("utility")
-        learned = utility(pooled, outcome, protected, favourable=favourable, confidence=confidence, rng=rng)
+        learned = utility(
+            pooled,
+            outcome,
+            protected,
+            favourable=favourable,
+            confidence=confidence,
+            rng=rng,
+        )
     copies = risk.copied_rows(pooled, confidence=confidence)
-    singled = singling_out(pooled, attacks, confidence=confidence, rng=stream("singling out"))
-    closest = risk.closest_record(pooled, min(_CLOSEST, attacks), rng=stream("distances"))
+    singled = singling_out(
+        pooled, attacks, confidence=confidence, rng=stream("singling out")
+    )
+    closest = risk.closest_record(
+        pooled, min(_CLOSEST, attacks), rng=stream("distances")
+    )
     rng = stream("attacks")
     candidates, begin = pooled.shuffled("new", rng), _SHARES["attacks"]
     targets = [name for name in pooled.parts if name != "new"]
@@ -106,12 +151,24 @@ def evaluate(
             report("attacks", begin + (1 - begin) * (before + share) / len(targets))
 
         people = pooled.shuffled(table, rng, attacks)
-        attacked.append(nearest(pooled, people, candidates, parts=halves, others=guessed, done=done))
+        attacked.append(
+            nearest(pooled, people, candidates, parts=halves, others=guessed, done=done)
+        )
     report("attacks", 1.0)
     distances = [near.distance for near in attacked]
     linkability = risk.linkability(attacked, confidence=confidence) if halves else None
-    inference = risk.inference(pooled, guessed, attacked, confidence=confidence) if guessed else None
-    membership = risk.membership(*distances, confidence=confidence) if len(distances) > 1 else None
+    inference = (
+        risk.inference(pooled, guessed, attacked, confidence=confidence)
+        if guessed
+        else None
+    )
+    membership = (
+        risk.membership(*distances, confidence=confidence)
+        if len(distances) > 1
+        else None
+    )
     risks = Risks(copies, singled, linkability, inference, membership, closest)
     sizes = pooled.rows("real"), pooled.rows("new"), pooled.rows("control")
-    return Evaluation(*sizes, pooled.names, left_out, confidence, compared, learned, risks)
+    return Evaluation(
+        *sizes, pooled.names, left_out, confidence, compared, learned, risks
+    )

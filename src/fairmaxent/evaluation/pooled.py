@@ -1,8 +1,10 @@
-"""The real table, the new rows and the control rows side by side, with their values numbered in the same way.
+"""The real table, the new rows and the control rows side by side, with their values
+numbered in the same way.
 
-Equal values have equal numbers in all tables, missing values have 0, and numbers of numbers and dates are in their
-order. The distance of two rows is Gower's: the sum over the columns of |a − b| / range for numbers and dates, and of 0
-or 1 for everything else. A missing value is at distance 0 from another one and 1 from any value.
+Equal values have equal numbers in all tables, missing values have 0, and numbers of
+numbers and dates are in their order. The distance of two rows is Gower's: the sum over
+the columns of |a − b| / range for numbers and dates, and of 0 or 1 for everything else.
+A missing value is at distance 0 from another one and 1 from any value.
 """
 
 import math
@@ -26,13 +28,25 @@ from fairmaxent.errors import ColumnError, InputError, Option, cut, did_you_mean
 
 TableName = Literal["real", "new", "control"]
 
-NAMES: dict[TableName, str] = {"real": "the real table", "new": "the new rows", "control": "the control rows"}
+NAMES: dict[TableName, str] = {
+    "real": "the real table",
+    "new": "the new rows",
+    "control": "the control rows",
+}
 
-_KINDS = {"numeric": "numbers", "date": "dates", "boolean": "truth values", "categorical": "text", "ordered": "text"}
+_KINDS = {
+    "numeric": "numbers",
+    "date": "dates",
+    "boolean": "truth values",
+    "categorical": "text",
+    "ordered": "text",
+}
 _COUNTABLE = 1 << 20  # combinations of values that are counted one by one
 _EXACT = 2.0**53  # whole numbers beyond are not told apart as floats
-_WHOLE = 1 << 30  # the largest distance of two rows: whole numbers add up exactly, in any order
-_KEPT = 1 << 27  # bytes of distances that are kept for the next person with the same value
+# the largest distance of two rows: whole numbers add up exactly, in any order
+_WHOLE = 1 << 30
+# bytes of distances that are kept for the next person with the same value
+_KEPT = 1 << 27
 
 Distances = Codes
 Rows = Indices
@@ -44,8 +58,11 @@ class PooledColumn:
 
     name: str
     codes: Indices  # the number of each row's value; 0: missing
-    labels: tuple[str, ...]  # the text of each value that is not missing; empty for numbers and dates
-    numbers: Reals | None  # numbers, and dates in seconds; NaN if missing. None: values are the same, or they are not
+    # the text of each value that is not missing; empty for numbers and dates
+    labels: tuple[str, ...]
+    # numbers, and dates in seconds; NaN if missing. None: values are the same, or they
+    # are not
+    numbers: Reals | None
 
     @property
     def size(self) -> int:
@@ -75,17 +92,28 @@ class Pooled:
         """Look columns up."""
         for name in names:
             if not isinstance(name, str) or name not in self.names:
-                raise ColumnError(f"the tables have no common column {name!r}; {did_you_mean(name, self.names)}")
+                raise ColumnError(
+                    f"the tables have no common column {name!r};"
+                    f" {did_you_mean(name, self.names)}"
+                )
         return tuple(map(self.names.index, names))
 
-    def shuffled(self, table: TableName, rng: np.random.Generator, most: int | None = None) -> Rows:
+    def shuffled(
+        self, table: TableName, rng: np.random.Generator, most: int | None = None
+    ) -> Rows:
         """Rows of a table in random order, at most so many."""
-        return np.asarray(self.parts[table].start + rng.permutation(self.rows(table))[:most])
+        return np.asarray(
+            self.parts[table].start + rng.permutation(self.rows(table))[:most]
+        )
 
     @cached_property
     def codes(self) -> Codes:
-        """The numbers of all values, shape (rows of all tables, columns), in Fortran order."""
-        return np.asfortranarray(np.column_stack([column.codes for column in self.columns]))
+        """The numbers of all values, shape (rows of all tables, columns), in Fortran
+        order.
+        """
+        return np.asfortranarray(
+            np.column_stack([column.codes for column in self.columns])
+        )
 
     @cached_property
     def row_numbers(self) -> Indices:
@@ -101,7 +129,9 @@ class Pooled:
 
     @cached_property
     def learned(self) -> tuple[Domain, Encoded]:
-        """Levels as `debias` would make them from the real table, and all tables in terms of them."""
+        """Levels as `debias` would make them from the real table, and all tables in
+        terms of them.
+        """
         weights = np.zeros(len(self.codes))
         weights[self.parts["real"]] = 1.0
         backend, frame = frames.load_library(self.library), {}
@@ -109,44 +139,73 @@ class Pooled:
             dtype: Any = nw.Float64
             values: Any = column.numbers
             if values is None:
-                dtype, values = nw.String, np.array([None, *column.labels], dtype=object)[column.codes].tolist()
-            frame[column.name] = nw.new_series(column.name, values, dtype, backend=backend)
-        domain, columns = Domain.learn_rows(frames.build(frame), ColumnOptions(self.names), weights=weights)
+                dtype, values = (
+                    nw.String,
+                    np.array([None, *column.labels], dtype=object)[
+                        column.codes
+                    ].tolist(),
+                )
+            frame[column.name] = nw.new_series(
+                column.name, values, dtype, backend=backend
+            )
+        domain, columns = Domain.learn_rows(
+            frames.build(frame), ColumnOptions(self.names), weights=weights
+        )
         return domain, Encoded.stacked(columns)
 
 
 def pool(tables: Mapping[TableName, Any]) -> tuple[Pooled, tuple[str, ...]]:
-    """Put the tables side by side; also returns the columns of the real table that the new rows do not have."""
+    """Put the tables side by side; also returns the columns of the real table that the
+    new rows do not have.
+    """
     opened: dict[TableName, frames.Frame] = {}
     for table, frame in tables.items():
         try:
             opened[table] = frames.open_frame(frame)
         except InputError as problem:
             raise type(problem)(f"{NAMES[table]}: ", problem) from problem
-    columns, left_out = _common_columns({name: frame.columns for name, frame in opened.items()})
+    columns, left_out = _common_columns(
+        {name: frame.columns for name, frame in opened.items()}
+    )
     check_columns(len(columns))
     ends = np.cumsum([0, *(len(frame) for frame in opened.values())]).tolist()
     parts = {name: slice(*ends[at : at + 2]) for at, name in enumerate(opened)}
     library = str(opened["real"].implementation.value)
-    pooled = [_pooled({table: frame.get_column(name) for table, frame in opened.items()}) for name in columns]
+    pooled = [
+        _pooled({table: frame.get_column(name) for table, frame in opened.items()})
+        for name in columns
+    ]
     return Pooled(tuple(pooled), parts, library), tuple(left_out)
 
 
-def _common_columns(names: Mapping[TableName, Sequence[str]]) -> tuple[list[str], list[str]]:
-    """The columns to compare, and those that only the real table has: `debias` leaves identifiers out, say."""
+def _common_columns(
+    names: Mapping[TableName, Sequence[str]],
+) -> tuple[list[str], list[str]]:
+    """The columns to compare, and those that only the real table has: `debias` leaves
+    identifiers out, say.
+    """
     extra = [name for name in names["new"] if name not in names["real"]]
     common = [name for name in names["new"] if name in names["real"]]
     if not common:
         listed = ", ".join(map(repr, names["new"][:5]))
         advice = "pass rows with the same columns"
-        raise ColumnError(f"the new rows have no column of the real table ({cut(listed, 200)}); {advice}")
+        raise ColumnError(
+            f"the new rows have no column of the real table ({cut(listed, 200)});"
+            f" {advice}"
+        )
     if extra:
         hint = did_you_mean(extra[0], names["real"])
-        what = f"the new rows have a column {extra[0]!r}, which the real table does not have; {hint}"
+        what = (
+            f"the new rows have a column {extra[0]!r}, which the real table does not"
+            f" have; {hint}"
+        )
         raise ColumnError(f"{what}; leave it out with ", Option("drop"))
     lacking = [name for name in common if name not in names.get("control", common)]
     if lacking:
-        raise ColumnError(f"the control rows have no column {lacking[0]!r}; they must have those of the real table")
+        raise ColumnError(
+            f"the control rows have no column {lacking[0]!r}; they must have those of"
+            " the real table"
+        )
     return common, [name for name in names["real"] if name not in common]
 
 
@@ -155,10 +214,15 @@ def _pooled(columns: Mapping[TableName, frames.Column]) -> PooledColumn:
     kinds: dict[str, TableName] = {}  # with the first table that has it
     for table, series in columns.items():
         if len(values := factorize(series)[1]):
-            kinds.setdefault(_KINDS[ColumnOptions([name]).kind_of(series, values)], table)
+            kinds.setdefault(
+                _KINDS[ColumnOptions([name]).kind_of(series, values)], table
+            )
     if len(kinds) > 1:
         (kind, first), (another, second), *_ = kinds.items()
-        clash = f"column {name!r} holds {kind} in {NAMES[first]}, but {another} in {NAMES[second]}"
+        clash = (
+            f"column {name!r} holds {kind} in {NAMES[first]}, but {another} in"
+            f" {NAMES[second]}"
+        )
         advice = "read all tables in the same way, or leave the column out with "
         raise InputError(f"{clash}; {advice}", Option("drop"))
     if kinds and kinds.keys() <= {"numbers", "dates"}:
@@ -174,7 +238,10 @@ def _numbers(series: frames.Column) -> Reals:
     codes, values = factorize(series)  # a column without a value has no type to rely on
     numbers = frames.to_numbers(values) if len(values) else np.empty(0)
     if np.isinf(numbers).any():
-        raise InputError(f"column {series.name!r} holds an infinite number; replace it or make it missing")
+        raise InputError(
+            f"column {series.name!r} holds an infinite number; replace it or make it"
+            " missing"
+        )
     return np.append(numbers, np.nan)[codes]
 
 
@@ -188,21 +255,32 @@ def _categories(name: str, columns: Sequence[frames.Column]) -> PooledColumn:
         for key, value in zip(keys, values.to_list(), strict=True):
             texts.setdefault(key, value_text(value))
         numbers = {key: number for number, key in enumerate(texts, start=1)}
-        codes.append(np.array([*(numbers[key] for key in keys), 0], dtype=np.intp)[positions])
-    return PooledColumn(name, np.concatenate(codes), unique_labels(list(texts.values())), None)
+        codes.append(
+            np.array([*(numbers[key] for key in keys), 0], dtype=np.intp)[positions]
+        )
+    return PooledColumn(
+        name, np.concatenate(codes), unique_labels(list(texts.values())), None
+    )
 
 
-def column_sets(width: int, size: int, most: float, rng: np.random.Generator) -> list[list[int]]:
+def column_sets(
+    width: int, size: int, most: float, rng: np.random.Generator
+) -> list[list[int]]:
     """All sets of so many columns or, if they are too many, some of them at random."""
     size = min(size, width)
     if math.comb(width, size) <= most:
         return [list(columns) for columns in combinations(range(width), size)]
-    drawn = {tuple(sorted(rng.choice(width, size, replace=False).tolist())): None for _ in range(int(most))}
+    drawn = {
+        tuple(sorted(rng.choice(width, size, replace=False).tolist())): None
+        for _ in range(int(most))
+    }
     return [list(columns) for columns in drawn]
 
 
 def cell_numbers(codes: Codes, sizes: Sequence[int]) -> tuple[Indices, int]:
-    """A number for the values of each row, equal for equal rows, and how many such numbers there may be."""
+    """A number for the values of each row, equal for equal rows, and how many such
+    numbers there may be.
+    """
     cells, span = row_keys(codes, sizes)
     if span > _COUNTABLE:
         cells = np.unique(cells, return_inverse=True)[1]
@@ -212,11 +290,15 @@ def cell_numbers(codes: Codes, sizes: Sequence[int]) -> tuple[Indices, int]:
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """For each of some people, the nearest rows among the candidates, and how far the nearest is."""
+    """For each of some people, the nearest rows among the candidates, and how far the
+    nearest is.
+    """
 
     people: Rows
     distance: Reals  # (people,): by all columns, each of which counts at most 1
-    linked: Reals  # (people,): how likely both parts of the columns lead to the same candidate; 0 without parts
+    # (people,): how likely both parts of the columns lead to the same candidate; 0
+    # without parts
+    linked: Reals
     by_others: Rows  # (people, columns): the nearest by all columns but this one
 
 
@@ -229,17 +311,22 @@ def nearest(
     others: Sequence[int] = (),
     done: Callable[[float], None] = lambda share: None,
 ) -> Nearest:
-    """Find the nearest candidates of each person; by all columns but one, the first of several that are equally near.
+    """Find the nearest candidates of each person; by all columns but one, the first of
+    several that are equally near.
 
-    ``people`` and ``candidates`` are rows of all tables; ``parts`` are two sets of columns, ``others`` the columns that
-    are left out one at a time: the distance by all columns but one is the whole distance less that column's.
+    ``people`` and ``candidates`` are rows of all tables; ``parts`` are two sets of
+    columns, ``others`` the columns that are left out one at a time: the distance by all
+    columns but one is the whole distance less that column's.
 
-    Of the candidates A and B that are nearest by either part, each part leads to one of its own at random, as by
-    anonymeter's unstable sort: to the same with probability |A ∩ B| / (|A|·|B|). The first of both is it more often.
+    Of the candidates A and B that are nearest by either part, each part leads to one of
+    its own at random, as by anonymeter's unstable sort: to the same with probability |A
+    ∩ B| / (|A|·|B|). The first of both is it more often.
     """
     unit = _WHOLE // len(pooled.columns)
     kept = _KEPT // (4 * len(candidates) * len(pooled.columns))
-    columns = [_distances_by(column, candidates, unit, kept) for column in pooled.columns]
+    columns = [
+        _distances_by(column, candidates, unit, kept) for column in pooled.columns
+    ]
     distance, linked = np.empty(len(people), np.int32), np.zeros(len(people))
     by_others = np.empty((len(people), len(others)), np.intp)
     without = np.empty(len(candidates), np.int32)
@@ -250,16 +337,24 @@ def nearest(
         by_parts = [_added([apart[index] for index in part]) for part in parts]
         if by_parts:
             one, other = (part == part.min() for part in by_parts)
-            linked[at] = np.count_nonzero(one & other) / (np.count_nonzero(one) * np.count_nonzero(other))
+            linked[at] = np.count_nonzero(one & other) / (
+                np.count_nonzero(one) * np.count_nonzero(other)
+            )
         for number, index in enumerate(others):
-            by_others[at, number] = np.subtract(whole, apart[index], out=without).argmin()
+            by_others[at, number] = np.subtract(
+                whole, apart[index], out=without
+            ).argmin()
         if at % 50 == 0:
             done(at / len(people))
     return Nearest(people, distance / unit, linked, candidates[by_others])
 
 
-def _distances_by(column: PooledColumn, candidates: Rows, unit: int, kept: int) -> Callable[[int], Distances]:
-    """Distances of all candidates from a person by one column: those of the ``kept`` last values are kept."""
+def _distances_by(
+    column: PooledColumn, candidates: Rows, unit: int, kept: int
+) -> Callable[[int], Distances]:
+    """Distances of all candidates from a person by one column: those of the ``kept``
+    last values are kept.
+    """
     whole, missing = np.int32(unit), column.codes[candidates] == 0
     values = column.codes
     if column.numbers is not None:

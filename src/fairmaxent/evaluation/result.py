@@ -1,4 +1,6 @@
-"""The result of an evaluation, and its words: the verdict first, then risk, utility and fidelity."""
+"""The result of an evaluation, and its words: the verdict first, then risk, utility and
+fidelity.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -43,12 +45,18 @@ class Risks:
         judged["copies"] = self.copies.judged()
         if self.inference is not None:
             judged["inference"] = self.inference.judged()
-        return judged if self.membership is not None else judged | {"membership": "needs control"}
+        return (
+            judged
+            if self.membership is not None
+            else judged | {"membership": "needs control"}
+        )
 
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """How faithful new rows are to the real table, what a model learns from them, and what they give away."""
+    """How faithful new rows are to the real table, what a model learns from them, and
+    what they give away.
+    """
 
     real_rows: int
     new_rows: int
@@ -62,8 +70,12 @@ class Evaluation:
 
     @property
     def flagged(self) -> tuple[str, ...]:
-        """The risks that are surely too high: sharing the rows would give people away."""
-        return tuple(name for name, judged in self.risks.judgements().items() if judged == "high")
+        """The risks that are surely too high: sharing the rows would give people
+        away.
+        """
+        return tuple(
+            name for name, judged in self.risks.judgements().items() if judged == "high"
+        )
 
     @property
     def verdict(self) -> str:
@@ -71,8 +83,14 @@ class Evaluation:
         return " ".join(verdict(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python values, for JSON; a number that is not finite is None."""
-        judged = {"verdict": self.verdict, "flagged": list(self.flagged), "judgements": self.risks.judgements()}
+        """Everything as plain Python values, for JSON; a number that is not finite is
+        None.
+        """
+        judged = {
+            "verdict": self.verdict,
+            "flagged": list(self.flagged),
+            "judgements": self.risks.judgements(),
+        }
         return {**judged, **plain_json(self)}
 
     def __repr__(self) -> str:
@@ -82,14 +100,26 @@ class Evaluation:
 _NAMES = {"inference": "inference, average"}
 # Each attack: what it does, and when it succeeds.
 ATTACKS = {
-    "copies": ("copying real rows", "a person is in the new rows with all their values, more often than by chance"),
-    "singling out": ("singling people out", "a description made from a new row fits exactly one person"),
+    "copies": (
+        "copying real rows",
+        "a person is in the new rows with all their values, more often than by chance",
+    ),
+    "singling out": (
+        "singling people out",
+        "a description made from a new row fits exactly one person",
+    ),
     "linkability": (
         "linking two tables about the same people",
         "two halves of a person's columns lead to the same new row",
     ),
-    "inference": ("guessing a column from the others", "a column of a person is guessed from all others"),
-    "membership": ("telling who was in the real table", "a person of the table is nearer to a new row than others are"),
+    "inference": (
+        "guessing a column from the others",
+        "a column of a person is guessed from all others",
+    ),
+    "membership": (
+        "telling who was in the real table",
+        "a person of the table is nearer to a new row than others are",
+    ),
 }
 
 
@@ -97,33 +127,63 @@ def verdict(measured: Evaluation) -> Iterator[str]:
     """Whether to share the rows, why, and how sure that is."""
     judged = measured.risks.judgements()
     unsure = [name for name, judgement in judged.items() if judgement == "uncertain"]
-    open_ones = [name for name, judgement in judged.items() if judgement == "needs control"]
+    open_ones = [
+        name for name, judgement in judged.items() if judgement == "needs control"
+    ]
     overlap = measured.risks.copies.control_overlap
     if overlap is not None and overlap.judged() == "high":
-        shared = f"{_percent(overlap.rate)} of the control rows are rows of the real table"
-        yield f"{shared}, so risks are larger than they look: pass rows of other people."
+        shared = (
+            f"{_percent(overlap.rate)} of the control rows are rows of the real table"
+        )
+        yield (
+            f"{shared}, so risks are larger than they look: pass rows of other people."
+        )
     if measured.flagged:
-        above = "" if measured.flagged == ("copies",) else f", with risks above the limit of {100 * attacks.LIMIT:g} %"
-        yield f"Do not treat these rows as anonymous: they give away people of the real table{above}."
-    if copied := measured.risks.copies.risk.low > 0:  # more than chance explains, be they above the limit or not
+        above = (
+            ""
+            if measured.flagged == ("copies",)
+            else f", with risks above the limit of {100 * attacks.LIMIT:g} %"
+        )
+        yield (
+            "Do not treat these rows as anonymous: they give away people of the real"
+            f" table{above}."
+        )
+    # more than chance explains, be they above the limit or not
+    if copied := measured.risks.copies.risk.low > 0:
         yield _copied(measured)
     if measured.flagged:
-        yield from (_reason(name, measured) for name in measured.flagged if name != "copies")
+        yield from (
+            _reason(name, measured) for name in measured.flagged if name != "copies"
+        )
         return
     unsure = [name for name in unsure if not (copied and name == "copies")]
     if not open_ones:
-        which, how = "other attack" if copied else "attack", "clearly did" if unsure else "did notably"
-        yield f"No {which} {how} better on people of the real table than on other people."
+        which, how = (
+            "other attack" if copied else "attack",
+            ("clearly did" if unsure else "did notably"),
+        )
+        yield (
+            f"No {which} {how} better on people of the real table than on other people."
+        )
     elif "copies" in unsure:
         yield "It is not clear whether real rows were copied."
     elif not copied:
         yield "No more rows were copied than chance explains."
     if unsure:
-        yield f"It is too close to call for {_named(unsure)}; more rows, or more attacks, make the intervals narrower."
+        yield (
+            f"It is too close to call for {_named(unsure)}; more rows, or more attacks,"
+            " make the intervals narrower."
+        )
     if open_ones:
         unknown = f"little is known about {_named(open_ones)}"
-        yield f"Without control rows, {unknown}. Pass rows of other people, which were not used to make the new ones."
-    yield "This is no guarantee: other attacks may succeed. Only a differentially private fit guarantees anything."
+        yield (
+            f"Without control rows, {unknown}. Pass rows of other people, which were"
+            " not used to make the new ones."
+        )
+    yield (
+        "This is no guarantee: other attacks may succeed. Only a differentially private"
+        " fit guarantees anything."
+    )
 
 
 def _named(names: Sequence[str]) -> str:
@@ -134,7 +194,9 @@ def _named(names: Sequence[str]) -> str:
 def _copied(measured: Evaluation) -> str:
     """Who was copied, in people, and what the limit says of it."""
     copies = measured.risks.copies
-    compared = {"high": "is above", "low": "is within"}.get(copies.judged(), "may be above")
+    compared = {"high": "is above", "low": "is within"}.get(
+        copies.judged(), "may be above"
+    )
     who = f"{copies.people:,} of the {measured.real_rows:,} people of the real table"
     chance = f"chance explains about {copies.by_chance:,.0f}"
     limit = f"That {compared} the limit of {copies.limit:,.3g} beyond chance."
@@ -146,14 +208,26 @@ def _reason(attack: str, measured: Evaluation) -> str:
     risks, risk = measured.risks, measured.risks.tried()[attack]
     if attack == "membership":
         pairs = f"In {_percent(risk.rate)} of pairs, the person of the real table"
-        return f"{pairs} is nearer to a new row than the other person; 50 % would be chance."
+        return (
+            f"{pairs} is nearer to a new row than the other person; 50 % would be"
+            " chance."
+        )
     happens = ATTACKS[attack][1]
     if risks.inference is not None and attack == "inference":
         name = risks.inference.worst
-        happens = f"somebody who knows all other columns of a person guesses {_shown(name, 40)!r} right"
+        happens = (
+            "somebody who knows all other columns of a person guesses"
+            f" {_shown(name, 40)!r} right"
+        )
         risk = risks.inference.by_column[name]
-    outside = "" if risk.control_rate is None else f", and for other people in {_percent(risk.control_rate)}"
-    return f"{happens[0].upper()}{happens[1:]} in {_percent(risk.rate)} of cases{outside}."
+    outside = (
+        ""
+        if risk.control_rate is None
+        else f", and for other people in {_percent(risk.control_rate)}"
+    )
+    return (
+        f"{happens[0].upper()}{happens[1:]} in {_percent(risk.rate)} of cases{outside}."
+    )
 
 
 def _percent(share: float) -> str:
@@ -175,20 +249,43 @@ _STATES = {"high": "bad", "low": "good", "uncertain": "short"}
 
 def evaluation_text(measured: Evaluation, notes: Sequence[str] = ()) -> str:
     """Everything that was measured; ``notes`` say how the tables were read."""
-    sizes = [(measured.real_rows, "real row"), (measured.new_rows, "new row"), (measured.control_rows, "control row")]
-    tables = ", ".join(counted(number, noun) if number else f"no {noun}s" for number, noun in sizes)
+    sizes = [
+        (measured.real_rows, "real row"),
+        (measured.new_rows, "new row"),
+        (measured.control_rows, "control row"),
+    ]
+    tables = ", ".join(
+        counted(number, noun) if number else f"no {noun}s" for number, noun in sizes
+    )
     record = measured.risks.closest_record
     others = "" if record.others is None else f" (of control rows: {record.others:.3f})"
-    distance = f"Median distance of a new row to the closest real row: {record.new:.3f}{others}. {record.why_not}"
-    meaning = "This is how often each attack succeeds; without control rows, the risk is at most that."
+    distance = (
+        "Median distance of a new row to the closest real row:"
+        f" {record.new:.3f}{others}. {record.why_not}"
+    )
+    meaning = (
+        "This is how often each attack succeeds; without control rows, the risk is at"
+        " most that."
+    )
     if measured.control_rows:
-        meaning = "A risk of 0 means that an attack succeeds as often on other people (the control rows), 1 that it"
+        meaning = (
+            "A risk of 0 means that an attack succeeds as often on other people (the"
+            " control rows), 1 that it"
+        )
         meaning += " always succeeds."
-    limits = f"{100 * attacks.LIMIT:g} % (copies: above {100 * attacks.MOST_COPIES:g} %)"
+    limits = (
+        f"{100 * attacks.LIMIT:g} % (copies: above {100 * attacks.MOST_COPIES:g} %)"
+    )
     sections: list[Sequence[Block]] = [
         [Paragraph(measured.verdict)],
         [Paragraph(f"{tables}; {counted(len(measured.columns), 'column')}")],
-        [risk_table(measured), Paragraph(f"{meaning} A risk is called high if its whole interval is above {limits}.")],
+        [
+            risk_table(measured),
+            Paragraph(
+                f"{meaning} A risk is called high if its whole interval is above"
+                f" {limits}."
+            ),
+        ],
         [Paragraph(distance)],
         *_utility_sections(measured),
         list(_fidelity_blocks(measured)),
@@ -198,7 +295,9 @@ def evaluation_text(measured: Evaluation, notes: Sequence[str] = ()) -> str:
 
 
 def risk_table(measured: Evaluation) -> Table:
-    """Each attack: its risk, the interval, how often it succeeded, and what is to be said of it."""
+    """Each attack: its risk, the interval, how often it succeeded, and what is to be
+    said of it.
+    """
     risks, judged = measured.risks, measured.risks.judgements()
     rows: list[tuple[str, ...]] = []
     for name, risk in risks.tried().items():
@@ -206,17 +305,43 @@ def risk_table(measured: Evaluation) -> Table:
         rows.append((_NAMES.get(name, name), *_cells(risk), *rates, judged[name]))
         if name == "inference" and risks.inference is not None:
             worst = risks.inference.by_column[risks.inference.worst]
-            rows.append((f"  most: {_shown(risks.inference.worst, 16)}", *_cells(worst), *_rates(worst), ""))
-    heads = ("risk" if measured.control_rows else "risk, at most", "", _sure(measured), "succeeds", "on others", "")
-    return Table("Risks", heads, tuple(rows), state=5, states=tuple(_STATES.get(row[-1], "") for row in rows))
+            rows.append(
+                (
+                    f"  most: {_shown(risks.inference.worst, 16)}",
+                    *_cells(worst),
+                    *_rates(worst),
+                    "",
+                )
+            )
+    heads = (
+        "risk" if measured.control_rows else "risk, at most",
+        "",
+        _sure(measured),
+        "succeeds",
+        "on others",
+        "",
+    )
+    return Table(
+        "Risks",
+        heads,
+        tuple(rows),
+        state=5,
+        states=tuple(_STATES.get(row[-1], "") for row in rows),
+    )
 
 
 def _rates(risk: attacks.Risk) -> tuple[str, str]:
-    return f"{risk.rate:.1%}", "" if risk.control_rate is None else f"{risk.control_rate:.1%}"
+    return f"{risk.rate:.1%}", (
+        "" if risk.control_rate is None else f"{risk.control_rate:.1%}"
+    )
 
 
 def _cells(score: Score | None) -> tuple[str, str]:
-    return ("–", "") if score is None else (f"{score.value:.3f}", f"{score.low:.3f} … {score.high:.3f}")
+    return (
+        ("–", "")
+        if score is None
+        else (f"{score.value:.3f}", f"{score.low:.3f} … {score.high:.3f}")
+    )
 
 
 def _sure(measured: Evaluation) -> str:
@@ -224,9 +349,14 @@ def _sure(measured: Evaluation) -> str:
 
 
 def utility_table(measured: Evaluation, utility: Utility) -> Table:
-    """How well a model decides that was trained on the new rows, or on the real ones."""
+    """How well a model decides that was trained on the new rows, or on the real
+    ones.
+    """
     models = {"new rows": utility.new, "real rows": utility.real}
-    rows = [(name, *_cells(model.auc), *_cells(model.accuracy)) for name, model in models.items()]
+    rows = [
+        (name, *_cells(model.auc), *_cells(model.accuracy))
+        for name, model in models.items()
+    ]
     heads = ("trained on", "AUC", _sure(measured), "accuracy", _sure(measured))
     return Table("A model trained on the new rows", heads, tuple(rows))
 
@@ -236,11 +366,19 @@ def _utility_sections(measured: Evaluation) -> Iterator[Sequence[Block]]:
     if utility is None:
         return
     judged = f"{utility.people:,} {utility.judged_on} rows that it has not seen"
-    text = f"How well {utility.model} predicts {cell_text(utility.outcome)!r} of {judged}."
+    text = (
+        f"How well {utility.model} predicts {cell_text(utility.outcome)!r} of {judged}."
+    )
     if utility.auc_lost is not None:
-        text += f" The new rows cost {utility.auc_lost.value:.3f} of AUC ({_cells(utility.auc_lost)[1]})."
+        text += (
+            f" The new rows cost {utility.auc_lost.value:.3f} of AUC"
+            f" ({_cells(utility.auc_lost)[1]})."
+        )
     if utility.judged_on == "real":
-        text += " The new rows were made from these people too, so if rows were copied, the first line is too good."
+        text += (
+            " The new rows were made from these people too, so if rows were copied, the"
+            " first line is too good."
+        )
     yield [utility_table(measured, utility), Paragraph(text)]
     yield list(_group_blocks(measured, utility)) if utility.new.groups else []
 
@@ -251,37 +389,69 @@ def _group_blocks(measured: Evaluation, utility: Utility) -> Iterator[Block]:
     rows = []
     for new, real in list(zip(groups, utility.real.groups, strict=True))[:_GROUPS]:
         name = cut(f"{cell_text(new.column)} = {cell_text(new.group)}", 30)
-        score, real_score = (group.favourable or group.accuracy for group in (new, real))
+        score, real_score = (
+            group.favourable or group.accuracy for group in (new, real)
+        )
         rows.append((name, f"{new.people:,}", *_cells(score), _cells(real_score)[0]))
-    yield Table("Groups", ("group", "people", title, _sure(measured), "real rows"), tuple(rows))
+    yield Table(
+        "Groups", ("group", "people", title, _sure(measured), "real rows"), tuple(rows)
+    )
     if len(groups) > _GROUPS:
         yield Paragraph(f"and {len(groups) - _GROUPS:,} more groups")
     for name in utility.real.rates:
         scores = (utility.new.rates[name], utility.real.rates[name])
-        ranges = ("" if one is None else f"{one.value:.2f} ({one.low:.2f} … {one.high:.2f})" for one in scores)
+        ranges = (
+            "" if one is None else f"{one.value:.2f} ({one.low:.2f} … {one.high:.2f})"
+            for one in scores
+        )
         one, other = (text or "not defined" for text in ranges)
         what = f"Statistical rate of the decisions for {cell_text(name)!r}"
-        yield Paragraph(f"{what}: {one} trained on the new rows, {other} on the real ones.")
+        yield Paragraph(
+            f"{what}: {one} trained on the new rows, {other} on the real ones."
+        )
 
 
 def fidelity_table(measured: Evaluation) -> Table:
     """How much the new rows differ from the real ones."""
     sets = measured.fidelity.total_variation
-    rows = [(_SETS[one.columns], f"{one.sets:,}", f"{one.value:.4f}", f"{one.by_chance:.4f}") for one in sets]
-    return Table("Differences from the real rows", ("differences in", "number", "mean", "by chance"), tuple(rows))
+    rows = [
+        (
+            _SETS[one.columns],
+            f"{one.sets:,}",
+            f"{one.value:.4f}",
+            f"{one.by_chance:.4f}",
+        )
+        for one in sets
+    ]
+    return Table(
+        "Differences from the real rows",
+        ("differences in", "number", "mean", "by chance"),
+        tuple(rows),
+    )
 
 
 def _fidelity_blocks(measured: Evaluation) -> Iterator[Block]:
     yield fidelity_table(measured)
-    worst = sorted(measured.fidelity.by_column.items(), key=lambda item: -item[1])[:_NAMED]
+    worst = sorted(measured.fidelity.by_column.items(), key=lambda item: -item[1])[
+        :_NAMED
+    ]
     farthest = ", ".join(f"{_shown(name, 24)} {apart:.3f}" for name, apart in worst)
-    what = "Share of rows that would have to change (total variation); by chance: the same for rows drawn at random"
+    what = (
+        "Share of rows that would have to change (total variation); by chance: the same"
+        " for rows drawn at random"
+    )
     yield Paragraph(f"{what} from the real table. Farthest apart: {farthest}.")
     quality = measured.fidelity.quality
     if quality.score is not None:
         trends = "" if quality.trends is None else f", pair trends {quality.trends:.3f}"
-        shapes = "" if quality.shapes is None else f"column shapes {quality.shapes:.3f}{trends}; "
-        yield Paragraph(f"Quality as SDMetrics defines it: {quality.score:.3f} ({shapes}1 is best).")
+        shapes = (
+            ""
+            if quality.shapes is None
+            else f"column shapes {quality.shapes:.3f}{trends}; "
+        )
+        yield Paragraph(
+            f"Quality as SDMetrics defines it: {quality.score:.3f} ({shapes}1 is best)."
+        )
 
 
 def _notes(measured: Evaluation) -> Iterator[str]:
@@ -295,5 +465,11 @@ def _notes(measured: Evaluation) -> Iterator[str]:
         yield "linkability and inference were not tried: they need at least two columns"
     lone = measured.risks.copies.lone_values
     if lone:
-        names = ", ".join(f"{_shown(name, 24)!r} ({count:,})" for name, count in list(lone.items())[:5])
-        yield f"some values in the new rows belong to only one person of the real table: {names}"
+        names = ", ".join(
+            f"{_shown(name, 24)!r} ({count:,})"
+            for name, count in list(lone.items())[:5]
+        )
+        yield (
+            "some values in the new rows belong to only one person of the real table:"
+            f" {names}"
+        )

@@ -1,9 +1,11 @@
 """Singling out: the new rows show how to describe one real person, and nobody else.
 
-As anonymeter does it ("multivariate"): a guess is made from a random new row and a few random columns. It says that a
-number is at least, or at most, the one in that row, whichever is farther from the middle, and that everything else is
-the same. Guesses that fit exactly one of the distinct new rows are tried on the real table; one succeeds if it fits
-exactly one of the distinct real rows. The control says how many would succeed in a table of other people.
+As anonymeter does it ("multivariate"): a guess is made from a random new row and a few
+random columns. It says that a number is at least, or at most, the one in that row,
+whichever is farther from the middle, and that everything else is the same. Guesses that
+fit exactly one of the distinct new rows are tried on the real table; one succeeds if it
+fits exactly one of the distinct real rows. The control says how many would succeed in a
+table of other people.
 """
 
 import math
@@ -17,50 +19,84 @@ from fairmaxent.evaluation.pooled import Pooled, cell_numbers, column_sets
 
 COLUMNS = 3  # of a guess
 _TRIES = 20  # guesses looked at for each one wanted
-_LOOKED_AT, _FEWEST_SETS = 10_000_000, 30  # rows in sets of columns that guesses are drawn from
+# rows in sets of columns that guesses are drawn from
+_LOOKED_AT, _FEWEST_SETS = 10_000_000, 30
 _PARTS = 10  # of the control rows, left out one at a time
 
 Guess = tuple[tuple[int, int, int], ...]  # column, least and greatest code
 
 
-def singling_out(pooled: Pooled, guesses: int, *, confidence: float, rng: np.random.Generator) -> Risk | None:
-    """Make guesses from the new rows and try them; None if no guess fits exactly one new row."""
+def singling_out(
+    pooled: Pooled, guesses: int, *, confidence: float, rng: np.random.Generator
+) -> Risk | None:
+    """Make guesses from the new rows and try them; None if no guess fits exactly one
+    new row.
+    """
     tables = {name: Ranges.of(pooled.distinct(name)) for name in pooled.parts}
-    # Guesses about the same few people tell the same, so that there are no more guesses than people.
+    # Guesses about the same few people tell the same, so that there are no more guesses
+    # than people.
     people = len(tables["real"].codes)
-    tried = make_guesses(pooled, tables["new"], min(guesses, len(tables["new"].codes), people), rng)
+    tried = make_guesses(
+        pooled, tables["new"], min(guesses, len(tables["new"].codes), people), rng
+    )
     if not tried:
         return None
-    attack = SuccessRate.of(sum(len(tables["real"].rows(guess)) == 1 for guess in tried), len(tried), confidence)
-    outside = _outside(tables["control"], tried, people, confidence, rng) if "control" in tables else None
+    attack = SuccessRate.of(
+        sum(len(tables["real"].rows(guess)) == 1 for guess in tried),
+        len(tried),
+        confidence,
+    )
+    outside = (
+        _outside(tables["control"], tried, people, confidence, rng)
+        if "control" in tables
+        else None
+    )
     return Risk.beyond(attack, outside, len(tried))
 
 
 def _outside(
-    control: "Ranges", tried: list[Guess], people: int, confidence: float, rng: np.random.Generator
+    control: "Ranges",
+    tried: list[Guess],
+    people: int,
+    confidence: float,
+    rng: np.random.Generator,
 ) -> SuccessRate:
     """How often the guesses would fit exactly one of so many other people."""
-    # Of a smaller control, little is known beyond its size: how much the answer depends on its rows is shown by the
-    # jackknife, which leaves out a tenth of them at a time.
+    # Of a smaller control, little is known beyond its size: how much the answer depends
+    # on its rows is shown by the jackknife, which leaves out a tenth of them at a time.
     from scipy.special import stdtrit  # slow to import
 
     fitting = [control.rows(guess) for guess in tried]
     counts, rows = np.array([len(matches) for matches in fitting]), len(control.codes)
-    rate = SuccessRate.of(min(at_size(counts, rows, people), len(tried)), len(tried), confidence)
+    rate = SuccessRate.of(
+        min(at_size(counts, rows, people), len(tried)), len(tried), confidence
+    )
     error, parts = rate.error, min(_PARTS, rows)
     if people > rows and parts > 1:
         part_of_row = rng.permutation(rows) % parts
-        left_out = np.array([np.bincount(part_of_row[matches], minlength=parts) for matches in fitting])
+        left_out = np.array(
+            [np.bincount(part_of_row[matches], minlength=parts) for matches in fitting]
+        )
         sizes = rows - np.bincount(part_of_row, minlength=parts)
-        answers = [at_size(counts - left_out[:, part], sizes[part], people) for part in range(parts)]
+        answers = [
+            at_size(counts - left_out[:, part], sizes[part], people)
+            for part in range(parts)
+        ]
         spread = math.sqrt((parts - 1) * (np.array(answers) / len(tried)).var())
-        error = math.hypot(error, float(stdtrit(parts - 1, (1 + confidence) / 2)) * spread)
+        error = math.hypot(
+            error, float(stdtrit(parts - 1, (1 + confidence) / 2)) * spread
+        )
     return SuccessRate(rate.value, error, rate.value)
 
 
-def make_guesses(pooled: Pooled, new: "Ranges", wanted: int, rng: np.random.Generator) -> list[Guess]:
-    """Guesses that fit exactly one new row, drawn from all of them with equal chances."""
-    # The least and the greatest code that a guess allows, for each row and column of the new rows.
+def make_guesses(
+    pooled: Pooled, new: "Ranges", wanted: int, rng: np.random.Generator
+) -> list[Guess]:
+    """Guesses that fit exactly one new row, drawn from all of them with equal
+    chances.
+    """
+    # The least and the greatest code that a guess allows, for each row and column of
+    # the new rows.
     least, greatest = new.codes.copy(), new.codes.copy()
     for index, column in enumerate(pooled.columns):
         present = new.codes[:, index] > 0
@@ -68,18 +104,29 @@ def make_guesses(pooled: Pooled, new: "Ranges", wanted: int, rng: np.random.Gene
             beyond = new.codes[:, index] > np.median(new.codes[present, index])
             greatest[present & beyond, index] = column.size
             least[present & ~beyond, index] = 1
-    chosen = column_sets(len(pooled.columns), COLUMNS, max(_FEWEST_SETS, _LOOKED_AT // len(new.codes)), rng)
-    # A guess also fits the rows that are the same in its columns, so that only rows without a double are of use.
+    chosen = column_sets(
+        len(pooled.columns),
+        COLUMNS,
+        max(_FEWEST_SETS, _LOOKED_AT // len(new.codes)),
+        rng,
+    )
+    # A guess also fits the rows that are the same in its columns, so that only rows
+    # without a double are of use.
     lone = []
     for columns in chosen:
-        cells, _ = cell_numbers(new.codes[:, columns], [pooled.columns[index].size for index in columns])
+        cells, _ = cell_numbers(
+            new.codes[:, columns], [pooled.columns[index].size for index in columns]
+        )
         lone.append(np.flatnonzero(np.bincount(cells)[cells] == 1))
     ends = np.cumsum([len(rows) for rows in lone])
     guesses: list[Guess] = []
     for number in rng.permutation(int(ends[-1]))[: wanted * _TRIES].tolist():
         at = int(ends.searchsorted(number, side="right"))
         row, columns = lone[at][number - ends[at]], chosen[at]
-        guess = tuple((index, int(least[row, index]), int(greatest[row, index])) for index in columns)
+        guess = tuple(
+            (index, int(least[row, index]), int(greatest[row, index]))
+            for index in columns
+        )
         if len(new.rows(guess)) == 1:
             guesses.append(guess)
         if len(guesses) == wanted:
@@ -99,14 +146,21 @@ class Ranges:
     def of(cls, codes: Codes) -> "Ranges":
         """Sort rows by each of their columns."""
         orders = [np.argsort(column, kind="stable") for column in codes.T]
-        return cls(codes, orders, [column[order] for column, order in zip(codes.T, orders, strict=True)])
+        return cls(
+            codes,
+            orders,
+            [column[order] for column, order in zip(codes.T, orders, strict=True)],
+        )
 
     def rows(self, guess: Guess) -> Indices:
         """The rows that are in all ranges."""
         bounds = []
         for column, least, greatest in guess:
             ascending = self.ascending[column]
-            begin, end = int(ascending.searchsorted(least)), int(ascending.searchsorted(greatest, side="right"))
+            begin, end = (
+                int(ascending.searchsorted(least)),
+                int(ascending.searchsorted(greatest, side="right")),
+            )
             bounds.append((end - begin, begin, column))
         size, start, first = min(bounds)  # only these rows need a closer look
         rows = self.orders[first][start : start + size]
@@ -118,12 +172,14 @@ class Ranges:
 
 
 def at_size(counts: Indices, rows: int, wanted: int) -> float:
-    """How many guesses would fit exactly one row in a table of another size, given how many rows of this one they fit.
+    """How many guesses would fit exactly one row in a table of another size, given how
+    many rows of this one they fit.
 
-    In a random part r of the rows, a guess that fits k of them fits exactly one with probability r·k·(1 − r)^(k − 1).
-    In a larger table, it takes a model: guesses fit a person with probability w, spread evenly from 0 to W, so that
-    N·((1 − (nW + 1)(1 − W)^n) / (n + 1)) of them fit exactly one of n people (Giomi et al. 2023). N and W are fitted to
-    the expected successes in parts of the rows.
+    In a random part r of the rows, a guess that fits k of them fits exactly one with
+    probability r·k·(1 − r)^(k − 1). In a larger table, it takes a model: guesses fit a
+    person with probability w, spread evenly from 0 to W, so that N·((1 − (nW + 1)(1 −
+    W)^n) / (n + 1)) of them fit exactly one of n people (Giomi et al. 2023). N and W
+    are fitted to the expected successes in parts of the rows.
     """
     seen = counts[counts > 0].astype(np.float64)
     if wanted == rows or not len(seen):
@@ -132,13 +188,17 @@ def at_size(counts: Indices, rows: int, wanted: int) -> float:
         part = wanted / rows
         return float((part * seen * (1 - part) ** (seen - 1)).sum())
     sizes = np.linspace(0.1, 1.0, 10)
-    successes = np.array([(part * seen * (1 - part) ** (seen - 1)).sum() for part in sizes])
+    successes = np.array(
+        [(part * seen * (1 - part) ** (seen - 1)).sum() for part in sizes]
+    )
     # On a grid of W; N follows by least squares.
     width = np.geomspace(1e-3 / rows, 1.0, 400)[:, None]
     shapes = _one_of(sizes[None, :] * rows, width)
     scale = (shapes @ successes) / np.maximum((shapes**2).sum(axis=1), 1e-300)
     best = ((scale[:, None] * shapes - successes) ** 2).sum(axis=1).argmin()
-    expected = float(scale[best] * _one_of(np.array([[float(wanted)]]), width[best : best + 1])[0, 0])
+    expected = float(
+        scale[best] * _one_of(np.array([[float(wanted)]]), width[best : best + 1])[0, 0]
+    )
     return float(min(expected, successes[-1] * wanted / rows))
 
 

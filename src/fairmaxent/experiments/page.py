@@ -1,11 +1,14 @@
-"""The reproduction on one page: published numbers beside ours, which differ by more than noise, why, and every figure.
+"""The reproduction on one page: published numbers beside ours, which differ by more
+than noise, why, and every figure.
 
-``printed`` and ``printed_sd`` are Table 2 of Celis, Keswani, Vishnoi, "Data preprocessing to mitigate bias: a maximum
-entropy based approach", ICML 2020: means over folds and repetitions, and the standard deviation over folds.
-``authors_code`` comes from the authors' published code, run unmodified: raw rates are those of all rows, numbers for
-maximum entropy are means over the same five folds, and seconds are the CPU time of one fit on all rows and of drawing
-10,000 rows. A missing value means that there is no such number. The table's classifier SR is listed as
-``tree_sr_probabilities`` and its covariance norm as ``correlation_distance``, because that is what the authors' code
+``printed`` and ``printed_sd`` are Table 2 of Celis, Keswani, Vishnoi, "Data
+preprocessing to mitigate bias: a maximum entropy based approach", ICML 2020: means over
+folds and repetitions, and the standard deviation over folds. ``authors_code`` comes
+from the authors' published code, run unmodified: raw rates are those of all rows,
+numbers for maximum entropy are means over the same five folds, and seconds are the CPU
+time of one fit on all rows and of drawing 10,000 rows. A missing value means that there
+is no such number. The table's classifier SR is listed as ``tree_sr_probabilities`` and
+its covariance norm as ``correlation_distance``, because that is what the authors' code
 computes.
 """
 
@@ -16,13 +19,22 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from fairmaxent.experiments.cells import TABLE_2_BLOCKS, Block
-from fairmaxent.experiments.figures import FILES, METHODS, METRICS, Drawing, block_label, draw_figures
+from fairmaxent.experiments.figures import (
+    FILES,
+    METHODS,
+    METRICS,
+    Drawing,
+    block_label,
+    draw_figures,
+)
 
 KEYS = ["dataset", "protected", "method", "metric"]
 
 
 def load_published() -> Any:
-    """Return dataset, protected, method, metric, printed, printed_sd, authors_code; the metric may be ``seconds``."""
+    """Return dataset, protected, method, metric, printed, printed_sd, authors_code; the
+    metric may be ``seconds``.
+    """
     import pandas as pd
 
     with FILES.joinpath("published.csv").open() as file:
@@ -34,36 +46,45 @@ Source = Literal["printed", "authors_code"]
 UNEXPLAINED = "unexplained"
 
 # Why a published number differs from ours: `covers` says of which ones a reason speaks.
-REASONS: list[dict[str, Any]] = tomllib.loads(FILES.joinpath("reasons.toml").read_text(encoding="utf-8"))["reason"]
+REASONS: list[dict[str, Any]] = tomllib.loads(
+    FILES.joinpath("reasons.toml").read_text(encoding="utf-8")
+)["reason"]
 CODE_AGREES = (
-    "The authors' code, run unmodified, gives our number and not the printed one; how the printed number was computed "
-    "is not known."
+    "The authors' code, run unmodified, gives our number and not the printed one; how"
+    " the printed number was computed is not known."
 )
 
-# How much two runs of one experiment may differ. Trees turn shares near one half into all or nothing, so the rate of
-# their predictions jumps from draw to draw.
+# How much two runs of one experiment may differ. Trees turn shares near one half into
+# all or nothing, so the rate of their predictions jumps from draw to draw.
 _BARS: Mapping[str, float] = {"correlation_distance": 0.15, "tree_sr_predictions": 0.05}
 _USUAL_BAR = 0.01
 _BASELINE_BAR = 0.02  # our code for them is not the authors'
 _BASELINES = ("calmon", "kamiran_calders", "king_zeng")
 _ROUNDING = 0.005  # of two printed decimals
 NOISE = (
-    f"Noise is {_USUAL_BAR} ({_BASELINE_BAR} for the methods of others, {_BARS['tree_sr_predictions']} for the rate of "
-    f"predictions, {_BARS['correlation_distance']} for the correlation distance) plus two standard errors of our mean "
-    "over the drawn repetitions; the folds are the same for all three sources. For a printed number, half a unit of "
-    "its last digit is added for rounding."
+    f"Noise is {_USUAL_BAR} ({_BASELINE_BAR} for the methods of others,"
+    f" {_BARS['tree_sr_predictions']} for the rate of predictions,"
+    f" {_BARS['correlation_distance']} for the correlation distance) plus two standard"
+    " errors of our mean over the drawn repetitions; the folds are the same for all"
+    " three sources. For a printed number, half a unit of its last digit is added for"
+    " rounding."
 )
 
 
 def compare(table_2: Any, published: Any) -> Any:
-    """Return each published number that was also measured here, with ours, and why they differ, if they do.
+    """Return each published number that was also measured here, with ours, and why they
+    differ, if they do.
 
-    Columns: dataset, protected, method, metric, printed, printed_sd, authors_code, ours, sd, error, difference (from
-    the authors' code if it gives a number, else from the printed one), beyond_printed, beyond_authors_code,
-    beyond_noise (either), reason ("" without a difference, `UNEXPLAINED` if none is known). `NOISE` defines noise.
+    Columns: dataset, protected, method, metric, printed, printed_sd, authors_code,
+    ours, sd, error, difference (from the authors' code if it gives a number, else from
+    the printed one), beyond_printed, beyond_authors_code, beyond_noise (either), reason
+    ("" without a difference, `UNEXPLAINED` if none is known). `NOISE` defines noise.
     """
     rows = published.merge(table_2.rename(columns={"mean": "ours"}), on=KEYS)
-    from_printed, from_code = rows["ours"] - rows["printed"], rows["ours"] - rows["authors_code"]
+    from_printed, from_code = (
+        rows["ours"] - rows["printed"],
+        rows["ours"] - rows["authors_code"],
+    )
     bars = rows["metric"].map(_BARS).fillna(_USUAL_BAR)
     bars = bars.mask(rows["method"].isin(_BASELINES), bars.clip(lower=_BASELINE_BAR))
     noise = bars + 2 * rows["error"].fillna(0.0)
@@ -76,16 +97,31 @@ def compare(table_2: Any, published: Any) -> Any:
 
 
 def _reason(row: Any) -> str:
-    """Say why the numbers of a row differ; one difference without a reason makes the row unexplained."""
-    differing: dict[Source, bool] = {"printed": row.beyond_printed, "authors_code": row.beyond_authors_code}
-    texts = [_reason_from(row, source) for source, differs in differing.items() if differs]
+    """Say why the numbers of a row differ; one difference without a reason makes the
+    row unexplained.
+    """
+    differing: dict[Source, bool] = {
+        "printed": row.beyond_printed,
+        "authors_code": row.beyond_authors_code,
+    }
+    texts = [
+        _reason_from(row, source) for source, differs in differing.items() if differs
+    ]
     return UNEXPLAINED if UNEXPLAINED in texts else " ".join(texts)
 
 
 def covers(reason: Mapping[str, Any], row: Any, source: Source) -> bool:
-    """Whether a reason applies to the published number of this row; what it does not name, it is about all of."""
-    about = {"methods": row.method, "metrics": row.metric, "blocks": [row.dataset, row.protected]}
-    is_about = all(value in reason[name] for name, value in about.items() if name in reason)
+    """Whether a reason applies to the published number of this row; what it does not
+    name, it is about all of.
+    """
+    about = {
+        "methods": row.method,
+        "metrics": row.metric,
+        "blocks": [row.dataset, row.protected],
+    }
+    is_about = all(
+        value in reason[name] for name, value in about.items() if name in reason
+    )
     return is_about and source == reason.get("source", "printed")
 
 
@@ -94,18 +130,27 @@ def _reason_from(row: Any, source: Source) -> str:
         if covers(reason, row, source):
             return str(reason["text"])
     has_code = row.authors_code == row.authors_code  # not NaN
-    return CODE_AGREES if source == "printed" and has_code and not row.beyond_authors_code else UNEXPLAINED
+    return (
+        CODE_AGREES
+        if source == "printed" and has_code and not row.beyond_authors_code
+        else UNEXPLAINED
+    )
 
 
 _NO_REASON = "Unexplained: the reason for this difference is not known."
 _MISSING = "–"
 
-Entry = tuple[str, int | None]  # a number as shown, and the note that explains why ours differs from it
+# a number as shown, and the note that explains why ours differs from it
+Entry = tuple[str, int | None]
 Line = tuple[str, list[Entry]]  # one number for each method, all from one source
 
 
-def render_page(table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[str, Any]) -> str:
-    """Return the page, one self-contained HTML file; blocks that are not in the tables are left out."""
+def render_page(
+    table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[str, Any]
+) -> str:
+    """Return the page, one self-contained HTML file; blocks that are not in the tables
+    are left out.
+    """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -113,12 +158,16 @@ def render_page(table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[s
     comparison = compare(table_2, published)
     measured = set(zip(table_2["dataset"], table_2["protected"], strict=True))
     blocks = [block for block in TABLE_2_BLOCKS if block in measured]
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     template = FILES.joinpath("page.html").read_text(encoding="utf-8")
     drawings = draw_figures(table_2, curves)
     return environment.from_string(template).render(
         methods=list(METHODS.values()),
-        sheets=[_block_sheet(block, table_2, published, comparison) for block in blocks],
+        sheets=[
+            _block_sheet(block, table_2, published, comparison) for block in blocks
+        ],
         times=_time_sheet(blocks, runtimes, published),
         figures=[(drawing, Markup(_inline(drawing))) for drawing in drawings],
         settings={name: str(value) for name, value in settings.items()},
@@ -129,21 +178,37 @@ def render_page(table_2: Any, curves: Any, runtimes: Any, *, settings: Mapping[s
     )
 
 
-def _block_sheet(block: Block, table_2: Any, published: Any, comparison: Any) -> dict[str, Any]:
+def _block_sheet(
+    block: Block, table_2: Any, published: Any, comparison: Any
+) -> dict[str, Any]:
     """A table of the page with its notes; groups are the lines of each metric."""
-    ours, printed, compared = (_by_method_and_metric(frame, block) for frame in (table_2, published, comparison))
+    ours, printed, compared = (
+        _by_method_and_metric(frame, block)
+        for frame in (table_2, published, comparison)
+    )
     notes: dict[str, int] = {}  # in the order of their first use
 
     def note(row: Any, beyond: str) -> int | None:
-        return notes.setdefault(row.reason, len(notes) + 1) if row and getattr(row, beyond) else None
+        return (
+            notes.setdefault(row.reason, len(notes) + 1)
+            if row and getattr(row, beyond)
+            else None
+        )
 
     groups = []
     for metric, label in METRICS.items():
         lines: dict[str, list[Entry]] = {"printed": [], "authors' code": [], "ours": []}
         for key in ((method, metric) for method in METHODS):
             row, found, differs = printed.get(key), ours.get(key), compared.get(key)
-            lines["printed"].append((_spread(row, "printed", "printed_sd", 2), note(differs, "beyond_printed")))
-            lines["authors' code"].append((_text(row, "authors_code"), note(differs, "beyond_authors_code")))
+            lines["printed"].append(
+                (
+                    _spread(row, "printed", "printed_sd", 2),
+                    note(differs, "beyond_printed"),
+                )
+            )
+            lines["authors' code"].append(
+                (_text(row, "authors_code"), note(differs, "beyond_authors_code"))
+            )
             digits = 3 if found is None or found.mean < 100 else 0
             lines["ours"].append((_spread(found, "mean", "sd", digits), None))
         groups.append((label, _lines(lines)))
@@ -161,10 +226,15 @@ def _by_method_and_metric(frame: Any, block: Block) -> dict[tuple[str, str], Any
     return {(row.method, row.metric): row for row in rows.itertuples()}
 
 
-def _time_sheet(blocks: Iterable[Block], runtimes: Any, published: Any) -> dict[str, Any]:
+def _time_sheet(
+    blocks: Iterable[Block], runtimes: Any, published: Any
+) -> dict[str, Any]:
     groups = []
     for block in blocks:
-        known, ours = (_by_method_and_metric(rows, block) for rows in (published, runtimes.assign(metric="seconds")))
+        known, ours = (
+            _by_method_and_metric(rows, block)
+            for rows in (published, runtimes.assign(metric="seconds"))
+        )
         lines: dict[str, list[Entry]] = {"printed": [], "authors' code": [], "ours": []}
         for key in ((method, "seconds") for method in METHODS):
             lines["printed"].append((_text(known.get(key), "printed"), None))
@@ -172,12 +242,20 @@ def _time_sheet(blocks: Iterable[Block], runtimes: Any, published: Any) -> dict[
             lines["ours"].append((_text(ours.get(key), "seconds", digits=3), None))
         groups.append((block_label(block), _lines(lines)))
     caption = "Seconds to learn and to draw 10,000 rows"
-    return {"key": "times", "caption": caption, "heading": "Times", "groups": groups, "notes": ()}
+    return {
+        "key": "times",
+        "caption": caption,
+        "heading": "Times",
+        "groups": groups,
+        "notes": (),
+    }
 
 
 def _lines(numbers: Mapping[str, list[Entry]]) -> list[Line]:
     """A line for each source that has any number."""
-    return [line for line in numbers.items() if any(text != _MISSING for text, _ in line[1])]
+    return [
+        line for line in numbers.items() if any(text != _MISSING for text, _ in line[1])
+    ]
 
 
 def _text(row: Any, column: str, *, digits: int = 4) -> str:
@@ -190,16 +268,24 @@ def _spread(row: Any, column: str, deviation: str, digits: int) -> str:
     if row is None or getattr(row, column) != getattr(row, column):
         return _MISSING
     mean, spread = getattr(row, column), getattr(row, deviation)
-    return f"{mean:.{digits}f}" + (f" ± {spread:.{digits}f}" if spread == spread else "")
+    return f"{mean:.{digits}f}" + (
+        f" ± {spread:.{digits}f}" if spread == spread else ""
+    )
 
 
 def _inline(drawing: Drawing) -> str:
-    """Return a drawing as part of a page, with unique names and a title for readers who cannot see it."""
+    """Return a drawing as part of a page, with unique names and a title for readers who
+    cannot see it.
+    """
     svg = drawing.saved("svg").decode()
     svg = svg[svg.index("<svg") :]
-    # All drawings use the same names for their parts; on one page the names must differ.
+    # All drawings use the same names for their parts; on one page the names must
+    # differ.
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{drawing.name}-", svg)
     opening, rest = svg.split(">", maxsplit=1)
     opening = re.sub(r'\s(width|height)="[^"]*"', "", opening)
     title, text = f"{drawing.name}-title", html.escape(drawing.description)
-    return f'{opening} role="img" aria-labelledby="{title}"><title id="{title}">{text}</title>{rest}'
+    return (
+        f'{opening} role="img" aria-labelledby="{title}"><title'
+        f' id="{title}">{text}</title>{rest}'
+    )

@@ -1,4 +1,6 @@
-"""The paper's tables and figures, made by one call: run all cells in parallel, except those that are already done."""
+"""The paper's tables and figures, made by one call: run all cells in parallel, except
+those that are already done.
+"""
 
 import importlib.util
 import multiprocessing
@@ -13,14 +15,27 @@ from typing import Any
 from fairmaxent.datasets import dataset
 from fairmaxent.errors import DependencyError, StorageError
 from fairmaxent.experiments import cells as stored
-from fairmaxent.experiments.cells import CURVE_BLOCKS, FULL, QUICK, ROWS, TABLE_2_BLOCKS, TABLE_2_METHODS, Cell, Method
+from fairmaxent.experiments.cells import (
+    CURVE_BLOCKS,
+    FULL,
+    QUICK,
+    ROWS,
+    TABLE_2_BLOCKS,
+    TABLE_2_METHODS,
+    Cell,
+    Method,
+)
 from fairmaxent.experiments.figures import write_figures
 from fairmaxent.experiments.page import render_page
 from fairmaxent.files.write import write_whole
 
 
-def run(cells: Iterable[Cell], folder: Path, *, workers: int | None = None) -> Iterator[Cell]:
-    """Run the cells that are not in the folder yet, and yield each cell once it is; stopping early keeps them."""
+def run(
+    cells: Iterable[Cell], folder: Path, *, workers: int | None = None
+) -> Iterator[Cell]:
+    """Run the cells that are not in the folder yet, and yield each cell once it is;
+    stopping early keeps them.
+    """
     todo = []
     for cell in sorted(cells, key=lambda cell: -cell.cost):
         if stored.find(cell, folder) is None:
@@ -30,9 +45,12 @@ def run(cells: Iterable[Cell], folder: Path, *, workers: int | None = None) -> I
     if not todo:
         return
     count = workers or os.cpu_count() or 1
-    # Spawned rather than forked, because threads of the libraries loaded here do not survive a fork.
+    # Spawned rather than forked, because threads of the libraries loaded here do not
+    # survive a fork.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(count, len(todo)), mp_context=context, initializer=_prepare_worker)
+    pool = ProcessPoolExecutor(
+        min(count, len(todo)), mp_context=context, initializer=_prepare_worker
+    )
     futures = {pool.submit(stored.save, cell, folder): cell for cell in todo}
     try:
         for future in as_completed(futures):
@@ -48,13 +66,16 @@ def run(cells: Iterable[Cell], folder: Path, *, workers: int | None = None) -> I
 
 
 def _prepare_worker() -> None:
-    """Use one linear algebra thread per worker, and end the worker when its parent process ends."""
+    """Use one linear algebra thread per worker, and end the worker when its parent
+    process ends.
+    """
     import signal
 
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    # the parent decides what an interrupt means
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def end_with_parent() -> None:
         parent = multiprocessing.parent_process()
@@ -71,8 +92,9 @@ _TABLE_2_NAMES = {method: name for name, method in TABLE_2_METHODS.items()}
 def table_2(cells: Iterable[Cell], folder: Path) -> Any:
     """Return dataset, protected, method, metric, mean, sd, error.
 
-    The mean is over folds and repetitions, and the standard deviation is that of the folds' means. The standard error
-    of the mean covers only the drawing of rows, because the folds are the same in every run.
+    The mean is over folds and repetitions, and the standard deviation is that of the
+    folds' means. The standard error of the mean covers only the drawing of rows,
+    because the folds are the same in every run.
     """
     return _summary(cells, folder, lambda method: {"method": _TABLE_2_NAMES[method]})
 
@@ -83,12 +105,17 @@ def curves(cells: Iterable[Cell], folder: Path) -> Any:
 
 
 def runtimes(cells: Iterable[Cell], folder: Path) -> Any:
-    """Return dataset, protected, method, seconds: CPU time to learn and to draw rows once, mean over folds."""
+    """Return dataset, protected, method, seconds: CPU time to learn and to draw rows
+    once, mean over folds.
+    """
     import pandas as pd
 
     labels = ["dataset", "protected", "method"]
     times = [(cell, _record(cell, folder)["seconds"]) for cell in cells]
-    found = [(cell.dataset, cell.protected, _TABLE_2_NAMES[cell.method], seconds) for cell, seconds in times]
+    found = [
+        (cell.dataset, cell.protected, _TABLE_2_NAMES[cell.method], seconds)
+        for cell, seconds in times
+    ]
     rows = pd.DataFrame(found, columns=[*labels, "seconds"])
     return rows.groupby(labels, sort=False)["seconds"].mean().reset_index()
 
@@ -99,18 +126,25 @@ def _record(cell: Cell, folder: Path) -> stored.Record:
     return record
 
 
-def _summary(cells: Iterable[Cell], folder: Path, labels_of: Callable[[Method], dict[str, Any]]) -> Any:
+def _summary(
+    cells: Iterable[Cell], folder: Path, labels_of: Callable[[Method], dict[str, Any]]
+) -> Any:
     import pandas as pd
 
     rows = []
     for cell in cells:
         record = _record(cell, folder)
-        # Repetitions without a value (the outcome was predicted for nobody) do not count.
+        # Repetitions without a value (the outcome was predicted for nobody) do not
+        # count.
         drawn = pd.DataFrame(record["repetitions"])
         variances = (drawn.var() / drawn.count()).to_dict()
         for metric, value in (drawn.mean().to_dict() | record["exact"]).items():
             block = {"dataset": cell.dataset, "protected": cell.protected}
-            measured = {"metric": metric, "value": value, "variance": variances.get(metric, 0.0)}
+            measured = {
+                "metric": metric,
+                "value": value,
+                "variance": variances.get(metric, 0.0),
+            }
             rows.append(block | labels_of(cell.method) | measured)
     labels = list(rows[0])[:-2]
     grouped = pd.DataFrame(rows).groupby(labels, sort=False)
@@ -127,40 +161,73 @@ def reproduce(
     download: bool = False,
     progress: Callable[[float], None] = lambda share: None,
 ) -> tuple[Path, list[str]]:
-    """Run the experiments of Table 2 and the figures; return the path of the page, and why data sets were left out.
+    """Run the experiments of Table 2 and the figures; return the path of the page, and
+    why data sets were left out.
 
-    Finished cells stay in the folder, so a run that was stopped can be continued. A data set that is not available is
-    left out, and the page says so; ``download`` fetches COMPAS large, which is not shipped.
+    Finished cells stay in the folder, so a run that was stopped can be continued. A
+    data set that is not available is left out, and the page says so; ``download``
+    fetches COMPAS large, which is not shipped.
     """
     # Missing libraries are reported now, not after hours of work.
-    needed = {"jinja2": "jinja2", "matplotlib": "matplotlib", "pandas": "pandas", "sklearn": "scikit-learn"}
-    missing = [package for name, package in needed.items() if not importlib.util.find_spec(name)]
+    needed = {
+        "jinja2": "jinja2",
+        "matplotlib": "matplotlib",
+        "pandas": "pandas",
+        "sklearn": "scikit-learn",
+    }
+    missing = [
+        package
+        for name, package in needed.items()
+        if not importlib.util.find_spec(name)
+    ]
     if missing:
-        raise DependencyError(f"the reproduction needs {', '.join(missing)}; pip install {' '.join(missing)}")
+        raise DependencyError(
+            f"the reproduction needs {', '.join(missing)}; pip install"
+            f" {' '.join(missing)}"
+        )
     if folder.is_dir() and not (folder / "cells").is_dir() and any(folder.iterdir()):
-        raise StorageError(f"{folder} is not empty and holds no earlier reproduction; name another folder")
+        raise StorageError(
+            f"{folder} is not empty and holds no earlier reproduction; name another"
+            " folder"
+        )
     plan = QUICK if quick else FULL
     (folder / "cells").mkdir(parents=True, exist_ok=True)
     left_out = _unavailable(download=download)
-    table_2_cells = plan.table_2([block for block in TABLE_2_BLOCKS if block[0] not in left_out])
-    curve_cells = plan.curves([block for block in CURVE_BLOCKS if block[0] not in left_out])
+    table_2_cells = plan.table_2(
+        [block for block in TABLE_2_BLOCKS if block[0] not in left_out]
+    )
+    curve_cells = plan.curves(
+        [block for block in CURVE_BLOCKS if block[0] not in left_out]
+    )
     planned = [*table_2_cells, *curve_cells]
     total, done = sum(cell.cost for cell in planned), 0.0
     for cell in run(planned, folder / "cells", workers=workers):
         done += cell.cost
         progress(done / total)
-    cells, figures, page = (folder / name for name in ("cells", "figures", "index.html"))
+    cells, figures, page = (
+        folder / name for name in ("cells", "figures", "index.html")
+    )
     numbers, times = table_2(table_2_cells, cells), runtimes(table_2_cells, cells)
     over_shares = curves(curve_cells, cells)
-    for name, table in (("table2", numbers), ("runtimes", times), ("curves", over_shares)):
+    for name, table in (
+        ("table2", numbers),
+        ("runtimes", times),
+        ("curves", over_shares),
+    ):
         shown = table.drop(columns="error", errors="ignore")
         text = shown.to_csv(index=False, float_format="%.6f", lineterminator="\n")
         write_whole(folder / f"{name}.csv", text.encode(), readable=True)
     figures.mkdir(exist_ok=True)
     write_figures(numbers, over_shares, figures)
     settings = {
-        "Table 2": f"{len(plan.table_2_folds)} folds × {plan.table_2_repetitions} repetitions × {ROWS:,} rows",
-        "Figures": f"{len(plan.curve_folds)} folds × {plan.curve_repetitions} repetitions × {ROWS:,} rows",
+        "Table 2": (
+            f"{len(plan.table_2_folds)} folds × {plan.table_2_repetitions} repetitions"
+            f" × {ROWS:,} rows"
+        ),
+        "Figures": (
+            f"{len(plan.curve_folds)} folds × {plan.curve_repetitions} repetitions ×"
+            f" {ROWS:,} rows"
+        ),
         **{f"Left out: {name}": reason for name, reason in left_out.items()},
         **stored.made_with(),
     }
@@ -173,10 +240,15 @@ def _unavailable(*, download: bool) -> dict[str, str]:
     """The data sets that cannot be loaded, and why."""
     reasons: dict[str, str] = {}
     for name in dict(TABLE_2_BLOCKS):
-        if name == "compas-large" and not download and not os.environ.get(dataset.FOLDER_VARIABLE):
+        if (
+            name == "compas-large"
+            and not download
+            and not os.environ.get(dataset.FOLDER_VARIABLE)
+        ):
             reasons[name] = (
-                f"{name} is not shipped, and nothing is downloaded unless you ask for it; add --download, or save its "
-                f"files in a folder and set the environment variable {dataset.FOLDER_VARIABLE} to it"
+                f"{name} is not shipped, and nothing is downloaded unless you ask for"
+                " it; add --download, or save its files in a folder and set the"
+                f" environment variable {dataset.FOLDER_VARIABLE} to it"
             )
             continue
         try:

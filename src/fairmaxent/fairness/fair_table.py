@@ -1,11 +1,13 @@
 """The fair table t(y, z): the table closest to the data that meets the wanted rates.
 
-"Closest" is the smallest KL(t‖e). Which shares outcomes and groups have is part of the wishes (`wishes`,
-`group_shares`): by default those of the data. Where all conditions are linear in t, one convex program gives the whole
-table. That is the case for every grouping whose shares are fixed, and for one whose shares are free (a representation
-rate below 1) if no statistical rate is asked for, or a rate of 1 while the outcomes' shares are fixed: t(y, g) =
-c(y)·t(g) is linear too. Otherwise choosing shares and outcomes at once is not convex, and there are two convex steps:
-first the group shares, then the outcomes with those shares fixed.
+"Closest" is the smallest KL(t‖e). Which shares outcomes and groups have is part of the
+wishes (`wishes`, `group_shares`): by default those of the data. Where all conditions
+are linear in t, one convex program gives the whole table. That is the case for every
+grouping whose shares are fixed, and for one whose shares are free (a representation
+rate below 1) if no statistical rate is asked for, or a rate of 1 while the outcomes'
+shares are fixed: t(y, g) = c(y)·t(g) is linear too. Otherwise choosing shares and
+outcomes at once is not convex, and there are two convex steps: first the group shares,
+then the outcomes with those shares fixed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,8 +19,23 @@ from fairmaxent.data.table import Mask, Reals
 from fairmaxent.errors import InfeasibleError, Option
 from fairmaxent.fairness.projection import Conditions, project
 from fairmaxent.fairness.rates import group_table
-from fairmaxent.fairness.weights import GroupShares, closest_shares, fixed_shares, representation_blocks, share_rows
-from fairmaxent.fairness.wishes import Block, Cells, Row, Wanted, Wishes, conditions_of, members, supported
+from fairmaxent.fairness.weights import (
+    GroupShares,
+    closest_shares,
+    fixed_shares,
+    representation_blocks,
+    share_rows,
+)
+from fairmaxent.fairness.wishes import (
+    Block,
+    Cells,
+    Row,
+    Wanted,
+    Wishes,
+    conditions_of,
+    members,
+    supported,
+)
 
 _NOTHING = 1e-15  # a share that is a rounding error
 
@@ -31,13 +48,17 @@ class FairTable:
     emptied: tuple[tuple[int, ...], ...]
 
 
-def fair_table(empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]) -> FairTable:
-    """Return the table closest to `empirical`, e(y, z), that meets the wanted rates ρ and σ.
+def fair_table(
+    empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]
+) -> FairTable:
+    """Return the table closest to `empirical`, e(y, z), that meets the wanted rates ρ
+    and σ.
 
-    `targets` are wanted marginals by axis: they override ρ, and a level with target 0 is removed. Without a target for
-    axis 0 the outcomes' shares may move. Rows of a level that is left out keep their share. A cell that has no rows but
-    needs mass counts as having probability `fill`; with `fill` = 0 it causes an `InfeasibleError`, which names the cell
-    by `describe`.
+    `targets` are wanted marginals by axis: they override ρ, and a level with target 0
+    is removed. Without a target for axis 0 the outcomes' shares may move. Rows of a
+    level that is left out keep their share. A cell that has no rows but needs mass
+    counts as having probability `fill`; with `fill` = 0 it causes an `InfeasibleError`,
+    which names the cell by `describe`.
 
     >>> e = np.array([[0.4, 0.3], [0.2, 0.1]])
     >>> wanted = Wanted(groupings=((1,),), representation=(None,), statistical=(1.0,), favourable=(1,), describe=str)
@@ -50,7 +71,11 @@ def fair_table(empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]) -
     for about, shares_of, _ in _each_outcome(wishes, groups, wanted):
         for known in shares_of:
             rate = known.wish.statistical
-            fixed = known.shares is not None or rate is None or (rate == 1 and _common_rates(about, known) is not None)
+            fixed = (
+                known.shares is not None
+                or rate is None
+                or (rate == 1 and _common_rates(about, known) is not None)
+            )
             if wanted.values is not None or not fixed:  # the wishes are not linear in t
                 return _closest_table(wishes, closest_shares(wishes, groups), wanted)
     return _closest_table(wishes, groups, wanted)
@@ -62,11 +87,16 @@ def fair_table(empirical: Reals, wanted: Wanted, targets: Mapping[int, Reals]) -
 def _each_outcome(
     wishes: Wishes, groups: list[GroupShares], wanted: Wanted
 ) -> Iterator[tuple[Wishes, list[GroupShares], int]]:
-    """The wishes about each outcome, as if it were that of axis 0, with which it changes places; and its axis."""
+    """The wishes about each outcome, as if it were that of axis 0, with which it
+    changes places; and its axis.
+    """
     yield wishes, groups, 0
     for other in wanted.others:
         pairs = zip(groups, other.statistical, strict=True)
-        known = [replace(one, wish=replace(one.wish, statistical=rate)) for one, rate in pairs]
+        known = [
+            replace(one, wish=replace(one.wish, statistical=rate))
+            for one, rate in pairs
+        ]
         yield wishes.about(other), known, other.axis
 
 
@@ -74,9 +104,13 @@ def _keeps_left_out(wishes: Wishes, known: GroupShares) -> bool:
     """Whether groups that are left out keep the outcomes that they have in the data."""
     if wishes.targeted(known.wish):
         return False
-    if wishes.loose or (wishes.moves_unknown and _left_out(wishes, known)[wishes.left_out[0]]):
+    if wishes.loose or (
+        wishes.moves_unknown and _left_out(wishes, known)[wishes.left_out[0]]
+    ):
         return False
-    return wishes.outcomes is None or bool((wishes.outcomes >= _left_out(wishes, known) - _NOTHING).all())
+    return wishes.outcomes is None or bool(
+        (wishes.outcomes >= _left_out(wishes, known) - _NOTHING).all()
+    )
 
 
 def _left_out(wishes: Wishes, known: GroupShares) -> Reals:
@@ -86,7 +120,9 @@ def _left_out(wishes: Wishes, known: GroupShares) -> Reals:
 
 
 def _common_rates(wishes: Wishes, known: GroupShares) -> Reals | None:
-    """c(y): the rate that each outcome must have in all groups compared, if they are equal; None: it is not fixed."""
+    """c(y): the rate that each outcome must have in all groups compared, if they are
+    equal; None: it is not fixed.
+    """
     if wishes.outcomes is None:
         return None
     left = _left_out(wishes, known)
@@ -100,12 +136,18 @@ def _common_rates(wishes: Wishes, known: GroupShares) -> Reals | None:
 
 
 def _compared_outcomes(wishes: Wishes) -> list[int]:
-    return [outcome for outcome in wishes.favourable if outcome != wishes.left_out.get(0)]
+    return [
+        outcome for outcome in wishes.favourable if outcome != wishes.left_out.get(0)
+    ]
 
 
 def _possible(wishes: Wishes, groups: list[GroupShares]) -> Mask:
-    """Cells whose groups and outcome may have a share; also forbidden cells, so that they can be named."""
-    outcomes = group_table(wishes.data, ()) if wishes.outcomes is None else wishes.outcomes
+    """Cells whose groups and outcome may have a share; also forbidden cells, so that
+    they can be named.
+    """
+    outcomes = (
+        group_table(wishes.data, ()) if wishes.outcomes is None else wishes.outcomes
+    )
     possible = np.zeros(wishes.data.shape, dtype=bool)
     possible[outcomes > 0] = True
     if 0 in wishes.left_out:
@@ -113,7 +155,9 @@ def _possible(wishes: Wishes, groups: list[GroupShares]) -> Mask:
     for axis, target in wishes.targets.items():
         np.moveaxis(possible, axis, 0)[target == 0] = False
     for known in groups:
-        front = np.moveaxis(possible, (0, *known.wish.axes), range(len(known.wish.axes) + 1))
+        front = np.moveaxis(
+            possible, (0, *known.wish.axes), range(len(known.wish.axes) + 1)
+        )
         if known.shares is not None:
             front[:, known.shares == 0] = False
         skipped = wishes.skipped(known.wish)
@@ -127,7 +171,9 @@ def _possible(wishes: Wishes, groups: list[GroupShares]) -> Mask:
     return possible
 
 
-def _conditions(wishes: Wishes, groups: list[GroupShares], cells: Cells, wanted: Wanted) -> Conditions:
+def _conditions(
+    wishes: Wishes, groups: list[GroupShares], cells: Cells, wanted: Wanted
+) -> Conditions:
     """All wishes as conditions on the cells."""
     views = []
     for about, known, axis in _each_outcome(wishes, groups, wanted):
@@ -135,18 +181,30 @@ def _conditions(wishes: Wishes, groups: list[GroupShares], cells: Cells, wanted:
         turned[:, [0, axis]] = cells[:, [axis, 0]]
         views.append((about, known, turned))
     summed = tuple(other.axis for other in wanted.others) if wishes.loose else ()
-    rows = [row for about, _, turned in views for row in _outcome_rows(about, turned, summed)]
+    rows = [
+        row
+        for about, _, turned in views
+        for row in _outcome_rows(about, turned, summed)
+    ]
     rows += share_rows(wishes, groups, cells, first=0)
     blocks = representation_blocks(wishes, groups, cells, first=0)
     for about, known, turned in views:
         more_rows, more_blocks = _rate_conditions(about, known, turned)
         rows, blocks = rows + more_rows, blocks + more_blocks
     if wanted.values is not None:
-        rows += [row for known in groups for row in _mean_rows(wishes, known, cells, wanted.values)]
-    return conditions_of(len(cells), rows or [Row(np.ones(len(cells), dtype=bool), 1.0)], blocks)
+        rows += [
+            row
+            for known in groups
+            for row in _mean_rows(wishes, known, cells, wanted.values)
+        ]
+    return conditions_of(
+        len(cells), rows or [Row(np.ones(len(cells), dtype=bool), 1.0)], blocks
+    )
 
 
-def _rate_conditions(wishes: Wishes, groups: list[GroupShares], cells: Cells) -> tuple[list[Row], list[Block]]:
+def _rate_conditions(
+    wishes: Wishes, groups: list[GroupShares], cells: Cells
+) -> tuple[list[Row], list[Block]]:
     """Conditions on the rates of the outcome of axis 0."""
     rows: list[Row] = []
     blocks: list[Block] = []
@@ -162,18 +220,35 @@ def _rate_conditions(wishes: Wishes, groups: list[GroupShares], cells: Cells) ->
     return rows, blocks
 
 
-def _mean_rows(wishes: Wishes, known: GroupShares, cells: Cells, values: Reals) -> Iterator[Row]:
-    """Σ v(c)·t(c) over a group is the mean of all groups compared, times its size; rows without an outcome are left."""
+def _mean_rows(
+    wishes: Wishes, known: GroupShares, cells: Cells, values: Reals
+) -> Iterator[Row]:
+    """Σ v(c)·t(c) over a group is the mean of all groups compared, times its size; rows
+    without an outcome are left.
+    """
     assert known.shares is not None
     unknown = group_table(wishes.unknown_outcomes[np.newaxis], known.wish.axes)[0]
-    numbers, left_out = values[tuple(cells.T)], cells[:, 0] == wishes.left_out.get(0, -1)
+    numbers, left_out = (
+        values[tuple(cells.T)],
+        cells[:, 0] == wishes.left_out.get(0, -1),
+    )
     counted = np.isfinite(numbers) & ~left_out
-    # Values are shifted and scaled to lie between 1 and 2: conditions are about masses, which are positive. A missing
-    # outcome that is compared has a share that may move, and no number: with that of the mean it moves none.
+    # Values are shifted and scaled to lie between 1 and 2: conditions are about masses,
+    # which are positive. A missing outcome that is compared has a share that may move,
+    # and no number: with that of the mean it moves none.
     low, high = (float(end(numbers[counted])) for end in (np.min, np.max))
-    scaled = np.where(counted, 1 + (numbers - low) / max(high - low, np.finfo(float).tiny), 0.0)
-    groups = [(group, members(cells, known.wish.axes, group)) for group in np.argwhere(known.compared)]
-    mass = wishes.data[tuple(cells.T)] * counted * np.any([inside for _, inside in groups], axis=0)
+    scaled = np.where(
+        counted, 1 + (numbers - low) / max(high - low, np.finfo(float).tiny), 0.0
+    )
+    groups = [
+        (group, members(cells, known.wish.axes, group))
+        for group in np.argwhere(known.compared)
+    ]
+    mass = (
+        wishes.data[tuple(cells.T)]
+        * counted
+        * np.any([inside for _, inside in groups], axis=0)
+    )
     mean = float((mass * scaled).sum() / mass.sum())
     scaled[~counted & ~left_out] = mean
     for group, inside in groups:
@@ -184,17 +259,28 @@ def _mean_rows(wishes: Wishes, known: GroupShares, cells: Cells, values: Reals) 
 
 
 def _outcome_rows(wishes: Wishes, cells: Cells, summed: tuple[int, ...]) -> list[Row]:
-    """Each outcome has its share; each combination z, but for the axes `summed`, keeps the rows without an outcome."""
+    """Each outcome has its share; each combination z, but for the axes `summed`, keeps
+    the rows without an outcome.
+    """
     rows = []
     if wishes.outcomes is not None:
         shares = enumerate(wishes.outcomes)
-        rows += [Row(cells[:, 0] == outcome, float(share)) for outcome, share in shares if share > 0]
+        rows += [
+            Row(cells[:, 0] == outcome, float(share))
+            for outcome, share in shares
+            if share > 0
+        ]
     if 0 in wishes.left_out:
         unknown = wishes.unknown_outcomes.sum(axis=tuple(axis - 1 for axis in summed))
         axes = tuple(axis for axis in range(1, cells.shape[1]) if axis not in summed)
         without = cells[:, 0] == wishes.left_out[0]
         for group in dict.fromkeys(map(tuple, cells[without][:, axes].tolist())):
-            rows.append(Row(without & members(cells, axes, np.array(group)), float(unknown[group])))
+            rows.append(
+                Row(
+                    without & members(cells, axes, np.array(group)),
+                    float(unknown[group]),
+                )
+            )
     return rows
 
 
@@ -209,8 +295,12 @@ def _left_out_rows(wishes: Wishes, known: GroupShares, cells: Cells) -> list[Row
     ]
 
 
-def _compared_rates(wishes: Wishes, known: GroupShares, cells: Cells) -> tuple[list[Row], list[Block]]:
-    """P(y | g) of each compared outcome, given the groups' shares: equal to c(y) if that is fixed, or a block."""
+def _compared_rates(
+    wishes: Wishes, known: GroupShares, cells: Cells
+) -> tuple[list[Row], list[Block]]:
+    """P(y | g) of each compared outcome, given the groups' shares: equal to c(y) if
+    that is fixed, or a block.
+    """
     unknown = group_table(wishes.unknown_outcomes[np.newaxis], known.wish.axes)[0]
     compared = np.argwhere(known.compared)
     common = _common_rates(wishes, known) if known.wish.statistical == 1 else None
@@ -231,17 +321,25 @@ def _compared_rates(wishes: Wishes, known: GroupShares, cells: Cells) -> tuple[l
     return rows, blocks
 
 
-def _blocks_within_groups(wishes: Wishes, known: GroupShares, cells: Cells) -> list[Block]:
-    """t(y, g) = c(y)·t(g) without knowing t(g): t(y, g) / c(y) is the same for all; those not compared count as one."""
+def _blocks_within_groups(
+    wishes: Wishes, known: GroupShares, cells: Cells
+) -> list[Block]:
+    """t(y, g) = c(y)·t(g) without knowing t(g): t(y, g) / c(y) is the same for all;
+    those not compared count as one.
+    """
     common = _common_rates(wishes, known)
     assert common is not None
-    compared = [outcome for outcome in _compared_outcomes(wishes) if common[outcome] > 0]
+    compared = [
+        outcome for outcome in _compared_outcomes(wishes) if common[outcome] > 0
+    ]
     others = [outcome for outcome in np.flatnonzero(common) if outcome not in compared]
     parts = [[outcome] for outcome in compared] + ([others] if others else [])
     blocks = []
     for group in np.argwhere(known.compared):
         inside = members(cells, known.wish.axes, group)
-        rates = [inside * np.isin(cells[:, 0], part) / common[part].sum() for part in parts]
+        rates = [
+            inside * np.isin(cells[:, 0], part) / common[part].sum() for part in parts
+        ]
         if len(rates) > 1 and np.any(rates):
             blocks.append(Block(np.array(rates), 1.0))
     return blocks
@@ -253,12 +351,14 @@ def _too_small(wishes: Wishes, known: GroupShares, group: Cells) -> InfeasibleEr
     cell = tuple(int(level) for level in np.argwhere(slab)[0])
     if 0 not in wishes.left_out:
         return InfeasibleError(
-            "nearly all weight is on other rows than those of one group, so its outcomes cannot be compared: "
-            f"{wishes.describe(cell)}; check the weights, or merge groups"
+            "nearly all weight is on other rows than those of one group, so its"
+            f" outcomes cannot be compared: {wishes.describe(cell)}; check the weights,"
+            " or merge groups"
         )
     return InfeasibleError(
-        "rows without an outcome keep their share, and in one group they leave none for the others: "
-        f"{wishes.describe((wishes.left_out[0], *cell[1:]))}; drop those rows, or use ",
+        "rows without an outcome keep their share, and in one group they leave none"
+        f" for the others: {wishes.describe((wishes.left_out[0], *cell[1:]))}; drop"
+        " those rows, or use ",
         Option("missing", "compare"),
     )
 
@@ -266,10 +366,14 @@ def _too_small(wishes: Wishes, known: GroupShares, group: Cells) -> InfeasibleEr
 # ---------------------------------------------------------------- solution
 
 
-def _closest_table(wishes: Wishes, groups: list[GroupShares], wanted: Wanted) -> FairTable:
+def _closest_table(
+    wishes: Wishes, groups: list[GroupShares], wanted: Wanted
+) -> FairTable:
     """Project the data onto the conditions."""
     views = list(_each_outcome(wishes, groups, wanted))
-    possible = np.logical_and.reduce([np.swapaxes(_possible(about, known), 0, axis) for about, known, axis in views])
+    possible = np.logical_and.reduce(
+        [np.swapaxes(_possible(about, known), 0, axis) for about, known, axis in views]
+    )
     cells = np.argwhere(possible)
     index = tuple(cells.T)
     conditions = _conditions(wishes, groups, cells, wanted)
@@ -280,23 +384,38 @@ def _closest_table(wishes: Wishes, groups: list[GroupShares], wanted: Wanted) ->
         allowed=wishes.allowed[index],
         floor=_reweighted(wishes.data, groups)[index],
         fill=wishes.fill,
-        describe=lambda number: wishes.describe(tuple(int(level) for level in cells[number])),
+        describe=lambda number: wishes.describe(
+            tuple(int(level) for level in cells[number])
+        ),
         joint=any(len(axes) > 1 for axes in wanted.groupings),
-        levels=[cells[:, at] == outcome for *_, at in views for outcome in np.unique(cells[seen, at])],
-        groups=np.ravel_multi_index(index[1:], wishes.data.shape[1:]) if len(index) > 1 else None,
+        levels=[
+            cells[:, at] == outcome
+            for *_, at in views
+            for outcome in np.unique(cells[seen, at])
+        ],
+        groups=(
+            np.ravel_multi_index(index[1:], wishes.data.shape[1:])
+            if len(index) > 1
+            else None
+        ),
     )
     kept = tuple(cells[support].T)
     prior = np.zeros_like(wishes.data)
     prior[kept] = np.where(wishes.data[kept] > 0, wishes.data[kept], wishes.fill)
-    # Scaling groups whose shares are fixed does not change where the projection ends, only how fast it gets there.
-    point = project(_reweighted(prior, groups)[kept], conditions.on(support).settled()).point
+    # Scaling groups whose shares are fixed does not change where the projection ends,
+    # only how fast it gets there.
+    point = project(
+        _reweighted(prior, groups)[kept], conditions.on(support).settled()
+    ).point
     table = np.zeros_like(wishes.data)
     table[kept] = point / point.sum()
     return FairTable(table, tuple(map(tuple, cells[seen & ~support].tolist())))
 
 
 def _reweighted(table: Reals, groups: list[GroupShares]) -> Reals:
-    """Scale a table to one fixed marginal after the other: roughly what its cells will get."""
+    """Scale a table to one fixed marginal after the other: roughly what its cells will
+    get.
+    """
     expected = table.copy()
     for known in groups:
         if known.shares is None:
@@ -304,6 +423,8 @@ def _reweighted(table: Reals, groups: list[GroupShares]) -> Reals:
         axes = known.wish.axes
         front = np.moveaxis(expected, axes, range(len(axes)))
         shares = front.sum(axis=tuple(range(len(axes), front.ndim)))
-        ratio = np.divide(known.shares, shares, out=np.zeros_like(shares), where=shares > 0)
+        ratio = np.divide(
+            known.shares, shares, out=np.zeros_like(shares), where=shares > 0
+        )
         front *= ratio.reshape(ratio.shape + (1,) * (front.ndim - ratio.ndim))
     return expected

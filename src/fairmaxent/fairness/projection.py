@@ -1,37 +1,43 @@
-"""Projection: the distribution closest to a prior, in KL, under the linear conditions of a fair table.
+"""Projection: the distribution closest to a prior, in KL, under the linear conditions
+of a fair table.
 
-**Program.** Let e > 0 be the prior's mass in each cell, A the `rows` with b the `values`, and R the `rates`, which are
-split into blocks with one free bound m each (m_k is the bound of the block of rate k). With r = R·t for the rates,
+**Program.** Let e > 0 be the prior's mass in each cell, A the `rows` with b the
+`values`, and R the `rates`, which are split into blocks with one free bound m each (m_k
+is the bound of the block of rate k). With r = R·t for the rates,
 
     minimise    Σ t·log(t/e) − t + e    over t > 0, r and m
     subject to  A·t = b,   R·t = r,   m_k ≤ r_k ≤ m_k / σ_k   for every rate k.
 
-In a block the smallest rate is therefore at least σ times the largest. The rows fix the total mass, so this is KL(t‖e).
+In a block the smallest rate is therefore at least σ times the largest. The rows fix the
+total mass, so this is KL(t‖e).
 
-**Dual.** With multipliers λ = (λ_A, λ_R) and B the rows of A above those of R, the answer has the form of a tilt,
-t = e·exp(Bᵀλ), and λ solves
+**Dual.** With multipliers λ = (λ_A, λ_R) and B the rows of A above those of R, the
+answer has the form of a tilt, t = e·exp(Bᵀλ), and λ solves
 
-    maximise    bᵀλ_A − Σ e·(exp(Bᵀλ) − 1)
-    subject to  Σ max(λ_k, 0) + min(λ_k, 0) / σ_k ≥ 0   summed over the rates k of each block.
+    maximise    bᵀλ_A − Σ e·(exp(Bᵀλ) − 1) subject to  Σ max(λ_k, 0) + min(λ_k, 0) / σ_k
+    ≥ 0   summed over the rates k of each block.
 
 t is always computed from λ by that formula, so it is positive whatever rounding does.
 
-**Newton's system.** A primal–dual interior-point method gives the slacks s¹ = r − m and s² = m − σr the multipliers
-u and v, and follows the solutions of
+**Newton's system.** A primal–dual interior-point method gives the slacks s¹ = r − m and
+s² = m − σr the multipliers u and v, and follows the solutions of
 
     A·t = b,   R·t = r,   λ_R = u − σv,   Σ u − v = 0 per block,   u·s¹ = v·s² = μ
 
-as μ → 0. For each rate let U = u/s¹, V = v/s², D = U + σ²V, c = (U + σV)/D and p = μ/s¹ − σμ/s² − λ_R. The changes of
-r, u and v can be eliminated, with Δr = (p − Δλ_R)/D + c·Δm. What is left is
+as μ → 0. For each rate let U = u/s¹, V = v/s², D = U + σ²V, c = (U + σV)/D and p = μ/s¹
+− σμ/s² − λ_R. The changes of r, u and v can be eliminated, with Δr = (p − Δλ_R)/D +
+c·Δm. What is left is
 
     (B diag(t) Bᵀ + diag(0, 1/D)) Δλ − C Δm = (b − A·t,  r − R·t + p/D)
                               Cᵀ Δλ + K Δm = Σ c·p − μ/s¹ + μ/s²   per block,
 
-where C has the entries c in the rows of λ_R, one column per block, and K is diagonal with Σ (1 − σ)²·U·V/D per block.
-It has one unknown per condition, not per cell. At σ = 1 the two limits are one, r = m: then 1/D and K are 0 and c is 1.
+where C has the entries c in the rows of λ_R, one column per block, and K is diagonal
+with Σ (1 − σ)²·U·V/D per block. It has one unknown per condition, not per cell. At σ =
+1 the two limits are one, r = m: then 1/D and K are 0 and c is 1.
 
-References: I. Csiszár (1975), I-divergence geometry of probability distributions and minimization problems, Annals of
-Probability 3; S. Boyd and L. Vandenberghe (2004), Convex Optimization, section 11.7.
+References: I. Csiszár (1975), I-divergence geometry of probability distributions and
+minimization problems, Annals of Probability 3; S. Boyd and L. Vandenberghe (2004),
+Convex Optimization, section 11.7.
 """
 
 from dataclasses import dataclass, replace
@@ -42,30 +48,40 @@ import numpy as np
 from fairmaxent.data.table import Indices, Mask, Reals
 from fairmaxent.errors import SolverError
 
-# Every cell with rows must be able to keep this share of its mass: 10⁴ times the tolerance of the linear
-# program that decides it, so that a "yes" is never a rounding error.
+# Every cell with rows must be able to keep this share of its mass: 10⁴ times the
+# tolerance of the linear program that decides it, so that a "yes" is never a rounding
+# error.
 LEAST_ROOM = 1e-6
-_SHARE_OF_FLOOR = 1e-3  # what a cell must be able to keep to count as one that can have mass
+# what a cell must be able to keep to count as one that can have mass
+_SHARE_OF_FLOOR = 1e-3
 _TOLERANCE = 1e-13
 _GAP = 1e-16
-# Degenerate conditions can keep the residual a little above the tolerance; up to here the answer is accepted.
+# Degenerate conditions can keep the residual a little above the tolerance; up to here
+# the answer is accepted.
 _ACCEPTED = 1e-10
 _MOST_ITERATIONS = 200
-# Redundant conditions make the system singular; multipliers along them do not change t, so any will do.
+# Redundant conditions make the system singular; multipliers along them do not change t,
+# so any will do.
 _REGULARISATION = 1e-12
 # Above this many conditions (intersections of many levels) the system is mostly zeros.
 _DENSE_CONDITIONS = 200
-_TOO_DIFFERENT = "the groups of the fair table differ too much in size to solve for it; merge the smallest groups"
+_TOO_DIFFERENT = (
+    "the groups of the fair table differ too much in size to solve for it; merge the"
+    " smallest groups"
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
-    """Linear conditions on a vector t of cells: rows·t = values > 0, and m[block] <= rates·t <= m[block] / σ."""
+    """Linear conditions on a vector t of cells: rows·t = values > 0, and m[block] <=
+    rates·t <= m[block] / σ.
+    """
 
     rows: Reals  # A: one row per equality
     values: Reals  # b
     rates: Reals  # R: one row per rate
-    block: Indices  # the block of each rate: rates of one block are compared with each other
+    # the block of each rate: rates of one block are compared with each other
+    block: Indices
     least: Reals  # σ of each rate
 
     def on(self, cells: Mask) -> "Conditions":
@@ -73,16 +89,22 @@ class Conditions:
         return replace(self, rows=self.rows[:, cells], rates=self.rates[:, cells])
 
     def settled(self) -> "Conditions":
-        """Return the same conditions without blocks that have no cells left: all their rates are zero."""
+        """Return the same conditions without blocks that have no cells left: all their
+        rates are zero.
+        """
         alive = np.bincount(self.block, np.abs(self.rates).sum(axis=1)) > 0
         kept = alive[self.block]
         block = (np.cumsum(alive) - 1)[self.block[kept]]
-        return replace(self, rates=self.rates[kept], block=block, least=self.least[kept])
+        return replace(
+            self, rates=self.rates[kept], block=block, least=self.least[kept]
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """The closest point, the iterations it took, and the largest relative error of a condition."""
+    """The closest point, the iterations it took, and the largest relative error of a
+    condition.
+    """
 
     point: Reals
     iterations: int
@@ -110,17 +132,24 @@ class _State:
 
 
 def project(prior: Reals, conditions: Conditions) -> Projection:
-    """Return the t of smallest KL(t‖prior) that meets the conditions; some positive t must meet them.
+    """Return the t of smallest KL(t‖prior) that meets the conditions; some positive t
+    must meet them.
 
     >>> none = np.zeros((0, 2))
     >>> half = Conditions(np.eye(2), np.array([0.5, 0.5]), none, np.zeros(0, dtype=np.intp), np.zeros(0))
     >>> project(np.array([0.9, 0.1]), half).point.round(4)
     array([0.5, 0.5])
     """
-    equalities = replace(conditions, rates=conditions.rates[:0], block=conditions.block[:0], least=conditions.least[:0])
+    equalities = replace(
+        conditions,
+        rates=conditions.rates[:0],
+        block=conditions.block[:0],
+        least=conditions.least[:0],
+    )
     start = np.zeros(len(conditions.rows))
     first, multipliers = _interior_point(prior, equalities, start)
-    # Rates that hold already cost nothing: a fair table stays exactly as it is, to the last bit.
+    # Rates that hold already cost nothing: a fair table stays exactly as it is, to the
+    # last bit.
     if _rates_hold(conditions, first.point):
         return first
     second, _ = _interior_point(prior, _scaled(conditions, first.point), multipliers)
@@ -128,25 +157,37 @@ def project(prior: Reals, conditions: Conditions) -> Projection:
 
 
 def room(conditions: Conditions, floor: Reals) -> float:
-    """Return the largest share x <= 1 such that some t >= x·floor meets the conditions; 0 if there is none."""
-    answer = _linear_program(conditions, floor, cost=np.zeros(len(floor)), least_room=0.0)
+    """Return the largest share x <= 1 such that some t >= x·floor meets the conditions;
+    0 if there is none.
+    """
+    answer = _linear_program(
+        conditions, floor, cost=np.zeros(len(floor)), least_room=0.0
+    )
     return 0.0 if answer is None else float(answer[-1])
 
 
 def fewest_cells(conditions: Conditions, floor: Reals, costly: Mask) -> Mask | None:
-    """Return the cells of a t that meets the conditions with as little mass as possible on the costly cells."""
-    # The other cells keep half of the share that they can keep; None if they can keep none.
+    """Return the cells of a t that meets the conditions with as little mass as possible
+    on the costly cells.
+    """
+    # The other cells keep half of the share that they can keep; None if they can keep
+    # none.
     half = room(conditions, floor) / 2
     if half <= LEAST_ROOM:
         return None
-    answer = _linear_program(conditions, floor, cost=costly.astype(float), least_room=half)
+    answer = _linear_program(
+        conditions, floor, cost=costly.astype(float), least_room=half
+    )
     return None if answer is None else (answer[: len(floor)] > 1e-9) | ~costly
 
 
 def most_cells(conditions: Conditions, floor: Reals) -> Mask:
-    """Return the cells that can have mass in a t that meets the conditions; none if nothing meets them."""
+    """Return the cells that can have mass in a t that meets the conditions; none if
+    nothing meets them.
+    """
     widest = np.zeros(len(floor), dtype=bool)
-    # Each linear program gives mass to as many more cells as it can; the mean of its answers has mass in all of them.
+    # Each linear program gives mass to as many more cells as it can; the mean of its
+    # answers has mass in all of them.
     while not widest.all():
         answer = _capped_program(conditions, floor, ~widest)
         wider = widest if answer is None else widest | answer
@@ -157,42 +198,81 @@ def most_cells(conditions: Conditions, floor: Reals) -> Mask:
 
 
 def _capped_program(conditions: Conditions, floor: Reals, wanted: Mask) -> Mask | None:
-    """Maximise Σ u over the wanted cells, for u <= 1 and t >= u·floor·`_SHARE_OF_FLOOR`; return where u is above 0."""
+    """Maximise Σ u over the wanted cells, for u <= 1 and t >=
+    u·floor·`_SHARE_OF_FLOOR`; return where u is above 0.
+    """
     cells, blocks = len(floor), _blocks(conditions)
     member = np.eye(blocks)[conditions.block]
-    # The unknowns are t / floor, the bounds m, and u: scaled, so that small cells count as much as large ones.
+    # The unknowns are t / floor, the bounds m, and u: scaled, so that small cells count
+    # as much as large ones.
     scaled, rows = conditions.rates * floor, conditions.rows * floor
     below = np.hstack([-scaled, member, np.zeros((len(scaled), cells))])
-    above = np.hstack([conditions.least[:, np.newaxis] * scaled, -member, np.zeros((len(scaled), cells))])
-    capped = np.hstack([-np.eye(cells), np.zeros((cells, blocks)), _SHARE_OF_FLOOR * np.eye(cells)])
+    above = np.hstack(
+        [
+            conditions.least[:, np.newaxis] * scaled,
+            -member,
+            np.zeros((len(scaled), cells)),
+        ]
+    )
+    capped = np.hstack(
+        [-np.eye(cells), np.zeros((cells, blocks)), _SHARE_OF_FLOOR * np.eye(cells)]
+    )
     cost = np.concatenate([np.zeros(cells + blocks), -wanted.astype(float)])
     equal = np.hstack([rows, np.zeros((len(rows), blocks + cells))])
-    bounds = [(0.0, None)] * (cells + blocks) + [(0.0, 1.0 if cell else 0.0) for cell in wanted]
-    answer = _minimum(cost, np.vstack([below, above, capped]), equal, conditions.values, bounds)
-    return None if answer is None else np.asarray((answer[:cells] > LEAST_ROOM) | (answer[cells + blocks :] > 0.5))
+    bounds = [(0.0, None)] * (cells + blocks) + [
+        (0.0, 1.0 if cell else 0.0) for cell in wanted
+    ]
+    answer = _minimum(
+        cost, np.vstack([below, above, capped]), equal, conditions.values, bounds
+    )
+    return (
+        None
+        if answer is None
+        else np.asarray(
+            (answer[:cells] > LEAST_ROOM) | (answer[cells + blocks :] > 0.5)
+        )
+    )
 
 
-def _linear_program(conditions: Conditions, floor: Reals, *, cost: Reals, least_room: float) -> Reals | None:
-    """Minimise cost·t − (room x) over t = x·floor + v, v >= 0; the unknowns are v, the bounds m, and x."""
+def _linear_program(
+    conditions: Conditions, floor: Reals, *, cost: Reals, least_room: float
+) -> Reals | None:
+    """Minimise cost·t − (room x) over t = x·floor + v, v >= 0; the unknowns are v, the
+    bounds m, and x.
+    """
     rows, blocks = conditions.rows, _blocks(conditions)
     member = np.eye(blocks)[conditions.block]
     scaled = conditions.least[:, np.newaxis] * conditions.rates
-    below = np.hstack([-conditions.rates, member, -conditions.rates @ floor[:, np.newaxis]])
+    below = np.hstack(
+        [-conditions.rates, member, -conditions.rates @ floor[:, np.newaxis]]
+    )
     above = np.hstack([scaled, -member, scaled @ floor[:, np.newaxis]])
-    equal = np.hstack([rows, np.zeros((len(rows), blocks)), rows @ floor[:, np.newaxis]])
+    equal = np.hstack(
+        [rows, np.zeros((len(rows), blocks)), rows @ floor[:, np.newaxis]]
+    )
     fixed = least_room > 0.0
     costs = np.concatenate([cost, np.zeros(blocks), [0.0 if fixed else -1.0]])
-    bounds = [(0.0, None)] * (len(floor) + blocks) + [(least_room, least_room if fixed else 1.0)]
+    bounds = [(0.0, None)] * (len(floor) + blocks) + [
+        (least_room, least_room if fixed else 1.0)
+    ]
     return _minimum(costs, np.vstack([below, above]), equal, conditions.values, bounds)
 
 
-def _minimum(cost: Reals, below: Reals, equal: Reals, values: Reals, bounds: list[Any]) -> Reals | None:
-    """Minimise cost·x under below·x <= 0, equal·x = values and the bounds; None if nothing meets them."""
+def _minimum(
+    cost: Reals, below: Reals, equal: Reals, values: Reals, bounds: list[Any]
+) -> Reals | None:
+    """Minimise cost·x under below·x <= 0, equal·x = values and the bounds; None if
+    nothing meets them.
+    """
     # SciPy is slow to import, and only tables with empty cells need it.
     from scipy import optimize, sparse
 
     tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    limits = {"A_ub": sparse.csr_array(below), "b_ub": np.zeros(len(below)), "A_eq": sparse.csr_array(equal)}
+    limits = {
+        "A_ub": sparse.csr_array(below),
+        "b_ub": np.zeros(len(below)),
+        "A_eq": sparse.csr_array(equal),
+    }
     answer = optimize.linprog(cost, **limits, b_eq=values, bounds=bounds, options=tight)
     return np.asarray(answer.x) if answer.status == 0 else None
 
@@ -202,11 +282,15 @@ def _rates_hold(conditions: Conditions, point: Reals) -> bool:
     rates = conditions.rates @ point
     lowest = np.full(_blocks(conditions), np.inf)
     np.minimum.at(lowest, conditions.block, rates)
-    return bool((lowest[conditions.block] >= conditions.least * rates * (1 - _TOLERANCE)).all())
+    return bool(
+        (lowest[conditions.block] >= conditions.least * rates * (1 - _TOLERANCE)).all()
+    )
 
 
 def _scaled(conditions: Conditions, point: Reals) -> Conditions:
-    """Divide each block of rates by its mean at a point, so that errors and slacks are relative."""
+    """Divide each block of rates by its mean at a point, so that errors and slacks are
+    relative.
+    """
     block = conditions.block
     mean = np.bincount(block, conditions.rates @ point) / np.bincount(block)
     return replace(conditions, rates=conditions.rates / mean[block][:, np.newaxis])
@@ -217,8 +301,12 @@ def _blocks(conditions: Conditions) -> int:
 
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")
-def _interior_point(prior: Reals, conditions: Conditions, multipliers: Reals) -> tuple[Projection, Reals]:
-    """Iterate until conditions and complementarity hold, starting from multipliers λ_A of the rows."""
+def _interior_point(
+    prior: Reals, conditions: Conditions, multipliers: Reals
+) -> tuple[Projection, Reals]:
+    """Iterate until conditions and complementarity hold, starting from multipliers λ_A
+    of the rows.
+    """
     matrix: Any = np.vstack([conditions.rows, conditions.rates])
     if len(matrix) > _DENSE_CONDITIONS:
         from scipy.sparse import csr_array
@@ -236,20 +324,28 @@ def _interior_point(prior: Reals, conditions: Conditions, multipliers: Reals) ->
         done = residual <= _TOLERANCE and gap <= _GAP
         if done or iteration == _MOST_ITERATIONS or not np.isfinite(residual + gap):
             break
-        step = _newton_step(matrix, conditions, point, state, errors, min(0.1 * gap, gap**1.5))
-        state = state.moved(step, _step_length(state, step, matrix.T @ step.multipliers))
+        step = _newton_step(
+            matrix, conditions, point, state, errors, min(0.1 * gap, gap**1.5)
+        )
+        state = state.moved(
+            step, _step_length(state, step, matrix.T @ step.multipliers)
+        )
         point = prior * np.exp(matrix.T @ state.multipliers)
-    # Conditions that nearly contradict each other drive numbers beyond float64, which ends here as well.
+    # Conditions that nearly contradict each other drive numbers beyond float64, which
+    # ends here as well.
     if not (done or (residual <= _ACCEPTED and gap <= _ACCEPTED)):
         raise SolverError(
-            f"no fair table was reached in {iteration} iterations (error {residual:.1e}); the wanted shares and rates "
-            "contradict each other, or nearly so (a share may be too close to 0): relax one of them"
+            f"no fair table was reached in {iteration} iterations (error"
+            f" {residual:.1e}); the wanted shares and rates contradict each other, or"
+            " nearly so (a share may be too close to 0): relax one of them"
         )
     return Projection(point, iteration, residual), state.multipliers
 
 
 def _start(conditions: Conditions, multipliers: Reals) -> _State:
-    """Start with all (scaled) rates at 1 and their bounds halfway; at σ = 1 slacks mean nothing, and stay at 1."""
+    """Start with all (scaled) rates at 1 and their bounds halfway; at σ = 1 slacks mean
+    nothing, and stay at 1.
+    """
     least = conditions.least
     bounds = np.zeros(_blocks(conditions))
     bounds[conditions.block] = (1 + least) / 2
@@ -260,9 +356,16 @@ def _start(conditions: Conditions, multipliers: Reals) -> _State:
 
 
 def _newton_step(
-    matrix: Any, conditions: Conditions, point: Reals, state: _State, errors: Reals, centre: float
+    matrix: Any,
+    conditions: Conditions,
+    point: Reals,
+    state: _State,
+    errors: Reals,
+    centre: float,
 ) -> _State:
-    """Solve Newton's system, see the head of this module, for complementarity products equal to `centre` (μ)."""
+    """Solve Newton's system, see the head of this module, for complementarity products
+    equal to `centre` (μ).
+    """
     block, least, count = conditions.block, conditions.least, len(conditions.rows)
     lower, upper = stiffness = state.slack_multipliers / state.slacks  # U, V
     loose = least < 1
@@ -288,7 +391,9 @@ def _newton_step(
 
 
 def _solve_bounds(inner: Reals, right: Reals) -> Reals:
-    """Solve for the step of the bounds; if blocks repeat each other, for the shortest of those that do."""
+    """Solve for the step of the bounds; if blocks repeat each other, for the shortest
+    of those that do.
+    """
     try:
         return np.asarray(np.linalg.solve(inner, right), dtype=float)
     except np.linalg.LinAlgError:
@@ -301,19 +406,25 @@ def _solve(matrix: Any, point: Reals, extra: Reals, right: Reals) -> Reals:
     """Solve (B diag(t) Bᵀ + diag(extra)) x = right for each column of `right`."""
     system = (matrix * point) @ matrix.T
     shift = extra + _REGULARISATION * system.diagonal()
-    # Groups and cells may differ by many orders of magnitude: scale the diagonal to one.
+    # Groups and cells may differ by many orders of magnitude: scale the diagonal to
+    # one.
     scale = 1 / np.sqrt(system.diagonal() + shift)
     right = right * scale[:, np.newaxis]
     if isinstance(system, np.ndarray):
-        solved = _solve_dense(system * scale * scale[:, np.newaxis] + np.diag(shift * scale**2), right)
+        solved = _solve_dense(
+            system * scale * scale[:, np.newaxis] + np.diag(shift * scale**2), right
+        )
     else:
         solved = _solve_sparse(system, scale, shift, right)
     return np.asarray(solved * scale[:, np.newaxis])
 
 
 def _solve_dense(system: Reals, right: Reals) -> Reals:
-    """Solve by Cholesky, not LU: if conditions repeat each other, an unsymmetric error would build up."""
-    # Where numbers are beyond float64, some machines' Cholesky notices, and others' only the solving.
+    """Solve by Cholesky, not LU: if conditions repeat each other, an unsymmetric error
+    would build up.
+    """
+    # Where numbers are beyond float64, some machines' Cholesky notices, and others'
+    # only the solving.
     try:
         lower = np.linalg.cholesky(system)
         return np.asarray(np.linalg.solve(lower.T, np.linalg.solve(lower, right)))
@@ -322,13 +433,20 @@ def _solve_dense(system: Reals, right: Reals) -> Reals:
 
 
 def _solve_sparse(system: Any, scale: Reals, shift: Reals, right: Reals) -> Reals:
-    """Solve by a sparse LU that keeps to the diagonal, as the system is symmetric and positive definite."""
+    """Solve by a sparse LU that keeps to the diagonal, as the system is symmetric and
+    positive definite.
+    """
     from scipy.sparse import csc_array, diags_array, linalg
 
-    scaled = diags_array(scale) @ system @ diags_array(scale) + diags_array(shift * scale**2)
+    scaled = diags_array(scale) @ system @ diags_array(scale) + diags_array(
+        shift * scale**2
+    )
     try:
         factors = linalg.splu(
-            csc_array(scaled), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+            csc_array(scaled),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
         )
     except RuntimeError as problem:  # exactly singular
         raise SolverError(_TOO_DIFFERENT) from problem
@@ -336,9 +454,14 @@ def _solve_sparse(system: Any, scale: Reals, shift: Reals, right: Reals) -> Real
 
 
 def _step_length(state: _State, step: _State, growth: Reals) -> float:
-    """Keep slacks and their multipliers positive, and let no cell change by more than a factor e³ at once."""
+    """Keep slacks and their multipliers positive, and let no cell change by more than a
+    factor e³ at once.
+    """
     length = min(1.0, 3.0 / max(float(np.abs(growth).max(initial=0.0)), 1e-300))
-    for value, change in ((state.slacks, step.slacks), (state.slack_multipliers, step.slack_multipliers)):
+    for value, change in (
+        (state.slacks, step.slacks),
+        (state.slack_multipliers, step.slack_multipliers),
+    ):
         shrink = float((-change / value).max(initial=0.0))
         length = min(length, 0.995 / shrink) if shrink > 0.995 else length
     return length

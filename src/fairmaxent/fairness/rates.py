@@ -1,9 +1,11 @@
-"""Rates of a table: representation rate (Definition 2.1) and statistical rate (Definition 2.2), and what they measure.
+"""Rates of a table: representation rate (Definition 2.1) and statistical rate
+(Definition 2.2), and what they measure.
 
-A table holds probabilities or counts: axis 0 is the outcome, the other axes are protected attributes.
-A *grouping* is a tuple of protected axes; its groups are the levels of one axis, or the intersections of
-several. Groups without mass are not compared. The last axes of a grouping may be *strata*: then groups are compared
-with the others of their stratum only, and the worst stratum counts.
+A table holds probabilities or counts: axis 0 is the outcome, the other axes are
+protected attributes. A *grouping* is a tuple of protected axes; its groups are the
+levels of one axis, or the intersections of several. Groups without mass are not
+compared. The last axes of a grouping may be *strata*: then groups are compared with the
+others of their stratum only, and the worst stratum counts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +26,9 @@ Grouping = tuple[int, ...]
 
 
 class OutcomeGrouping(tuple[int, ...]):
-    """A grouping whose rates are about another outcome than that of axis 0: the one of the axis `outcome`."""
+    """A grouping whose rates are about another outcome than that of axis 0: the one of
+    the axis `outcome`.
+    """
 
     outcome: int
 
@@ -42,7 +46,9 @@ def outcome_axis(grouping: Grouping) -> int:
 
 @dataclass(frozen=True)
 class WorstPair:
-    """The two groups that determine a rate, which is the lowest group's value over the highest's."""
+    """The two groups that determine a rate, which is the lowest group's value over the
+    highest's.
+    """
 
     rate: float
     outcome: int | None  # whose rates are compared; None: shares are
@@ -51,21 +57,34 @@ class WorstPair:
 
 
 def check_rate(name: object, rate: float, *, hint: object = "") -> float:
-    """Refuse a wanted rate outside (0, 1]; `name` and `hint` are parts of the message, as errors take them."""
+    """Refuse a wanted rate outside (0, 1]; `name` and `hint` are parts of the message,
+    as errors take them.
+    """
     if not isinstance(rate, Real) or isinstance(rate, bool) or not 0 < rate <= 1:
-        percent = f"; write {rate / 100:g} for {rate:g} %" if isinstance(rate, Real) and 1 < rate <= 100 else ""
-        raise RateError(name, f" is {rate!r}; a rate must be above 0 and at most 1{percent}", hint)
+        percent = (
+            f"; write {rate / 100:g} for {rate:g} %"
+            if isinstance(rate, Real) and 1 < rate <= 100
+            else ""
+        )
+        raise RateError(
+            name, f" is {rate!r}; a rate must be above 0 and at most 1{percent}", hint
+        )
     if rate < LEAST_RATE:
-        raise RateError(name, f" is {rate!r}; a rate below {LEAST_RATE:g} asks for next to nothing", hint)
+        raise RateError(
+            name,
+            f" is {rate!r}; a rate below {LEAST_RATE:g} asks for next to nothing",
+            hint,
+        )
     return float(rate)
 
 
 def smallest_over_largest(rates: Reals, *, if_all_zero: float = 1.0) -> Reals:
     """Ratio of the smallest to the largest group rate, the groups being the last axis.
 
-    A rate of NaN means that the group has none: it is not compared, and without any rate the ratio is NaN. If every
-    rate is zero (nobody has the outcome), the ratio is `if_all_zero`: 1 because all groups are treated the same way,
-    or NaN if nothing can be compared then.
+    A rate of NaN means that the group has none: it is not compared, and without any
+    rate the ratio is NaN. If every rate is zero (nobody has the outcome), the ratio is
+    `if_all_zero`: 1 because all groups are treated the same way, or NaN if nothing can
+    be compared then.
 
     >>> smallest_over_largest(np.array([[0.2, 0.4, np.nan], [0.0, 0.0, np.nan], [np.nan, np.nan, np.nan]]))
     array([0.5, 1. , nan])
@@ -79,11 +98,15 @@ def smallest_over_largest(rates: Reals, *, if_all_zero: float = 1.0) -> Reals:
 
 
 def group_table(table: Reals, grouping: Grouping) -> Reals:
-    """Sum a table to outcome × groups, with the groups' axes in the order of the grouping."""
+    """Sum a table to outcome × groups, with the groups' axes in the order of the
+    grouping.
+    """
     if axis := outcome_axis(grouping):
         table = np.swapaxes(table, 0, axis)
     others = tuple(axis for axis in range(1, table.ndim) if axis not in grouping)
-    summed: Reals = table.transpose(0, *grouping, *others).sum(axis=tuple(range(len(grouping) + 1, table.ndim)))
+    summed: Reals = table.transpose(0, *grouping, *others).sum(
+        axis=tuple(range(len(grouping) + 1, table.ndim))
+    )
     return summed
 
 
@@ -106,21 +129,32 @@ def outcome_rates(table: Reals, grouping: Grouping) -> Reals:
     """
     mass = group_table(table, grouping)
     total = mass.sum(axis=0)
-    return np.asarray(np.divide(mass, total, out=np.full_like(mass, np.nan), where=total > 0))
+    return np.asarray(
+        np.divide(mass, total, out=np.full_like(mass, np.nan), where=total > 0)
+    )
 
 
-def representation_pair(table: Reals, grouping: Grouping, *, strata: int = 0) -> WorstPair:
-    """Return the smallest and the largest group, and their representation rate; the last axes may be ``strata``."""
+def representation_pair(
+    table: Reals, grouping: Grouping, *, strata: int = 0
+) -> WorstPair:
+    """Return the smallest and the largest group, and their representation rate; the
+    last axes may be ``strata``.
+    """
     shares = group_shares(table, grouping)
     return _pair(np.where(shares > 0, shares, np.nan), outcome=None, strata=strata)
 
 
-def statistical_pair(table: Reals, grouping: Grouping, outcomes: Sequence[int], *, strata: int = 0) -> WorstPair:
-    """Return the statistical rate, and the pair of groups and the outcome that determine it; on a tie the first."""
+def statistical_pair(
+    table: Reals, grouping: Grouping, outcomes: Sequence[int], *, strata: int = 0
+) -> WorstPair:
+    """Return the statistical rate, and the pair of groups and the outcome that
+    determine it; on a tie the first.
+    """
     rates = outcome_rates(table, grouping)
     pairs = [_pair(rates[y], outcome=y, strata=strata) for y in outcomes]
     ratios = [pair.rate for pair in pairs]
-    return replace(pairs[first_smallest(ratios)], rate=float(np.nanmin(ratios)))  # a tie is not quite equal
+    # a tie is not quite equal
+    return replace(pairs[first_smallest(ratios)], rate=float(np.nanmin(ratios)))
 
 
 def representation_rate(table: Reals, grouping: Grouping, *, strata: int = 0) -> float:
@@ -129,37 +163,62 @@ def representation_rate(table: Reals, grouping: Grouping, *, strata: int = 0) ->
     >>> representation_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,))
     0.25
     """
-    return worst_ratio(np.where((shares := group_shares(table, grouping)) > 0, shares, np.nan), strata)
+    return worst_ratio(
+        np.where((shares := group_shares(table, grouping)) > 0, shares, np.nan), strata
+    )
 
 
-def statistical_rate(table: Reals, grouping: Grouping, outcomes: Sequence[int], *, strata: int = 0) -> float:
-    """Smallest of min P(y | g) / max P(y | g) over the given outcomes y (Definition 2.2).
+def statistical_rate(
+    table: Reals, grouping: Grouping, outcomes: Sequence[int], *, strata: int = 0
+) -> float:
+    """Smallest of min P(y | g) / max P(y | g) over the given outcomes y (Definition
+    2.2).
 
     >>> statistical_rate(np.array([[3.0, 1.0], [5.0, 1.0]]), (1,), [0])
     0.75
     """
-    return float(np.fmin.reduce([worst_ratio(one, strata) for one in outcome_rates(table, grouping)[[*outcomes]]]))
+    return float(
+        np.fmin.reduce(
+            [
+                worst_ratio(one, strata)
+                for one in outcome_rates(table, grouping)[[*outcomes]]
+            ]
+        )
+    )
 
 
 def rates_of_many(
-    tables: Reals, model: Reals, grouping: Grouping, outcomes: Sequence[int], *, strata: int = 0
+    tables: Reals,
+    model: Reals,
+    grouping: Grouping,
+    outcomes: Sequence[int],
+    *,
+    strata: int = 0,
 ) -> tuple[Reals, Reals]:
-    """Representation and statistical rate of each table in a stack (first axis), all drawn from one model."""
+    """Representation and statistical rate of each table in a stack (first axis), all
+    drawn from one model.
+    """
     known = by_stratum(group_shares(model, grouping), strata) > 0
     if axis := outcome_axis(grouping):
         tables = np.swapaxes(tables, 1, axis + 1)
-    moved = np.moveaxis(tables, [axis + 1 for axis in grouping], range(2, 2 + len(grouping)))
+    moved = np.moveaxis(
+        tables, [axis + 1 for axis in grouping], range(2, 2 + len(grouping))
+    )
     mass = moved.sum(axis=tuple(range(2 + len(grouping), moved.ndim)))
     mass = by_stratum(mass, strata, first=2)
-    # A group that the model has but a table lacks has share zero in that table, and no rate of an outcome.
+    # A group that the model has but a table lacks has share zero in that table, and no
+    # rate of an outcome.
     total = np.where(known, mass.sum(axis=1), np.nan)
     rates = mass[:, list(outcomes)] / np.where(total > 0, total, np.nan)[:, np.newaxis]
     shares, given = smallest_over_largest(total), smallest_over_largest(rates)
-    return np.fmin.reduce(shares, axis=-1), np.fmin.reduce(given.reshape(len(tables), -1), axis=-1)
+    return np.fmin.reduce(shares, axis=-1), np.fmin.reduce(
+        given.reshape(len(tables), -1), axis=-1
+    )
 
 
 def by_stratum(values: Reals, strata: int, *, first: int = 0) -> Reals:
-    """Lay the values of groups out as (…, strata, groups); the axes of a grouping begin at ``first``.
+    """Lay the values of groups out as (…, strata, groups); the axes of a grouping begin
+    at ``first``.
 
     >>> by_stratum(np.array([[0.1, 0.2], [0.3, 0.4]]), 1)
     array([[0.1, 0.3],
@@ -171,27 +230,45 @@ def by_stratum(values: Reals, strata: int, *, first: int = 0) -> Reals:
 
 
 def worst_ratio(values: Reals, strata: int, *, if_nothing: float = 1.0) -> float:
-    """Smallest over the strata of the smallest over the largest value of a group; NaN is ignored, and if all is NaN.
+    """Smallest over the strata of the smallest over the largest value of a group; NaN
+    is ignored, and if all is NaN.
 
-    Where there is nothing to compare, because a group is alone or all values are zero, the ratio is `if_nothing`.
+    Where there is nothing to compare, because a group is alone or all values are zero,
+    the ratio is `if_nothing`.
     """
     rows = by_stratum(values, strata)
     alone = np.count_nonzero(~np.isnan(rows), axis=-1) == 1
-    return float(np.fmin.reduce(np.where(alone, if_nothing, smallest_over_largest(rows, if_all_zero=if_nothing))))
+    return float(
+        np.fmin.reduce(
+            np.where(
+                alone, if_nothing, smallest_over_largest(rows, if_all_zero=if_nothing)
+            )
+        )
+    )
 
 
 def _pair(values: Reals, *, outcome: int | None, strata: int) -> WorstPair:
-    """The groups with the smallest and the largest value in the worst stratum; NaN is ignored."""
+    """The groups with the smallest and the largest value in the worst stratum; NaN is
+    ignored.
+    """
     rows = by_stratum(values, strata)
     ratios = smallest_over_largest(rows)
     worst = first_smallest(ratios)
     ends = (first_smallest(rows[worst]), first_largest(rows[worst]))
-    lowest, highest = (np.unravel_index(end * len(rows) + worst, values.shape) for end in ends)
-    return WorstPair(float(np.nanmin(ratios)), outcome, tuple(map(int, lowest)), tuple(map(int, highest)))
+    lowest, highest = (
+        np.unravel_index(end * len(rows) + worst, values.shape) for end in ends
+    )
+    return WorstPair(
+        float(np.nanmin(ratios)),
+        outcome,
+        tuple(map(int, lowest)),
+        tuple(map(int, highest)),
+    )
 
 
 def first_smallest(values: Sequence[float] | Reals) -> int:
-    """Where the smallest value is, the first of those that differ by rounding only; NaN is ignored.
+    """Where the smallest value is, the first of those that differ by rounding only; NaN
+    is ignored.
 
     >>> first_smallest([0.3, 0.2 + 1e-16, 0.2])
     1
@@ -213,24 +290,37 @@ MissingOption = Literal["ignore", "compare"]
 
 @dataclass(frozen=True)
 class Measure:
-    """The groupings that are compared, their names, the favourable outcomes, and levels that are not compared."""
+    """The groupings that are compared, their names, the favourable outcomes, and levels
+    that are not compared.
+    """
 
     groupings: tuple[Grouping, ...]
     names: tuple[str, ...]
     favourable: tuple[int, ...]
-    left_out: tuple[tuple[int, int], ...] = ()  # axis and level of missing values that are not compared
-    strata: int = 0  # how many axes the strata have, which are the last ones of every grouping
-    outside: tuple[tuple[int, int], ...] = ()  # axis and level of strata that nobody asked to compare
-    others: tuple[tuple[int, tuple[int, ...]], ...] = ()  # axis and favourable levels of each other outcome
+    # axis and level of missing values that are not compared
+    left_out: tuple[tuple[int, int], ...] = ()
+    # how many axes the strata have, which are the last ones of every grouping
+    strata: int = 0
+    # axis and level of strata that nobody asked to compare
+    outside: tuple[tuple[int, int], ...] = ()
+    # axis and favourable levels of each other outcome
+    others: tuple[tuple[int, tuple[int, ...]], ...] = ()
     columns: tuple[str, ...] = field(default=(), compare=False)  # of each grouping
-    axes: int | None = None  # how many a table has, if not even the last one is in a grouping
+    # how many a table has, if not even the last one is in a grouping
+    axes: int | None = None
 
     def __post_init__(self) -> None:
         if self.others:  # the groupings of one outcome come after those of the other
             each = len(self.groupings) // (1 + len(self.others))
-            axes = [axis for axis in (0, *(axis for axis, _ in self.others)) for _ in range(each)]
+            axes = [
+                axis
+                for axis in (0, *(axis for axis, _ in self.others))
+                for _ in range(each)
+            ]
             pairs = zip(self.groupings, axes, strict=True)
-            object.__setattr__(self, "groupings", tuple(OutcomeGrouping(*pair) for pair in pairs))
+            object.__setattr__(
+                self, "groupings", tuple(OutcomeGrouping(*pair) for pair in pairs)
+            )
 
     @classmethod
     def of(
@@ -242,7 +332,9 @@ class Measure:
         missing: MissingOption = "compare",
         within: WithinOption = None,
     ) -> "Measure":
-        """Compare the protected columns one by one or jointly, for the favourable outcomes (None: all)."""
+        """Compare the protected columns one by one or jointly, for the favourable
+        outcomes (None: all).
+        """
         groupings = roles.groupings(groups)
         strata = _asked_strata(roles, within)
         left_out = {
@@ -250,14 +342,22 @@ class Measure:
             for axis, attribute in enumerate(roles.attributes)
             if missing == "ignore" and attribute.missing is not None
         }
-        chosen, *others = (_chosen_levels(roles, favourable, axis, left_out) for axis in (0, *roles.other_axes))
-        for axis, levels in strata.items():  # anyone who names missing strata wants to compare them
+        chosen, *others = (
+            _chosen_levels(roles, favourable, axis, left_out)
+            for axis in (0, *roles.other_axes)
+        )
+        # anyone who names missing strata wants to compare them
+        for axis, levels in strata.items():
             if levels is not None and left_out.get(axis) in levels:
                 del left_out[axis]
         columns = tuple(map(roles.grouping_name, groupings))
         names = tuple(column + _within_name(roles, strata) for column in columns)
         if others:
-            names = tuple(f"{outcome} by {name}" for outcome in roles.outcome_names for name in names)
+            names = tuple(
+                f"{outcome} by {name}"
+                for outcome in roles.outcome_names
+                for name in names
+            )
         outside = [
             (axis, level)
             for axis, levels in strata.items()
@@ -265,8 +365,20 @@ class Measure:
             if levels is not None and level not in (*levels, left_out.get(axis, -1))
         ]
         axes = tuple((*grouping, *strata) for grouping in groupings) * (1 + len(others))
-        about, left = tuple(zip(roles.other_axes, others, strict=True)), tuple(left_out.items())
-        return cls(axes, names, chosen, left, len(strata), tuple(outside), about, columns * (1 + len(others)))
+        about, left = (
+            tuple(zip(roles.other_axes, others, strict=True)),
+            tuple(left_out.items()),
+        )
+        return cls(
+            axes,
+            names,
+            chosen,
+            left,
+            len(strata),
+            tuple(outside),
+            about,
+            columns * (1 + len(others)),
+        )
 
     def favourable_of(self, grouping: Grouping) -> tuple[int, ...]:
         """The favourable levels of the outcome that a grouping's rates are about."""
@@ -279,7 +391,9 @@ class Measure:
         return tuple(zip(self.names, self.groupings, strict=True))[:count]
 
     def groups_of(self, name: str) -> str:
-        """Name a grouping by its groups alone: of several outcomes, without the one that its name begins with."""
+        """Name a grouping by its groups alone: of several outcomes, without the one
+        that its name begins with.
+        """
         if not self.others or not self.columns:
             return name
         return name[name.rindex(f" by {self.columns_of(name)}") + len(" by ") :]
@@ -290,15 +404,23 @@ class Measure:
         found: set[tuple[int, ...]] = set()
         for grouping in self.groupings:
             outcome = outcome_axis(grouping)
-            found |= {(outcome,), tuple(sorted(grouping)), tuple(sorted((outcome, *grouping)))}
+            found |= {
+                (outcome,),
+                tuple(sorted(grouping)),
+                tuple(sorted((outcome, *grouping))),
+            }
         return frozenset(found)
 
     def columns_of(self, name: str) -> str:
-        """The protected columns of a grouping, without the strata that they are compared in."""
+        """The protected columns of a grouping, without the strata that they are
+        compared in.
+        """
         return self.columns[self.names.index(name)] if self.columns else name
 
     def about(self, kind: str, name: str) -> str:
-        """What a rate of a grouping is about: a representation rate is about groups, whatever the outcome."""
+        """What a rate of a grouping is about: a representation rate is about groups,
+        whatever the outcome.
+        """
         return self.groups_of(name) if kind == "representation_rate" else name
 
     def rate_name(self, kind: str, name: str) -> str:
@@ -310,7 +432,9 @@ class Measure:
         return f"{kind.replace('_', ' ')} of {self.about(kind, name)}"
 
     def groups_compared(self, tables: Reals, grouping: Grouping) -> Reals:
-        """Return a table, or a stack of them, without the groups of this grouping that are not compared."""
+        """Return a table, or a stack of them, without the groups of this grouping that
+        are not compared.
+        """
         result = tables.copy()
         for axis, level in (*self.left_out, *self.outside):
             if axis in grouping:
@@ -318,15 +442,24 @@ class Measure:
         return result
 
     def is_compared(self, grouping: Grouping, group: Sequence[int]) -> bool:
-        """Whether no level of a group is left out, and its stratum, if it has one, was asked for."""
-        return not set(zip(grouping, group, strict=True)) & {*self.left_out, *self.outside}
+        """Whether no level of a group is left out, and its stratum, if it has one, was
+        asked for.
+        """
+        return not set(zip(grouping, group, strict=True)) & {
+            *self.left_out,
+            *self.outside,
+        }
 
     def outcomes_compared(self, tables: Reals, grouping: Grouping) -> Reals:
-        """Return the same, also without the rows that have no outcome: they do not count in its rates."""
+        """Return the same, also without the rows that have no outcome: they do not
+        count in its rates.
+        """
         return self.with_outcome(self.groups_compared(tables, grouping), grouping)
 
     def with_outcome(self, tables: Reals, grouping: Grouping) -> Reals:
-        """Return a table, or a stack of them, without the rows whose outcome is missing and not compared."""
+        """Return a table, or a stack of them, without the rows whose outcome is missing
+        and not compared.
+        """
         result = tables.copy()
         for axis, level in self.left_out:
             if axis == outcome_axis(grouping):
@@ -338,52 +471,88 @@ class Measure:
         shares: ByGrouping = {}
         outcomes: ByGrouping = {}
         for name, grouping in zip(self.names, self.groupings, strict=True):
-            compared, favourable = self.groups_compared(table, grouping), self.favourable_of(grouping)
+            compared, favourable = (
+                self.groups_compared(table, grouping),
+                self.favourable_of(grouping),
+            )
             shares[name] = representation_rate(compared, grouping, strata=self.strata)
             compared = self.with_outcome(compared, grouping)
-            outcomes[name] = statistical_rate(compared, grouping, favourable, strata=self.strata)
+            outcomes[name] = statistical_rate(
+                compared, grouping, favourable, strata=self.strata
+            )
         return {"representation_rate": shares, "statistical_rate": outcomes}
 
     def _front(self, tables: Reals, axis: int) -> Reals:
-        """A view of the tables with one axis first; the axes of a table are the last ones of a stack."""
-        last = max(*(max(grouping) for grouping in self.groupings), *(axis for axis, _ in self.others), 0)
+        """A view of the tables with one axis first; the axes of a table are the last
+        ones of a stack.
+        """
+        last = max(
+            *(max(grouping) for grouping in self.groupings),
+            *(axis for axis, _ in self.others),
+            0,
+        )
         return np.moveaxis(tables, axis - (self.axes or 1 + last), 0)
 
 
-def _chosen_levels(roles: Roles, favourable: object, axis: int, left_out: dict[int, int]) -> tuple[int, ...]:
-    """The favourable levels of an outcome; missing ones are not left out if they are among them."""
+def _chosen_levels(
+    roles: Roles, favourable: object, axis: int, left_out: dict[int, int]
+) -> tuple[int, ...]:
+    """The favourable levels of an outcome; missing ones are not left out if they are
+    among them.
+    """
     chosen = roles.favourable_levels(favourable, axis)
-    named = favourable.get(roles.names[axis]) if isinstance(favourable, Mapping) else favourable
+    named = (
+        favourable.get(roles.names[axis])
+        if isinstance(favourable, Mapping)
+        else favourable
+    )
     if named is None:
         return tuple(level for level in chosen if level != left_out.get(axis))
-    if left_out.get(axis) in chosen:  # anyone who calls it favourable wants to compare it
+    # anyone who calls it favourable wants to compare it
+    if left_out.get(axis) in chosen:
         del left_out[axis]
     return chosen
 
 
-AskedStrata = Mapping[int, "tuple[int, ...] | None"]  # by axis, the levels that were asked for; None: all
+# by axis, the levels that were asked for; None: all
+AskedStrata = Mapping[int, "tuple[int, ...] | None"]
 
 
 def _asked_strata(roles: Roles, within: WithinOption) -> AskedStrata:
     """Look up the levels of the strata that were asked for."""
-    asked, result = read_within(within), dict[int, tuple[int, ...] | None](dict.fromkeys(roles.strata_axes))
+    asked, result = (
+        read_within(within),
+        dict[int, tuple[int, ...] | None](dict.fromkeys(roles.strata_axes)),
+    )
     for axis in result:
         named = asked.get(roles.names[axis])
-        values = list(named) if isinstance(named, list | tuple | set | frozenset) else [named]
+        values = (
+            list(named)
+            if isinstance(named, list | tuple | set | frozenset)
+            else [named]
+        )
         if not values:
             empty = " is empty; name a level, or use None for every level"
             raise LevelError(Option("within", column=roles.names[axis]), empty)
         if named is not None:
-            result[axis] = tuple(sorted({roles.attributes[axis].exact_level(value) for value in values}))
+            result[axis] = tuple(
+                sorted({roles.attributes[axis].exact_level(value) for value in values})
+            )
     return result
 
 
 def _within_name(roles: Roles, strata: AskedStrata) -> str:
-    """The strata as the end of a grouping's name: nothing, or e.g. " within department"."""
+    """The strata as the end of a grouping's name: nothing, or e.g. " within
+    department".
+    """
     if not strata:
         return ""
     return " within " + " × ".join(
         roles.names[axis]
-        + ("" if levels is None else f" = {', '.join(roles.attributes[axis].labels[n] for n in levels)}")
+        + (
+            ""
+            if levels is None
+            else f" = {', '.join(roles.attributes[axis].labels[n] for n in levels)}"
+        )
         for axis, levels in strata.items()
     )

@@ -1,8 +1,10 @@
-"""Fair tables within strata: t(y, z, s) = P(s)·t(y, z | s), and both rates hold in every stratum s.
+"""Fair tables within strata: t(y, z, s) = P(s)·t(y, z | s), and both rates hold in
+every stratum s.
 
-The strata are the last axes of the table. Each keeps its size P(s) and its outcomes' shares P(y | s), so the closest
-table is made stratum by stratum. Shares that the user names are about the whole table: they first become shares in
-each stratum, the closest to the data's, by KL, that have the named marginal.
+The strata are the last axes of the table. Each keeps its size P(s) and its outcomes'
+shares P(y | s), so the closest table is made stratum by stratum. Shares that the user
+names are about the whole table: they first become shares in each stratum, the closest
+to the data's, by KL, that have the named marginal.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,11 +19,15 @@ from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.projection import LEAST_ROOM, project, room
 from fairmaxent.fairness.wishes import Cell, Row, Wanted, conditions_of
 
-Margins = Sequence[tuple[tuple[int, ...], Reals]]  # axes of a table, and the shares wanted on them
+# axes of a table, and the shares wanted on them
+Margins = Sequence[tuple[tuple[int, ...], Reals]]
 _UNREACHABLE = (
     Option("target"),
-    " cannot be met while every stratum keeps its size, because some strata have no rows of a level; "
-    "name shares closer to those of the data, merge strata, or name their shares too",
+    (
+        " cannot be met while every stratum keeps its size, because some strata have no"
+        " rows of a level; name shares closer to those of the data, merge strata, or"
+        " name their shares too"
+    ),
 )
 
 
@@ -33,7 +39,8 @@ class Stratified:
     data: Reals  # the same with forbidden rows, which the shares that are kept include
     strata: int  # number of axes
     compared: Mask  # by stratum: whether its groups are; the others stay as they are
-    wanted: Wanted  # in every stratum that is compared; cells are those of the whole table
+    # in every stratum that is compared; cells are those of the whole table
+    wanted: Wanted
     targets: Mapping[int, Reals]  # of the whole table, by axis
     outcome_is_free: bool
     describe_stratum: Callable[[Cell], str]
@@ -42,16 +49,31 @@ class Stratified:
         """Return the closest table, made of the closest table of each stratum."""
         table, emptied = np.zeros_like(self.empirical), list[Cell]()
         sizes = self._sizes()
-        # P(y | s), None if it may move, and P(z | s) of the protected axes that have a target; strata last.
-        outcomes = None if self.outcome_is_free else self._within(0, self.targets.get(0), sizes)
-        protected = set(range(1, self._first)) - {other.axis for other in self.wanted.others}
-        named = {axis: target for axis, target in self.targets.items() if axis in protected}
-        shares = {axis: self._within(axis, target, sizes) for axis, target in named.items()}
+        # P(y | s), None if it may move, and P(z | s) of the protected axes that have a
+        # target; strata last.
+        outcomes = (
+            None
+            if self.outcome_is_free
+            else self._within(0, self.targets.get(0), sizes)
+        )
+        protected = set(range(1, self._first)) - {
+            other.axis for other in self.wanted.others
+        }
+        named = {
+            axis: target for axis, target in self.targets.items() if axis in protected
+        }
+        shares = {
+            axis: self._within(axis, target, sizes) for axis, target in named.items()
+        }
         done, products = self._products(sizes, outcomes, shares)
         table[done] = products[done]
-        for stratum in map(tuple, np.argwhere((sizes > 0) & ~self._in_strata(done)).tolist()):
+        for stratum in map(
+            tuple, np.argwhere((sizes > 0) & ~self._in_strata(done)).tolist()
+        ):
             part = self._stratum(stratum, sizes, outcomes, shares)
-            np.moveaxis(table, self._strata_axes, range(self.strata))[stratum] = part.table * sizes[stratum]
+            np.moveaxis(table, self._strata_axes, range(self.strata))[stratum] = (
+                part.table * sizes[stratum]
+            )
             emptied += [(*cell, *stratum) for cell in part.emptied]
         return FairTable(table / table.sum(), tuple(emptied))
 
@@ -64,22 +86,34 @@ class Stratified:
 
     def _over(self, table: Reals, axes: tuple[int, ...]) -> Reals:
         """Sum a table over all other axes."""
-        return np.asarray(table.sum(axis=tuple(axis for axis in range(table.ndim) if axis not in axes)))
+        return np.asarray(
+            table.sum(
+                axis=tuple(axis for axis in range(table.ndim) if axis not in axes)
+            )
+        )
 
     @property
     def _strata_axes(self) -> tuple[int, ...]:
         return tuple(range(self._first, self.empirical.ndim))
 
     def _sizes(self) -> Reals:
-        """P(s): the data's, or the closest sizes with the shares that the user named."""
+        """P(s): the data's, or the closest sizes with the shares that the user
+        named.
+        """
         sizes = self._over(self.data, self._strata_axes)
         lost = (sizes > 0) & (self._over(self.empirical, self._strata_axes) == 0)
         if lost.any():
             stratum = self.describe_stratum(tuple(np.argwhere(lost)[0].tolist()))
             raise InfeasibleError(
-                Option("forbid"), f" leaves no row in a stratum, {stratum}, which keeps its size; drop a rule"
+                Option("forbid"),
+                f" leaves no row in a stratum, {stratum}, which keeps its size; drop a"
+                " rule",
             )
-        named = [((axis - self._first,), target) for axis, target in self.targets.items() if axis >= self._first]
+        named = [
+            ((axis - self._first,), target)
+            for axis, target in self.targets.items()
+            if axis >= self._first
+        ]
         return rake(sizes, named, option=_UNREACHABLE) if named else sizes
 
     def _within(self, axis: int, target: Reals | None, sizes: Reals) -> Reals:
@@ -89,25 +123,43 @@ class Stratified:
             margins = [((0,), target), (tuple(range(1, joint.ndim)), sizes)]
             joint = rake(joint, margins, option=_UNREACHABLE)
         total = joint.sum(axis=0)
-        return np.asarray(np.divide(joint, total, out=np.zeros_like(joint), where=total > 0))
+        return np.asarray(
+            np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
+        )
 
     # ------------------------------------------------------------ strata
 
-    def _products(self, sizes: Reals, outcomes: Reals | None, shares: Mapping[int, Reals]) -> tuple[Mask, Reals]:
-        """The strata in which t(y, z | s) = P(y | s)·P(z | s) is the only answer, all at once: their cells, and t."""
-        nothing = np.zeros(self.empirical.shape, dtype=bool), np.zeros_like(self.empirical)
+    def _products(
+        self, sizes: Reals, outcomes: Reals | None, shares: Mapping[int, Reals]
+    ) -> tuple[Mask, Reals]:
+        """The strata in which t(y, z | s) = P(y | s)·P(z | s) is the only answer, all
+        at once: their cells, and t.
+        """
+        nothing = (
+            np.zeros(self.empirical.shape, dtype=bool),
+            np.zeros_like(self.empirical),
+        )
         axes, wanted = tuple(range(1, self._first)), self.wanted
-        # That is the case for a rate of 1 if all shares are known and nothing is left out or forbidden.
+        # That is the case for a rate of 1 if all shares are known and nothing is left
+        # out or forbidden.
         forbids = wanted.allowed is not None and not wanted.allowed.all()
         if outcomes is None or shares or wanted.left_out or wanted.others or forbids:
             return nothing
-        if wanted.groupings != (axes,) or wanted.representation != (None,) or wanted.statistical != (1.0,):
+        if (
+            wanted.groupings != (axes,)
+            or wanted.representation != (None,)
+            or wanted.statistical != (1.0,)
+        ):
             return nothing
         others = np.delete(outcomes, list(wanted.favourable), axis=0)
         groups = self.empirical.sum(axis=0)
         total = groups.sum(axis=tuple(range(self._first - 1)))
         groups = np.divide(groups, total, out=np.zeros_like(groups), where=total > 0)
-        cells = outcomes.reshape(len(outcomes), *(1,) * len(axes), *sizes.shape) * groups * sizes
+        cells = (
+            outcomes.reshape(len(outcomes), *(1,) * len(axes), *sizes.shape)
+            * groups
+            * sizes
+        )
         is_sure = self.compared & (np.count_nonzero(others, axis=0) <= 1) & (sizes > 0)
         if wanted.fill == 0:  # the general way names the cells that have no rows
             is_sure &= ~self._in_strata((self.empirical == 0) & (cells > 0))
@@ -117,7 +169,13 @@ class Stratified:
         """The strata that have one of the cells."""
         return np.asarray(cells.any(axis=tuple(range(self._first))))
 
-    def _stratum(self, stratum: Cell, sizes: Reals, outcomes: Reals | None, shares: Mapping[int, Reals]) -> FairTable:
+    def _stratum(
+        self,
+        stratum: Cell,
+        sizes: Reals,
+        outcomes: Reals | None,
+        shares: Mapping[int, Reals],
+    ) -> FairTable:
         """The fair table of one stratum; errors name it."""
         inside: Any = (..., *stratum)
         part = self.empirical[inside]
@@ -126,11 +184,20 @@ class Stratified:
             return FairTable(part / part.sum(), ())
         nothing = (None,) * len(wanted.groupings)
         others = []
-        for other in wanted.others:  # whose shares in the stratum stay those of the data
+        # whose shares in the stratum stay those of the data
+        for other in wanted.others:
             kept = None
             if other.shares is not None:
-                kept = self._within(other.axis, self.targets.get(other.axis), sizes)[inside]
-            others.append(replace(other, shares=kept, statistical=other.statistical if compared else nothing))
+                kept = self._within(other.axis, self.targets.get(other.axis), sizes)[
+                    inside
+                ]
+            others.append(
+                replace(
+                    other,
+                    shares=kept,
+                    statistical=other.statistical if compared else nothing,
+                )
+            )
         asked = replace(
             wanted,
             representation=wanted.representation if compared else nothing,
@@ -139,7 +206,11 @@ class Stratified:
             fill=wanted.fill / float(sizes[stratum]),
             describe=lambda cell: wanted.describe((*cell, *stratum)),
             others=others,
-            values=wanted.values[inside] if wanted.values is not None and compared else None,
+            values=(
+                wanted.values[inside]
+                if wanted.values is not None and compared
+                else None
+            ),
         )
         known = shares if outcomes is None else {**shares, 0: outcomes}
         targets = {axis: share[inside] for axis, share in known.items()}
@@ -151,7 +222,8 @@ class Stratified:
 
 
 def rake(table: Reals, margins: Margins, *, option: tuple[object, ...]) -> Reals:
-    """Return the closest table, by KL, with the wanted shares on some axes; ``option`` says what is wrong if none is.
+    """Return the closest table, by KL, with the wanted shares on some axes; ``option``
+    says what is wrong if none is.
 
     >>> rake(np.array([[0.2, 0.2], [0.2, 0.4]]), [((0,), np.array([0.5, 0.5]))], option=("no",)).round(4)
     array([[0.25  , 0.25  ],
@@ -160,7 +232,10 @@ def rake(table: Reals, margins: Margins, *, option: tuple[object, ...]) -> Reals
     cells = np.argwhere((table > 0) & _possible(table, margins))
     index = tuple(cells.T)
     rows = [
-        Row(np.asarray((cells[:, list(axes)] == level).all(axis=1)), float(wanted[tuple(level)]))
+        Row(
+            np.asarray((cells[:, list(axes)] == level).all(axis=1)),
+            float(wanted[tuple(level)]),
+        )
         for axes, wanted in margins
         for level in np.argwhere(wanted > 0)
     ]

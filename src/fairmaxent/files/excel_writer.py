@@ -1,4 +1,5 @@
-"""Tables written as Excel workbooks, row by row: numbers and dates with their types, texts never as formulas or links.
+"""Tables written as Excel workbooks, row by row: numbers and dates with their types,
+texts never as formulas or links.
 
 The file depends on the table only, not on when it is written.
 """
@@ -25,40 +26,77 @@ _FIRST_DAY = dt.date(1900, 3, 1)  # before this, Excel counts days wrongly or no
 _MOST_WHOLE = 10**15  # beyond this, Excel shows zeros in place of digits
 _STYLES = {"date": 1, "moment": 2, "time": 3}  # of workbook.toml
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
-_SHEET_START = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+_SHEET_START = (
+    "<worksheet"
+    ' xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+)
 _TEXT_START, _TEXT_END = '" t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>"
-# What XML cannot hold, a carriage return, which it would change, and what looks like such an escape already.
-_ESCAPED = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
+# What XML cannot hold, a carriage return, which it would change, and what looks like
+# such an escape already.
+_ESCAPED = re.compile(
+    "[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)"
+)
 
 
 def write_xlsx(
-    lazy: Any, file: IO[bytes], compression: str, form: object, schema: object, format: str
+    lazy: Any,
+    file: IO[bytes],
+    compression: str,
+    form: object,
+    schema: object,
+    format: str,
 ) -> tuple[str, ...]:
-    """Write a lazy frame to an open file, and return what could not be kept; ``form``: the input is a workbook, too."""
+    """Write a lazy frame to an open file, and return what could not be kept; ``form``:
+    the input is a workbook, too.
+    """
     table = lazy.collect()
     check_sheet_rows(len(table))
     if table.width > _MOST_COLUMNS:
         raise LimitError(f"a sheet has at most {_MOST_COLUMNS:,} columns; {_INSTEAD}")
     kinds = [_kind(column) for column in table]
-    as_text = [not _fits(column, kind) for column, kind in zip(table, kinds, strict=True)]
-    kinds = ["text" if changed else kind for kind, changed in zip(kinds, as_text, strict=True)]
+    as_text = [
+        not _fits(column, kind) for column, kind in zip(table, kinds, strict=True)
+    ]
+    kinds = [
+        "text" if changed else kind
+        for kind, changed in zip(kinds, as_text, strict=True)
+    ]
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        fixed = resources.files("fairmaxent.files").joinpath("workbook.toml").read_text("utf-8")
+        fixed = (
+            resources.files("fairmaxent.files")
+            .joinpath("workbook.toml")
+            .read_text("utf-8")
+        )
         for name, text in tomllib.loads(fixed).items():
             archive.writestr(_entry(name), _DECLARATION + text.replace("\n", ""))
-        with archive.open(_entry("xl/worksheets/sheet1.xml"), "w", force_zip64=True) as sheet:
+        with archive.open(
+            _entry("xl/worksheets/sheet1.xml"), "w", force_zip64=True
+        ) as sheet:
             for text in _sheet(table, kinds):
                 sheet.write(text.encode())
-    changed = ", ".join(repr(cut(name)) for name in itertools.compress(table.columns, as_text))
-    lost = "only the table was written; titles, number formats, formulas and other sheets of the input were not kept"
-    what = f"a sheet cannot hold the numbers or dates of {changed}, so they were written as text"
-    return tuple(note for note, is_true in ((what, changed), (lost, form is not None)) if is_true)
+    changed = ", ".join(
+        repr(cut(name)) for name in itertools.compress(table.columns, as_text)
+    )
+    lost = (
+        "only the table was written; titles, number formats, formulas and other sheets"
+        " of the input were not kept"
+    )
+    what = (
+        f"a sheet cannot hold the numbers or dates of {changed}, so they were written"
+        " as text"
+    )
+    return tuple(
+        note for note, is_true in ((what, changed), (lost, form is not None)) if is_true
+    )
 
 
 def check_sheet_rows(rows: int) -> None:
     """Refuse more rows than fit in a sheet below a header."""
     if rows >= _MOST_ROWS:
-        raise LimitError(f"a sheet has at most {_MOST_ROWS:,} rows, and {rows:,} below a header are more; {_INSTEAD}")
+        raise LimitError(
+            f"a sheet has at most {_MOST_ROWS:,} rows, and {rows:,} below a header are"
+            f" more; {_INSTEAD}"
+        )
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
@@ -73,8 +111,17 @@ def _kind(column: Any) -> str:
     polars, dtype = load_library("polars"), column.dtype
     if dtype == polars.Datetime and dtype.time_zone is not None:
         return "text"
-    kinds = {polars.Boolean: "truth", polars.Date: "date", polars.Datetime: "moment", polars.Time: "time"}
-    return "number" if dtype.is_integer() or dtype.is_float() else kinds.get(dtype.base_type(), "text")
+    kinds = {
+        polars.Boolean: "truth",
+        polars.Date: "date",
+        polars.Datetime: "moment",
+        polars.Time: "time",
+    }
+    return (
+        "number"
+        if dtype.is_integer() or dtype.is_float()
+        else kinds.get(dtype.base_type(), "text")
+    )
 
 
 def _fits(column: Any, kind: str) -> bool:
@@ -90,32 +137,62 @@ def _fits(column: Any, kind: str) -> bool:
 
 
 def _cells(column: Any, kind: str) -> tuple[str, str, list[str | None]]:
-    """The beginning and the end of each cell of a column as XML, and what stands between; None for a missing value."""
+    """The beginning and the end of each cell of a column as XML, and what stands
+    between; None for a missing value.
+    """
     polars = load_library("polars")
     if kind == "text":
         is_time = column.dtype == polars.Datetime
-        texts = column.dt.strftime("%Y-%m-%d %H:%M:%S%.f") if is_time else column.cast(polars.String)
-        return _TEXT_START, _TEXT_END, [None if text is None else _text(text, column.name) for text in texts.to_list()]
-    style = f' s="{_STYLES[kind]}"' if kind in _STYLES else ' t="b"' if kind == "truth" else ""
+        texts = (
+            column.dt.strftime("%Y-%m-%d %H:%M:%S%.f")
+            if is_time
+            else column.cast(polars.String)
+        )
+        return (
+            _TEXT_START,
+            _TEXT_END,
+            [
+                None if text is None else _text(text, column.name)
+                for text in texts.to_list()
+            ],
+        )
+    style = (
+        f' s="{_STYLES[kind]}"'
+        if kind in _STYLES
+        else ' t="b"'
+        if kind == "truth"
+        else ""
+    )
     values = _numbers(column, kind, polars).to_list()
-    return f'"{style}><v>', "</v></c>", [None if value is None or value != value else repr(value) for value in values]
+    return (
+        f'"{style}><v>',
+        "</v></c>",
+        [None if value is None or value != value else repr(value) for value in values],
+    )
 
 
 def _numbers(column: Any, kind: str, polars: Any) -> Any:
-    """The values as a sheet stores them: dates as days since the epoch, times as parts of a day."""
+    """The values as a sheet stores them: dates as days since the epoch, times as parts
+    of a day.
+    """
     if kind == "truth":
         return column.cast(polars.Int8)
     if kind == "date":
         return (column - _EPOCH).dt.total_days()
     if kind == "moment":
-        since = column.cast(polars.Datetime("us")) - dt.datetime.combine(_EPOCH, dt.time())
+        since = column.cast(polars.Datetime("us")) - dt.datetime.combine(
+            _EPOCH, dt.time()
+        )
         return since.dt.total_microseconds() / _DAY
     return column.cast(polars.Int64) / (1000 * _DAY) if kind == "time" else column
 
 
 def _text(text: str, name: str) -> str:
     if len(text) > _LONGEST_CELL:
-        what = f"a cell of a sheet has at most {_LONGEST_CELL:,} characters, and one in column {cut(name)!r} has more"
+        what = (
+            f"a cell of a sheet has at most {_LONGEST_CELL:,} characters, and one in"
+            f" column {cut(name)!r} has more"
+        )
         raise LimitError(f"{what}; {_INSTEAD}")
     return escape(_ESCAPED.sub(lambda match: f"_x{ord(match[0]):04X}_", text))
 
@@ -123,7 +200,11 @@ def _text(text: str, name: str) -> str:
 def _sheet(table: Any, kinds: Sequence[str]) -> Iterator[str]:
     yield _DECLARATION + _SHEET_START
     starts = [f'<c r="{_letters(index)}' for index in range(len(kinds))]
-    yield from _rows([(_TEXT_START, _TEXT_END, [_text(name, name)]) for name in table.columns], starts, 1)
+    yield from _rows(
+        [(_TEXT_START, _TEXT_END, [_text(name, name)]) for name in table.columns],
+        starts,
+        1,
+    )
     number = 2
     for piece in table.iter_slices(_BATCH):
         held = [_cells(column, kind) for column, kind in zip(piece, kinds, strict=True)]
@@ -132,11 +213,24 @@ def _sheet(table: Any, kinds: Sequence[str]) -> Iterator[str]:
     yield "</sheetData></worksheet>"
 
 
-def _rows(held: Sequence[tuple[str, str, Sequence[str | None]]], letters: Sequence[str], first: int) -> Iterator[str]:
-    around = [(letter, start, end) for letter, (start, end, _) in zip(letters, held, strict=True)]
-    for number, row in enumerate(zip(*(values for _, _, values in held), strict=True), first):
+def _rows(
+    held: Sequence[tuple[str, str, Sequence[str | None]]],
+    letters: Sequence[str],
+    first: int,
+) -> Iterator[str]:
+    around = [
+        (letter, start, end)
+        for letter, (start, end, _) in zip(letters, held, strict=True)
+    ]
+    for number, row in enumerate(
+        zip(*(values for _, _, values in held), strict=True), first
+    ):
         both = zip(around, row, strict=True)
-        cells = [f"{letter}{number}{start}{value}{end}" for (letter, start, end), value in both if value is not None]
+        cells = [
+            f"{letter}{number}{start}{value}{end}"
+            for (letter, start, end), value in both
+            if value is not None
+        ]
         yield f'<row r="{number}">{"".join(cells)}</row>'
 
 

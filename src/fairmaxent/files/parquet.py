@@ -1,4 +1,6 @@
-"""Files that store the types of their columns: Parquet, read at once or in pieces, Arrow and JSON lines."""
+"""Files that store the types of their columns: Parquet, read at once or in pieces,
+Arrow and JSON lines.
+"""
 
 import codecs
 import contextlib
@@ -25,13 +27,18 @@ from fairmaxent.files.reading import need_room
 _CELL_MEMORY = 8  # bytes of a cell, at least
 _UNFINISHED = re.compile(r"(^|/)(\.|_[^=/]*(/|$))")  # or a record of another tool
 _JSON_MEMORY = 2.5  # bytes of memory for each byte of JSON lines
-_JSON_LINES = 17_000  # that are looked at before the others: polars takes long to collect many columns
+# that are looked at before the others: polars takes long to collect many columns
+_JSON_LINES = 17_000
 
 
-def read_typed(content: bytes, path: str, reading: object, format: str) -> tuple[Any, tuple[()], None]:
+def read_typed(
+    content: bytes, path: str, reading: object, format: str
+) -> tuple[Any, tuple[()], None]:
     """Read a table in one of these formats."""
     remedy = "write the file again, or specify its format"
-    with library_errors(f"cannot read {path} as {format}", remedy, OSError, ValueError, RecursionError):
+    with library_errors(
+        f"cannot read {path} as {format}", remedy, OSError, ValueError, RecursionError
+    ):
         return _read(content, path, format), (), None
 
 
@@ -45,35 +52,52 @@ def _read(content: bytes, path: str, format: str) -> Any:
     if content.startswith(STREAM):
         return polars.read_ipc_stream(content)
     is_arrow = format == "arrow"
-    scanned = (polars.scan_ipc if is_arrow else polars.scan_parquet)(io.BytesIO(content))
-    cells = len(scanned.collect_schema()) * int(scanned.select(polars.len()).collect().item())
+    scanned = (polars.scan_ipc if is_arrow else polars.scan_parquet)(
+        io.BytesIO(content)
+    )
+    cells = len(scanned.collect_schema()) * int(
+        scanned.select(polars.len()).collect().item()
+    )
     need_room(len(content) + float(_CELL_MEMORY * cells), path)
     return (polars.read_ipc if is_arrow else polars.read_parquet)(content)
 
 
 def _json_schema(content: bytes, path: object, polars: Any) -> Any:
-    """The columns of JSON lines; each line may have its own, and then a small file stands for a table of many cells."""
+    """The columns of JSON lines; each line may have its own, and then a small file
+    stands for a table of many cells.
+    """
     need_room(_JSON_MEMORY * len(content), path)
     lines = content.count(b"\n") + 1
     for looked_at in (_JSON_LINES, None) if lines > _JSON_LINES else (None,):
-        schema = polars.scan_ndjson(io.BytesIO(content), infer_schema_length=looked_at).collect_schema()
+        schema = polars.scan_ndjson(
+            io.BytesIO(content), infer_schema_length=looked_at
+        ).collect_schema()
         check_file_columns(len(schema), path)
         need_room(float(_CELL_MEMORY * len(schema) * lines), path)
     return schema
 
 
 def _check_keys(content: bytes, path: str, polars: Any) -> None:
-    """Refuse a row that has a key twice, of which polars takes one; only lines that may have one are parsed again."""
+    """Refuse a row that has a key twice, of which polars takes one; only lines that may
+    have one are parsed again.
+    """
 
     def unique(pairs: list[tuple[str, object]]) -> None:
         names = [name for name, _ in pairs]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise ColumnError(f"{path}, line {line}: the key {shown(twice)} stands there twice; remove or rename one")
+            raise ColumnError(
+                f"{path}, line {line}: the key {shown(twice)} stands there twice;"
+                " remove or rename one"
+            )
 
     lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="\n")
     for before in itertools.count(step=_JSON_LINES):
-        if not (some := polars.Series(list(itertools.islice(lines, _JSON_LINES)), dtype=polars.String)).len():
+        if not (
+            some := polars.Series(
+                list(itertools.islice(lines, _JSON_LINES)), dtype=polars.String
+            )
+        ).len():
             return
         keys = some.str.extract_all(r'"(?:[^"\\]|\\.)*"\s*:').list
         for index in (keys.n_unique() < keys.len()).arg_true():
@@ -93,21 +117,27 @@ def write_typed(
         lazy.sink_parquet(file)
     else:
         polars, empty = load_library("polars"), io.BytesIO()
-        polars.DataFrame(schema=schema).write_parquet(empty)  # which declares the types, whatever the rows come as
+        # which declares the types, whatever the rows come as
+        polars.DataFrame(schema=schema).write_parquet(empty)
         empty.seek(0)
         record = {"ARROW:schema": polars.read_parquet_metadata(empty)["ARROW:schema"]}
-        # Drawn rows come in no order, so the minimum and maximum of a row group would not help a reader.
+        # Drawn rows come in no order, so the minimum and maximum of a row group would
+        # not help a reader.
         lazy.sink_parquet(file, metadata=record, statistics=False)
     return ()
 
 
 def is_pattern(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is a pattern such as ``part-*.parquet``, and not a file with such a name."""
+    """Whether a path is a pattern such as ``part-*.parquet``, and not a file with such
+    a name.
+    """
     return any(sign in str(path) for sign in "*?[") and not Path(path).exists()
 
 
 def parts_of(path: str | os.PathLike[str]) -> list[Path] | None:
-    """List the parts of a folder or a pattern; None if the path is neither, or an address that only polars can list."""
+    """List the parts of a folder or a pattern; None if the path is neither, or an
+    address that only polars can list.
+    """
     if "://" in str(path):
         return None
     source = Path(path)
@@ -115,34 +145,50 @@ def parts_of(path: str | os.PathLike[str]) -> list[Path] | None:
         names = [Path(name) for name in glob.glob(str(path), recursive=True)]
     elif source.is_dir():
         found = source.rglob("*.parquet")
-        names = [name for name in found if not _UNFINISHED.search(name.relative_to(source).as_posix())]
+        names = [
+            name
+            for name in found
+            if not _UNFINISHED.search(name.relative_to(source).as_posix())
+        ]
     else:
         return None
     return sorted(name for name in names if name.is_file())
 
 
 def scan_table(path: str | os.PathLike[str]) -> Any | None:
-    """Open a Parquet file, a folder of them, or a pattern such as ``"part-*.parquet"`` as a polars LazyFrame.
+    """Open a Parquet file, a folder of them, or a pattern such as ``"part-*.parquet"``
+    as a polars LazyFrame.
 
-    None for anything else, which must be read at once. Hidden files in a folder are not data.
+    None for anything else, which must be read at once. Hidden files in a folder are not
+    data.
     """
     parts = parts_of(path)
     if not (parts is not None or is_pattern(path) or _is_parquet(Path(path))):
         return None
     if parts == []:
-        raise StorageError(f"{path} is a pattern or a folder without Parquet files; check it, or pass a file")
+        raise StorageError(
+            f"{path} is a pattern or a folder without Parquet files; check it, or pass"
+            " a file"
+        )
     empty = next((part for part in parts or () if not part.stat().st_size), None)
     if empty is not None:
-        raise StorageError(f"{empty}, a part of the table, is an empty file; remove it, or write it again")
+        raise StorageError(
+            f"{empty}, a part of the table, is an empty file; remove it, or write it"
+            " again"
+        )
     remedy = "check the path, or write the file again"
-    with library_errors(f"cannot read {path} as parquet", remedy, OSError, RecursionError):
+    with library_errors(
+        f"cannot read {path} as parquet", remedy, OSError, RecursionError
+    ):
         lazy = load_library("polars").scan_parquet(path if parts is None else parts)
         lazy.collect_schema()
     return lazy
 
 
 def _is_parquet(path: Path) -> bool:
-    """Whether its first bytes are those of Parquet; a pipe would lose them, so only regular files are opened."""
+    """Whether its first bytes are those of Parquet; a pipe would lose them, so only
+    regular files are opened.
+    """
     with contextlib.suppress(OSError, ValueError):  # reported when the file is read
         if path.is_file():
             with path.open("rb") as file:
@@ -151,15 +197,21 @@ def _is_parquet(path: Path) -> bool:
 
 
 def as_lazy(batches: Iterable[Any]) -> Any:
-    """Return polars tables that arrive one after the other as one LazyFrame, which can be read once."""
+    """Return polars tables that arrive one after the other as one LazyFrame, which can
+    be read once.
+    """
     plugins = load_library("polars.io.plugins")
     rest = iter(batches)
     first = next(rest)
-    return plugins.register_io_source(lambda *_: itertools.chain([first], rest), schema=first.schema)
+    return plugins.register_io_source(
+        lambda *_: itertools.chain([first], rest), schema=first.schema
+    )
 
 
 def with_categories(domain: Domain) -> Domain:
-    """Return the domain with texts as polars categories, which are much faster to draw and write."""
+    """Return the domain with texts as polars categories, which are much faster to draw
+    and write.
+    """
     # The categories ascend, so their minimum and maximum are those of the texts.
     polars = load_library("polars")
     changed = {}
@@ -167,5 +219,7 @@ def with_categories(domain: Domain) -> Domain:
         texts = attribute.values.to_native()
         if domain.library == "polars" and texts.dtype == polars.String:
             categories = texts.cast(polars.Enum(texts.drop_nulls().unique().sort()))
-            changed[index] = replace(attribute, values=nw.from_native(categories, series_only=True))
+            changed[index] = replace(
+                attribute, values=nw.from_native(categories, series_only=True)
+            )
     return domain.with_attributes(changed)

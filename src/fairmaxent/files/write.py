@@ -1,7 +1,9 @@
-"""Files that appear complete or not at all: each is written beside its target, flushed to disk, then given its name.
+"""Files that appear complete or not at all: each is written beside its target, flushed
+to disk, then given its name.
 
-Of several files, all are complete before the first gets its name. Files that hold people's rows can be read by their
-owner only, unless asked otherwise; a file that is replaced keeps its permissions.
+Of several files, all are complete before the first gets its name. Files that hold
+people's rows can be read by their owner only, unless asked otherwise; a file that is
+replaced keeps its permissions.
 """
 
 import atexit
@@ -22,16 +24,31 @@ from fairmaxent.files.reading import STANDARD, Name, TableForm, reason_of
 
 Names = Sequence[Name]
 _BEGINNING = ".fairmaxent-"  # of the names of temporary files
-# What a file system answers that has no hard links, or no permissions; the last is Windows' answer on FAT.
-_UNSUPPORTED = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV, errno.EINVAL)
+# What a file system answers that has no hard links, or no permissions; the last is
+# Windows' answer on FAT.
+_UNSUPPORTED = (
+    errno.EPERM,
+    errno.EOPNOTSUPP,
+    errno.ENOTSUP,
+    errno.ENOSYS,
+    errno.EMLINK,
+    errno.EXDEV,
+    errno.EINVAL,
+)
 
-# Held while a temporary file is made; whoever ends the process takes it, so none appears after the last was removed.
+# Held while a temporary file is made; whoever ends the process takes it, so none
+# appears after the last was removed.
 MAKING = threading.RLock()
-_unfinished: dict[Path, int] = {}  # and the process that made it: a forked one must not remove it
+# and the process that made it: a forked one must not remove it
+_unfinished: dict[Path, int] = {}
 
 
-def new_temporary(parent: Path, suffix: str = "", *, folder_mode: int | None = None) -> Path:
-    """Make an empty file that only its owner can read, or a folder; it goes when the process ends, if not before."""
+def new_temporary(
+    parent: Path, suffix: str = "", *, folder_mode: int | None = None
+) -> Path:
+    """Make an empty file that only its owner can read, or a folder; it goes when the
+    process ends, if not before.
+    """
     path = parent / f"{_BEGINNING}{os.urandom(8).hex()}{suffix}"
     with MAKING:
         _unfinished[path] = os.getpid()  # first: an interrupt can come at any point
@@ -43,7 +60,9 @@ def new_temporary(parent: Path, suffix: str = "", *, folder_mode: int | None = N
 
 
 def remove(path: Path) -> None:
-    """Remove a temporary file, or a folder with everything in it, if it is still there."""
+    """Remove a temporary file, or a folder with everything in it, if it is still
+    there.
+    """
     for _ in range(2):  # a failure may pass
         with contextlib.suppress(OSError):
             if path.is_dir() and not path.is_symlink():
@@ -63,7 +82,9 @@ def remove_all() -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what other processes left unfinished in a folder that none of them writes to any more."""
+    """Remove what other processes left unfinished in a folder that none of them writes
+    to any more.
+    """
     for path in folder.glob(f"{_BEGINNING}*"):
         remove(path)
 
@@ -84,7 +105,9 @@ def open_temporary(path: Path) -> IO[bytes]:
 
 
 @contextlib.contextmanager
-def write_errors(path: Name, what: str = "cannot write {}: {}; choose another location") -> Iterator[None]:
+def write_errors(
+    path: Name, what: str = "cannot write {}: {}; choose another location"
+) -> Iterator[None]:
     """Turn the system's errors into one that names the file that was to be written."""
     try:
         yield
@@ -103,13 +126,22 @@ class _Staged(NamedTuple):
     is_folder: bool
 
     def complete(self) -> None:
-        """Flush a file to disk, with the permissions it is to have: those of what is replaced, or as the umask says."""
-        mask = os.umask(0o077)  # which can only be read by setting it: no file of another thread is too open then
+        """Flush a file to disk, with the permissions it is to have: those of what is
+        replaced, or as the umask says.
+        """
+        # which can only be read by setting it: no file of another thread is too open
+        # then
+        mask = os.umask(0o077)
         os.umask(mask)
-        mode = (0o777 if self.readable else 0o700) & ~mask & (0o777 if self.is_folder else 0o666)
+        mode = (
+            (0o777 if self.readable else 0o700)
+            & ~mask
+            & (0o777 if self.is_folder else 0o666)
+        )
         allowed = self.target.stat().st_mode & 0o777 if self.target.exists() else mode
         if not self.is_folder:
-            with self.temporary.open("r+b") as file:  # Windows flushes only what could be written
+            # Windows flushes only what could be written
+            with self.temporary.open("r+b") as file:
                 os.fsync(file.fileno())
         try:
             os.chmod(self.temporary, allowed)
@@ -118,14 +150,17 @@ class _Staged(NamedTuple):
                 raise
 
     def publish(self, *, force: bool) -> None:
-        """Put what is complete in its place; without ``force``, only if nothing else has the name."""
+        """Put what is complete in its place; without ``force``, only if nothing else
+        has the name.
+        """
         if _is_pipe(self.target):
             with self.temporary.open("rb") as source, self.target.open("wb") as pipe:
                 shutil.copyfileobj(source, pipe)
             return
         if self.is_folder:
             try:
-                os.rename(self.temporary, self.target)  # fails if the folder is there and not empty
+                # fails if the folder is there and not empty
+                os.rename(self.temporary, self.target)
             except FileExistsError:  # on Windows also if it is empty
                 os.rmdir(self.target)
                 os.rename(self.temporary, self.target)
@@ -133,7 +168,8 @@ class _Staged(NamedTuple):
             os.replace(self.temporary, self.target)
         else:
             _give_new_name(self.temporary, self.target)
-        with contextlib.suppress(OSError):  # so that a power cut cannot take the name; some file systems cannot say
+        # so that a power cut cannot take the name; some file systems cannot say
+        with contextlib.suppress(OSError):
             descriptor = os.open(self.target.parent, os.O_RDONLY)
             try:
                 os.fsync(descriptor)
@@ -142,7 +178,9 @@ class _Staged(NamedTuple):
 
 
 def _give_new_name(temporary: Path, target: Path) -> None:
-    """Give a file a name that nothing else has, whatever has happened since that was checked."""
+    """Give a file a name that nothing else has, whatever has happened since that was
+    checked.
+    """
     try:
         try:
             os.link(temporary, target)
@@ -157,8 +195,13 @@ def _give_new_name(temporary: Path, target: Path) -> None:
                 os.unlink(target)
                 raise
     except FileExistsError as problem:
-        what = f"{target} was made by another program in the meantime, and is left as it is; use "
-        raise StorageError(what, Option("force"), " to replace it, or name another file") from problem
+        what = (
+            f"{target} was made by another program in the meantime, and is left as it"
+            " is; use "
+        )
+        raise StorageError(
+            what, Option("force"), " to replace it, or name another file"
+        ) from problem
 
 
 def _is_pipe(target: Name) -> bool:
@@ -167,7 +210,9 @@ def _is_pipe(target: Name) -> bool:
 
 
 def _checked_file(target: Name, *, force: bool) -> Path:
-    """Refuse a target that cannot be written, before any work; links are followed, so that the file is replaced."""
+    """Refuse a target that cannot be written, before any work; links are followed, so
+    that the file is replaced.
+    """
     with write_errors(target):
         if _is_pipe(target):
             return Path(target)  # whose link leads to a name that no folder has
@@ -175,48 +220,84 @@ def _checked_file(target: Name, *, force: bool) -> Path:
         if path.is_dir() or os.fspath(target).endswith(("/", os.sep)):
             raise StorageError(f"{path} is a folder; name a file in it")
         if not path.parent.is_dir():
-            raise StorageError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
+            raise StorageError(
+                f"cannot write {path}: the folder {path.parent} does not exist; create"
+                " it first"
+            )
         if path.exists() and not path.is_file():
-            raise StorageError(f"{target} is a device; name a file, or use - for stdout, and redirect it")
+            raise StorageError(
+                f"{target} is a device; name a file, or use - for stdout, and"
+                " redirect it"
+            )
         if path.exists() and not force:
-            raise StorageError(f"{path} exists; use ", Option("force"), " to replace it, or name another file")
+            raise StorageError(
+                f"{path} exists; use ",
+                Option("force"),
+                " to replace it, or name another file",
+            )
         return path
 
 
 def _checked_folder(target: Name) -> Path:
-    """Refuse anything that exists already, except an empty folder; return its absolute path, valid in any process."""
+    """Refuse anything that exists already, except an empty folder; return its absolute
+    path, valid in any process.
+    """
     with write_errors(target, "cannot write into {}: {}; name a new folder"):
         folder = Path(os.path.realpath(target))
         entry = next(folder.iterdir(), None) if folder.exists() else None
     if entry is not None:
-        raise StorageError(f"{target} is not empty: it contains {entry.name}; empty it, or name another folder")
+        raise StorageError(
+            f"{target} is not empty: it contains {entry.name}; empty it, or name"
+            " another folder"
+        )
     return folder
 
 
 class Staging:
     """Files and folders, all of which are complete before the first gets its name.
 
-    The targets are checked at the start. Each is then written to the path that `path_for` returns, beside its target.
-    Without ``force`` a name that another program has taken in the meantime is refused. Only the user can read the
-    results, except those named in ``readable``.
+    The targets are checked at the start. Each is then written to the path that
+    `path_for` returns, beside its target. Without ``force`` a name that another program
+    has taken in the meantime is refused. Only the user can read the results, except
+    those named in ``readable``.
     """
 
-    def __init__(self, targets: Names, *, folders: Names = (), force: bool = False, readable: Names = ()) -> None:
+    def __init__(
+        self,
+        targets: Names,
+        *,
+        folders: Names = (),
+        force: bool = False,
+        readable: Names = (),
+    ) -> None:
         named = [target for target in targets if target != STANDARD]
         # Links are followed once: somebody may put another one there before the end.
-        paths = [*(_checked_file(name, force=force) for name in named), *map(_checked_folder, folders)]
+        paths = [
+            *(_checked_file(name, force=force) for name in named),
+            *map(_checked_folder, folders),
+        ]
         repeated = next((path for path in paths if paths.count(path) > 1), None)
         if repeated is not None or list(targets).count(STANDARD) > 1:
-            raise InputError(f"{repeated or 'stdout'} would be written twice; give each output its own name")
+            raise InputError(
+                f"{repeated or 'stdout'} would be written twice; give each output its"
+                " own name"
+            )
         self._force = force
         self._staged: dict[Path, _Staged] = {}
         shared = set(map(Path, readable))
         try:
-            for number, (name, path) in enumerate(zip(map(Path, [*named, *folders]), paths, strict=True)):
+            for number, (name, path) in enumerate(
+                zip(map(Path, [*named, *folders]), paths, strict=True)
+            ):
                 is_folder, is_shared = number >= len(named), name in shared
-                mode = (0o777 if is_shared else 0o700) if is_folder else None  # workers of a cluster may be other users
-                with write_errors(path.parent, "cannot write in {}: {}; choose another location"):
-                    beside = Path(tempfile.gettempdir()) if _is_pipe(path) else path.parent
+                # workers of a cluster may be other users
+                mode = (0o777 if is_shared else 0o700) if is_folder else None
+                with write_errors(
+                    path.parent, "cannot write in {}: {}; choose another location"
+                ):
+                    beside = (
+                        Path(tempfile.gettempdir()) if _is_pipe(path) else path.parent
+                    )
                     temporary = new_temporary(beside, path.suffix, folder_mode=mode)
                 self._staged[name] = _Staged(path, temporary, is_shared, is_folder)
         except BaseException:
@@ -224,9 +305,12 @@ class Staging:
             raise
 
     def path_for(self, target: Name) -> Path:
-        """Return the temporary path to write the content of ``target`` to; a folder is there already, and empty."""
+        """Return the temporary path to write the content of ``target`` to; a folder is
+        there already, and empty.
+        """
         staged = self._staged.get(Path(target))
-        return Path(target) if staged is None else staged.temporary  # which is published
+        # which is published
+        return Path(target) if staged is None else staged.temporary
 
     def publish(self, target: Name) -> None:
         """Give a complete file its name now, whatever becomes of the others."""
@@ -237,7 +321,9 @@ class Staging:
             staged.publish(force=self._force)
 
     def write_table(self, frame: Any, target: Name, **how: Any) -> tuple[str, ...]:
-        """Write a table to its temporary path, or to stdout; options and what is returned are as in `write_to_file`."""
+        """Write a table to its temporary path, or to stdout; options and what is
+        returned are as in `write_to_file`.
+        """
         if target == STANDARD:
             return write_on_stdout(frame, **how)
         with write_errors(target), open_temporary(self.path_for(target)) as file:
@@ -252,14 +338,21 @@ class Staging:
                 for each in self._staged.values():
                     with write_errors(each.target):
                         each.complete()
-                for each in sorted(self._staged.values(), key=lambda each: not _is_pipe(each.target)):
-                    with write_errors(each.target):  # pipes first: they may be closed, and then no file appears
+                for each in sorted(
+                    self._staged.values(), key=lambda each: not _is_pipe(each.target)
+                ):
+                    # pipes first: they may be closed, and then no file appears
+                    with write_errors(each.target):
                         each.publish(force=self._force)
-            elif isinstance(problem, StorageError):  # it must not name a temporary file, which is gone when it is read
+            # it must not name a temporary file, which is gone when it is read
+            elif isinstance(problem, StorageError):
                 parts = list(problem.parts)
                 for each in self._staged.values():
                     here, name = str(each.temporary), str(each.target)
-                    parts = [part.replace(here, name) if isinstance(part, str) else part for part in parts]
+                    parts = [
+                        part.replace(here, name) if isinstance(part, str) else part
+                        for part in parts
+                    ]
                 StorageError.__init__(problem, *parts)
         finally:
             self._remove()
@@ -270,18 +363,27 @@ class Staging:
 
 
 def write_whole(path: Name, content: bytes, *, readable: bool = False) -> None:
-    """Write a file completely or not at all, and replace an existing one; ``readable``: also by other users."""
+    """Write a file completely or not at all, and replace an existing one; ``readable``:
+    also by other users.
+    """
     staging = Staging([path], force=True, readable=[path] if readable else [])
     with staging, write_errors(path), open_temporary(staging.path_for(path)) as file:
         file.write(content)
 
 
 def write_table(
-    frame: Any, path: Name, *, format: str | None = None, form: TableForm | None = None, force: bool = False
+    frame: Any,
+    path: Name,
+    *,
+    format: str | None = None,
+    form: TableForm | None = None,
+    force: bool = False,
 ) -> tuple[str, ...]:
-    """Write a polars table completely or not at all; ``"-"`` is stdout. The suffix sets format and compression.
+    """Write a polars table completely or not at all; ``"-"`` is stdout. The suffix sets
+    format and compression.
 
-    ``form``, of a table that was read, writes the table in the same form; what could not be kept is returned.
+    ``form``, of a table that was read, writes the table in the same form; what could
+    not be kept is returned.
     """
     output_format(path, format, form)
     with Staging([path], force=force) as staging:

@@ -1,1 +1,3 @@
-"""Fit: from a request to a fitted distribution, its certificate and its three outputs."""
+"""Fit: from a request to a fitted distribution, its certificate and its three
+outputs.
+"""

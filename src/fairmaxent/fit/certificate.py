@@ -1,6 +1,8 @@
-"""The certificate: what a fit promises and what it reached; its facts as blocks, and as remarks for a careful reader.
+"""The certificate: what a fit promises and what it reached; its facts as blocks, and as
+remarks for a careful reader.
 
-A remark is a tuple of texts and options (`errors.Option`), so that each front end can spell the options its own way.
+A remark is a tuple of texts and options (`errors.Option`), so that each front end can
+spell the options its own way.
 """
 
 import hashlib
@@ -30,16 +32,19 @@ from fairmaxent.plain_text import plain_json
 Intervals = dict[str, dict[str, tuple[float, float]]]
 Remark = tuple[object, ...]
 
-SLACK = 0.1  # how far below the wanted rate a model's decisions may stay without a remark
+# how far below the wanted rate a model's decisions may stay without a remark
+SLACK = 0.1
 _LINES = 12  # warnings, rates, outcomes or means shown before the rest is counted
-_STRATA, _GROUPS = 6, 3  # likewise, strata in one sentence, and groups warned about one by one
+# likewise, strata in one sentence, and groups warned about one by one
+_STRATA, _GROUPS = 6, 3
 _NOTABLE = 1.05  # times the average weight
 _DRAWS = 2000
 _QUOTAS = 100, 2000  # fewest and most simulated quotas
 _CELLS = 200_000  # which have this many cells together, as they take some time
 
 # What can be done with a fit: the call, and what it gives.
-_ROWS = ("fit.weigh(table): your rows with their weights", "fit.top_up(): rows to add")  # of the data
+# of the data
+_ROWS = ("fit.weigh(table): your rows with their weights", "fit.top_up(): rows to add")
 _NEXT = (
     "fit.sample(n): new rows",
     *_ROWS,
@@ -48,30 +53,43 @@ _NEXT = (
     'fit.report("report.html"): a report to file',
     "print(fit.certificate): everything",
 )
-_ESTIMATE = "; after debias(..., estimate='rows') also how a model will treat people"  # of a single outcome
+# of a single outcome
+_ESTIMATE = "; after debias(..., estimate='rows') also how a model will treat people"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Certificate(Facts):
-    """Rates wanted, before and (exactly) achieved, how good the solution is, and the facts to know about it."""
+    """Rates wanted, before and (exactly) achieved, how good the solution is, and the
+    facts to know about it.
+    """
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Everything a careful reader should know, as sentences: first what it costs, beyond a line."""
-        return tuple(spelled(remark, str) for remark in (*cost_remarks(self), *other_remarks(self)))
+        """Everything a careful reader should know, as sentences: first what it costs,
+        beyond a line.
+        """
+        return tuple(
+            spelled(remark, str)
+            for remark in (*cost_remarks(self), *other_remarks(self))
+        )
 
-    def interval(self, n: int, *, iid: bool = False, confidence: float = 0.95) -> Intervals:
+    def interval(
+        self, n: int, *, iid: bool = False, confidence: float = 0.95
+    ) -> Intervals:
         """The range that the rates of ``n`` drawn rows will fall into.
 
-        Draws are simulated from the exact table, with a fixed seed. Groups of rows drawn by quota are within one row of
-        their shares, for each outcome too, so their rates vary little. A rate is a minimum over pairs of groups, so
-        drawn rows mostly have a lower one than the exact table.
+        Draws are simulated from the exact table, with a fixed seed. Groups of rows
+        drawn by quota are within one row of their shares, for each outcome too, so
+        their rates vary little. A rate is a minimum over pairs of groups, so drawn rows
+        mostly have a lower one than the exact table.
         """
         count, measure = check_count(n), self.measure
         check_confidence(confidence)
         rng = np.random.default_rng(0)
         if iid:
-            tables = rng.multinomial(count, self.table.ravel() / self.table.sum(), size=_DRAWS)
+            tables = rng.multinomial(
+                count, self.table.ravel() / self.table.sum(), size=_DRAWS
+            )
         else:
             draws = int(np.clip(_CELLS // self.table.size, *_QUOTAS))
             tables = quotas(self.table, count, draws, rng, sums=measure.sums)
@@ -80,22 +98,38 @@ class Certificate(Facts):
         ends = [(1 - confidence) / 2, (1 + confidence) / 2]
         for name, axes in zip(measure.names, measure.groupings, strict=True):
             outcomes = measure.favourable_of(axes)
-            for index, compared in enumerate((measure.groups_compared, measure.outcomes_compared)):
+            for index, compared in enumerate(
+                (measure.groups_compared, measure.outcomes_compared)
+            ):
                 both = compared(stack, axes), compared(self.table, axes)
-                low, high = np.quantile(rates_of_many(*both, axes, outcomes, strata=measure.strata)[index], ends)
+                low, high = np.quantile(
+                    rates_of_many(*both, axes, outcomes, strata=measure.strata)[index],
+                    ends,
+                )
                 intervals[list(intervals)[index]][name] = (float(low), float(high))
         return intervals
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python values, for JSON: a number that is not finite is None."""
+        """Everything as plain Python values, for JSON: a number that is not finite is
+        None.
+        """
         skipped = ("measure", "table", "privacy")
         ledger = None if self.privacy is None else plain_json(self.privacy.to_dict())
-        return {key: plain_json(value) for key, value in vars(self).items() if key not in skipped} | {"privacy": ledger}
+        return {
+            key: plain_json(value)
+            for key, value in vars(self).items()
+            if key not in skipped
+        } | {"privacy": ledger}
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of what it states, to six digits: a document that holds it is about this fit."""
-        stated = json.loads(json.dumps(self.to_dict()), parse_float=lambda number: f"{float(number):.6g}")
+        """The SHA-256 of what it states, to six digits: a document that holds it is
+        about this fit.
+        """
+        stated = json.loads(
+            json.dumps(self.to_dict()),
+            parse_float=lambda number: f"{float(number):.6g}",
+        )
         return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -112,37 +146,55 @@ class Certificate(Facts):
     def rate_lines(self) -> Iterator[RateLine]:
         """Each rate wanted, before and achieved."""
         for kind, name in self.rates_shown:
-            rates = (side[kind][name] for side in (self.wanted, self.before, self.achieved))
+            rates = (
+                side[kind][name] for side in (self.wanted, self.before, self.achieved)
+            )
             yield RateLine(self.measure.rate_name(kind, name), *rates)
 
     def blocks(self) -> Iterator[Block]:
-        """Everything that it states: what it costs first, then what was reached, and what to know."""
+        """Everything that it states: what it costs first, then what was reached, and
+        what to know.
+        """
         yield from map(Paragraph, statements.beyond_lines(self.decisions))
         yield from map(Paragraph, statements.privacy_lines(self.privacy))
-        yield from (Paragraph(f"warning: {spelled(remark, str)}") for remark in cost_remarks(self))
-        yield from (Paragraph(f"outcomes changed for {line}") for line in statements.changed_lines(self.costs))
+        yield from (
+            Paragraph(f"warning: {spelled(remark, str)}")
+            for remark in cost_remarks(self)
+        )
+        yield from (
+            Paragraph(f"outcomes changed for {line}")
+            for line in statements.changed_lines(self.costs)
+        )
         yield from map(Paragraph, outcome_lines(self.compared_outcomes))
         yield Paragraph(f"effective rows: {self.effective_rows:,.0f} of {self.rows:,}")
         if self.costs is not None:
             last = ("largest weight", "most copies")
-            yield from statements.cost_blocks(self.costs.groups, self.costs.worst_cell, last)
+            yield from statements.cost_blocks(
+                self.costs.groups, self.costs.worst_cell, last
+            )
             yield from map(Paragraph, statements.filled_lines(sum(self.filled_shares)))
         if self.costs is not None and self.copied_share:
             are, mean = statements.copies_of(self.redrawn)
             yield Paragraph(
-                f"copies: about {percent(self.copied_share)} of drawn rows are {are}, and {mean}; for rows to share, "
-                f"use {Option('release', value=True)}"
+                f"copies: about {percent(self.copied_share)} of drawn rows are {are},"
+                f" and {mean}; for rows to share, use {Option('release', value=True)}"
             )
         yield rates_table(list(self.rate_lines), ("wanted", "before", "achieved"))
-        rows = tuple((f"mean of {mean.group}", f"{mean.before:.5g}", f"{mean.after:.5g}") for mean in self.means)
+        rows = tuple(
+            (f"mean of {mean.group}", f"{mean.before:.5g}", f"{mean.after:.5g}")
+            for mean in self.means
+        )
         if rows:
-            yield Table("Means of groups", ("wanted equal", "before", "achieved"), rows[:_LINES])
+            yield Table(
+                "Means of groups", ("wanted equal", "before", "achieved"), rows[:_LINES]
+            )
         yield from _more(len(rows), "means")
         yield from statements.decision_blocks(self.decisions)
         yield from statements.estimate_blocks(self.estimate)
         yield Paragraph(
-            f"{self.method}: {self.iterations} iterations, residual {self.residual:.1e}; "
-            f"distance to prior {self.distance['to_prior']:.4f}, from data {self.distance['from_data']:.4f}"
+            f"{self.method}: {self.iterations} iterations, residual"
+            f" {self.residual:.1e}; distance to prior {self.distance['to_prior']:.4f},"
+            f" from data {self.distance['from_data']:.4f}"
         )
         others = [Paragraph(spelled(remark, str)) for remark in other_remarks(self)]
         yield from [*others[:_LINES], *_more(len(others), "warnings")]
@@ -151,40 +203,75 @@ class Certificate(Facts):
         return to_text(self.blocks())
 
     def at_a_glance(self, roles: Roles) -> Iterator[Block]:
-        """What people see first of a fit: asked for, reached, cost, and what to do next."""
+        """What people see first of a fit: asked for, reached, cost, and what to do
+        next.
+        """
         rates = [replace(rate, label=cut(rate.label)) for rate in self._judged_rates()]
         names = ", ".join(roles.outcome_names)
-        yield Heading(f"<Fit of {names!r} by {list(roles.protected_names)}, {self.rows:,} rows>")
+        yield Heading(
+            f"<Fit of {names!r} by {list(roles.protected_names)}, {self.rows:,} rows>"
+        )
         yield rates_table(rates[:_LINES], ("asked", "before", "reached"))
         yield from _more(len(rates), "rates")
         yield from map(Paragraph, statements.beyond_lines(self.decisions))
-        yield from (Note(f"warning: {spelled(remark, str)}") for remark in cost_remarks(self))
+        yield from (
+            Note(f"warning: {spelled(remark, str)}") for remark in cost_remarks(self)
+        )
         yield from map(Paragraph, statements.privacy_lines(self.privacy))
         outcomes = [Paragraph(line) for line in outcome_lines(self.compared_outcomes)]
         yield from [*outcomes[:_LINES], *_more(len(outcomes), "outcomes")]
         if self.privacy is None:
-            worth = f"{self.effective_rows:,.0f} equally weighted rows (of {self.rows:,})"
+            worth = (
+                f"{self.effective_rows:,.0f} equally weighted rows (of {self.rows:,})"
+            )
             yield Paragraph(f"the fair weights carry as much information as {worth}")
         worst = None if self.costs is None else self.costs.worst_cell
         if worst is not None and worst.most_weight >= _NOTABLE:
-            heaviest = f"one row counts up to {times(worst.most_weight)} times as much as the average row"
+            heaviest = (
+                f"one row counts up to {times(worst.most_weight)} times as much as the"
+                " average row"
+            )
             yield Paragraph(f"{heaviest} ({worst.name})")
-        yield from (Paragraph(f"outcomes changed for {line}") for line in statements.changed_lines(self.costs))
+        yield from (
+            Paragraph(f"outcomes changed for {line}")
+            for line in statements.changed_lines(self.costs)
+        )
         yield from map(Paragraph, statements.filled_lines(sum(self.filled_shares)))
         yield Paragraph("next:")
-        *calls, last = (call for call in _NEXT if self.privacy is None or call not in _ROWS)
+        *calls, last = (
+            call for call in _NEXT if self.privacy is None or call not in _ROWS
+        )
         trained = [] if self.decisions is None else ["fit.model(): the trained model"]
-        yield Listing((*trained, *calls, last if roles.others or trained else last + _ESTIMATE))
+        yield Listing(
+            (*trained, *calls, last if roles.others or trained else last + _ESTIMATE)
+        )
 
     def _judged_rates(self) -> Iterator[RateLine]:
-        """Rates of the table, of the decisions of a student, and of a model, if they are known."""
+        """Rates of the table, of the decisions of a student, and of a model, if they
+        are known.
+        """
         yield from (replace(rate, slack=REACHED) for rate in self.rate_lines)
         for rate in () if self.decisions is None else self.decisions.rates:
-            yield RateLine(f"a model's decisions for {rate.grouping}, expected", rate.wanted, None, rate.rate, SLACK)
+            yield RateLine(
+                f"a model's decisions for {rate.grouping}, expected",
+                rate.wanted,
+                None,
+                rate.rate,
+                SLACK,
+            )
         if (estimate := self.estimate) is not None:
             for name, before in estimate.before.by_predictions.items():
-                wanted, after = self.wanted_of_decisions.get(name), estimate.after.by_predictions[name]
-                yield RateLine(f"a model's decisions for {name}, estimated", wanted, before, after, SLACK)
+                wanted, after = (
+                    self.wanted_of_decisions.get(name),
+                    estimate.after.by_predictions[name],
+                )
+                yield RateLine(
+                    f"a model's decisions for {name}, estimated",
+                    wanted,
+                    before,
+                    after,
+                    SLACK,
+                )
 
 
 def _more(count: int, what: str) -> list[Block]:
@@ -204,27 +291,44 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
     if facts.privacy is not None:
         epsilon, delta = facts.privacy.privacy.epsilon, facts.privacy.privacy.delta
         yield (
-            f"another private fit of the same people, even one that follows advice given here, spends another ε = "
-            f"{epsilon:g}, and all of it adds up; more rows and reports from this one spend nothing",
+            (
+                "another private fit of the same people, even one that follows advice"
+                f" given here, spends another ε = {epsilon:g}, and all of it adds up;"
+                " more rows and reports from this one spend nothing"
+            ),
         )
         if delta * facts.rows >= 1:
             yield (
-                f"δ = {delta:g} is not below 1 divided by the number of rows (about {facts.rows:,}), so the promise "
-                "may fail for somebody; choose a smaller ",
+                (
+                    f"δ = {delta:g} is not below 1 divided by the number of rows (about"
+                    f" {facts.rows:,}), so the promise may fail for somebody; choose a"
+                    " smaller "
+                ),
                 Option("delta"),
             )
     if facts.costs is None:
-        yield from ((f"small group: {name} ({rows:,} rows)",) for name, rows in facts.small_groups.items())
+        yield from (
+            (f"small group: {name} ({rows:,} rows)",)
+            for name, rows in facts.small_groups.items()
+        )
     yield from _changes_to_the_table(facts)
     yield from _uncompared(facts)
     for combination, rows in facts.forbidden_rows.items():
-        yield (f"{rows:,} rows have the forbidden combination {combination}; they get weight zero",)
+        yield (
+            (
+                f"{rows:,} rows have the forbidden combination {combination}; they get"
+                " weight zero"
+            ),
+        )
     for kind, name in () if facts.weight_limit is None else facts.rates_shown:
         wanted, reached = facts.wanted[kind][name], facts.achieved[kind][name]
         if wanted is not None and reached is not None and reached < wanted - REACHED:
             yield (
-                f"the {facts.measure.rate_name(kind, name)} is {reached:.3f}, not {wanted:.3f}, because no row may "
-                f"count more than {facts.weight_limit:g} times (",
+                (
+                    f"the {facts.measure.rate_name(kind, name)} is {reached:.3f}, not"
+                    f" {wanted:.3f}, because no row may count more than"
+                    f" {facts.weight_limit:g} times ("
+                ),
                 Option("largest_weight"),
                 ")",
             )
@@ -235,23 +339,42 @@ def other_remarks(facts: Facts) -> Iterator[Remark]:
 def _changes_to_the_table(facts: Facts) -> Iterator[Remark]:
     """What was filled in, removed, left out, redrawn, binned or emptied."""
     for cell, share in zip(facts.filled_cells, facts.filled_shares, strict=True):
-        yield (f"no row in the data has {cell}: the base fills in this combination, {percent(share)} of the result",)
+        yield (
+            (
+                f"no row in the data has {cell}: the base fills in this combination,"
+                f" {percent(share)} of the result"
+            ),
+        )
     for level in facts.removed_levels:
         yield (f"level removed, because its wanted share is 0: {level}",)
     if columns := ", ".join(map(repr, facts.left_out_columns)):
         yield (
-            f"left out, because they look like identifiers or notes about people: {columns}. To keep them, use ",
+            (
+                "left out, because they look like identifiers or notes about people:"
+                f" {columns}. To keep them, use "
+            ),
             replace(KEEP_COLUMNS, value=list(facts.left_out_columns)),
         )
     yield from ((note,) for note in facts.notes)
     if facts.redrawn is not None and facts.redrawn.reason is not None:
-        what = f"values of {', '.join(map(repr, facts.redrawn.columns))} are redrawn within their bins ("
+        what = (
+            f"values of {', '.join(map(repr, facts.redrawn.columns))} are redrawn"
+            " within their bins ("
+        )
         yield (what, Option("detail", "bins"), f"), because {facts.redrawn.reason}")
     for name, bins in facts.binned_columns.items():
-        yield (f"column {name!r} is compared in {len(bins)} bins: {', '.join(bins[:3])}, …",)
+        yield (
+            (
+                f"column {name!r} is compared in {len(bins)} bins:"
+                f" {', '.join(bins[:3])}, …"
+            ),
+        )
     for cell in facts.emptied_cells:
         yield (
-            f"the rows with {cell} get weight zero: the wanted rates cannot be met with them. To keep them, lower ",
+            (
+                f"the rows with {cell} get weight zero: the wanted rates cannot be met"
+                " with them. To keep them, lower "
+            ),
             Option("representation_rate"),
             " or ",
             Option("statistical_rate"),
@@ -259,54 +382,90 @@ def _changes_to_the_table(facts: Facts) -> Iterator[Remark]:
 
 
 def _uncompared(facts: Facts) -> Iterator[Remark]:
-    """Name missing values and strata that are not compared; most missing values keep their share."""
+    """Name missing values and strata that are not compared; most missing values keep
+    their share.
+    """
     columns, keep = [], "keep their share and "
     for missing in facts.kept_missing:
-        now = "" if percent(missing.after) == percent(missing.share) else f", {percent(missing.after)} of the result"
+        now = (
+            ""
+            if percent(missing.after) == percent(missing.share)
+            else f", {percent(missing.after)} of the result"
+        )
         columns.append(f"{missing.column!r} ({missing.share:.1%} of the rows{now})")
         keep = "" if now else keep
     if columns:
         what = f"missing values of {', '.join(columns)} {keep}are not compared"
-        yield (f"{what}; to compare them as a group, use ", Option("missing", "compare"))
+        yield (
+            f"{what}; to compare them as a group, use ",
+            Option("missing", "compare"),
+        )
     for grouping, names in facts.single_groups.items():
         more = f" and {len(names) - _STRATA} more" if len(names) > _STRATA else ""
         strata = "; ".join(names[:_STRATA])
-        yield (f"{grouping}: not compared, because they have rows of a single group: {strata}{more}",)
+        yield (
+            (
+                f"{grouping}: not compared, because they have rows of a single group:"
+                f" {strata}{more}"
+            ),
+        )
 
 
 def cost_remarks(facts: Facts) -> Iterator[Remark]:
-    """Warn of the groups beyond the line, worst first; a person who is in two of them is named once."""
+    """Warn of the groups beyond the line, worst first; a person who is in two of them
+    is named once.
+    """
     groups: list[GroupCost] = []
-    for group in sorted(facts.costs.groups if facts.costs else (), key=lambda group: group.effective_rows):
-        named = any(abs(group.times - other.times) <= 1e-9 * group.times for other in groups)
+    for group in sorted(
+        facts.costs.groups if facts.costs else (),
+        key=lambda group: group.effective_rows,
+    ):
+        named = any(
+            abs(group.times - other.times) <= 1e-9 * group.times for other in groups
+        )
         if group.beyond_line and not (named and group.effective_rows >= FEWEST_ROWS):
             groups.append(group)
     remedies: list[Remark] = []
     for group in groups[:_GROUPS]:
         remedy = _remedy(group, facts)
-        yield (_statement(group, facts.rows), *(["."] if remedy in remedies else remedy))
+        yield (
+            _statement(group, facts.rows),
+            *(["."] if remedy in remedies else remedy),
+        )
         remedies.append(remedy)
     if (more := len(groups) - _GROUPS) > 0:
         yield (
-            f"{more:,} more {'group rests' if more == 1 else 'groups rest'} on fewer than {FEWEST_ROWS} effective "
-            f"rows, or on a person who counts more than {MOST_TIMES} times.",
+            (
+                f"{more:,} more {'group rests' if more == 1 else 'groups rest'} on"
+                f" fewer than {FEWEST_ROWS} effective rows, or on a person who counts"
+                f" more than {MOST_TIMES} times."
+            ),
         )
 
 
 def _statement(group: GroupCost, rows: int) -> str:
     if not group.rows:
-        return f"{group.name} is {percent(group.after)} of the result, but nobody in the data is in this group"
+        return (
+            f"{group.name} is {percent(group.after)} of the result, but nobody in the"
+            " data is in this group"
+        )
     people = "a single row" if group.rows == 1 else f"{group.rows:,} rows"
     text = f"{group.name}: all that the result says about this group rests on {people}"
     if group.grows:
         text = f"{group.name}: {percent(group.after)} of the result rests on {people}"
         text += f" ({percent(group.before)} of the data)"
     if round(group.effective_rows) < group.rows:
-        text += f", which carry as much information as {times(group.effective_rows)} equally weighted ones"
+        text += (
+            f", which carry as much information as {times(group.effective_rows)}"
+            " equally weighted ones"
+        )
     if group.times > MOST_TIMES:
         text += f"; one person has {times(group.most_weight)} times the average weight"
         if group.most_copies >= 1:
-            text += f", and is expected {times(group.most_copies)} times among {rows:,} drawn rows"
+            text += (
+                f", and is expected {times(group.most_copies)} times among {rows:,}"
+                " drawn rows"
+            )
     return text
 
 
@@ -319,12 +478,17 @@ def _remedy(group: GroupCost, facts: Facts) -> Remark:
     if group.grows and group.targeted:
         ways.insert(0, ("ask for a smaller share of the group in ", Option("target")))
     elif group.grows and wanted.get(group.grouping) is not None:
-        rates = {name: wanted[name] for name, _ in facts.measure.of_first_outcome} | {group.grouping: None}
-        by_column = {facts.measure.columns_of(name): rate for name, rate in rates.items()}
+        rates = {name: wanted[name] for name, _ in facts.measure.of_first_outcome} | {
+            group.grouping: None
+        }
+        by_column = {
+            facts.measure.columns_of(name): rate for name, rate in rates.items()
+        }
         joint = " × " in group.grouping and len(by_column) == 1
         size = Option("representation_rate", None if joint else by_column)
         ways.insert(0, ("leave the group at its size with ", size))
-    if not facts.weight_limit and group.rows:  # a limit that was asked for is met; a lower one would lower the rates
+    # a limit that was asked for is met; a lower one would lower the rates
+    if not facts.weight_limit and group.rows:
         ways.append(("limit the weight of one person with ", Option("largest_weight")))
     *others, last = ways
     joined = (part for way in others for part in (*way, ", "))
@@ -338,56 +502,95 @@ REMEDY: Remark = (". To make the table for your model, use ", Option("model"))
 
 
 def _decision_remarks(facts: Facts) -> Iterator[Remark]:
-    """Say where parity of a student's decisions means nothing, and where it was not reached."""
+    """Say where parity of a student's decisions means nothing, and where it was not
+    reached.
+    """
     decisions = facts.decisions
     if decisions is None:
         return
     for rate in decisions.rates:
-        shares = [share for share in decisions.shares if share.grouping == rate.grouping]
+        shares = [
+            share for share in decisions.shares if share.grouping == rate.grouping
+        ]
         if rate.vacuous:
-            outcomes, nobody = sorted({share.outcome for share in shares}), all(share.share == 0 for share in shares)
+            outcomes, nobody = (
+                sorted({share.outcome for share in shares}),
+                all(share.share == 0 for share in shares),
+            )
             yield (
-                f"{decisions.student} decides for {' or '.join(outcomes)} for {'nobody' if nobody else 'everybody'} at "
-                f"a probability of {decisions.threshold:g}, so that equal decisions for {rate.grouping} say nothing. "
-                f"Choose a {'lower' if nobody else 'higher'} ",
+                (
+                    f"{decisions.student} decides for {' or '.join(outcomes)} for"
+                    f" {'nobody' if nobody else 'everybody'} at a probability of"
+                    f" {decisions.threshold:g}, so that equal decisions for"
+                    f" {rate.grouping} say nothing. Choose a"
+                    f" {'lower' if nobody else 'higher'} "
+                ),
                 Option("threshold"),
             )
-        elif rate.wanted is not None and rate.rate is not None and rate.rate < rate.wanted - SLACK:
+        elif (
+            rate.wanted is not None
+            and rate.rate is not None
+            and rate.rate < rate.wanted - SLACK
+        ):
             yield (
-                f"the decisions of {decisions.student} for {rate.grouping} are expected to have a rate of "
-                f"{rate.rate:.2f} (wanted {rate.wanted:.2f}) among other people. Try more rows, larger groups, or "
-                "another ",
+                (
+                    f"the decisions of {decisions.student} for {rate.grouping} are"
+                    f" expected to have a rate of {rate.rate:.2f} (wanted"
+                    f" {rate.wanted:.2f}) among other people. Try more rows, larger"
+                    " groups, or another "
+                ),
                 Option("model"),
             )
     if decisions.unsure:
-        groups = "; ".join(decisions.unsure[:_STRATA]) + (", and others" if len(decisions.unsure) > _STRATA else "")
-        yield (f"too few people to promise anything about the decisions of {decisions.student}: {groups}",)
+        groups = "; ".join(decisions.unsure[:_STRATA]) + (
+            ", and others" if len(decisions.unsure) > _STRATA else ""
+        )
+        yield (
+            (
+                "too few people to promise anything about the decisions of"
+                f" {decisions.student}: {groups}"
+            ),
+        )
 
 
 def unfair_decisions(facts: Facts) -> Iterator[Remark]:
-    """Say for which groups a model is expected to stay less fair than the data are, and what helps."""
+    """Say for which groups a model is expected to stay less fair than the data are, and
+    what helps.
+    """
     estimate = facts.estimate
     if estimate is None:
         return
     if estimate.after.decided == 0:
         yield (
-            "a model trained on the result is expected to decide for nobody in any group, so equal rates of its "
-            "decisions mean nothing",
+            (
+                "a model trained on the result is expected to decide for nobody in any"
+                " group, so equal rates of its decisions mean nothing"
+            ),
         )
     for name in less_fair(estimate.after, facts.wanted_of_decisions):
-        rate, span = estimate.after.by_predictions[name], estimate.after.ranges["by_predictions"][name]
+        rate, span = (
+            estimate.after.by_predictions[name],
+            estimate.after.ranges["by_predictions"][name],
+        )
         between = "" if span is None else f", between {span[0]:.2f} and {span[1]:.2f}"
         yield (
-            "fair data are not enough: if a model is trained on them, the statistical rate of its decisions for "
-            f"{name} is expected to be {rate:.2f}{between} (wanted {facts.wanted_of_decisions[name]:.2f})",
+            (
+                "fair data are not enough: if a model is trained on them, the"
+                f" statistical rate of its decisions for {name} is expected to be"
+                f" {rate:.2f}{between} (wanted {facts.wanted_of_decisions[name]:.2f})"
+            ),
             *REMEDY,
         )
 
 
 def less_fair(scores: ModelScores, wanted: ByGrouping) -> list[str]:
-    """Groupings for which a model's decisions are expected to stay well below the wanted rate."""
+    """Groupings for which a model's decisions are expected to stay well below the
+    wanted rate.
+    """
     return [
         name
         for name, rate in scores.by_predictions.items()
-        if rate is not None and (least := wanted[name]) is not None and rate < least - SLACK
+        if rate is not None
+        and (least := wanted[name]) is not None
+        and rate < least - SLACK
     ]

@@ -1,7 +1,8 @@
-"""Costs: what the fair table costs each group, in the numbers that a group-by on the delivered rows or weights gives.
+"""Costs: what the fair table costs each group, in the numbers that a group-by on the
+delivered rows or weights gives.
 
-The weight of an input row is 1 on average. In a relabelled fit a row is split between outcomes, and its weight is the
-sum of its parts: one person stays one person.
+The weight of an input row is 1 on average. In a relabelled fit a row is split between
+outcomes, and its weight is the sum of its parts: one person stays one person.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,8 @@ from fairmaxent.relabelling.people import root_shape
 
 FEWEST_ROWS = 30  # effective rows that a group should rest on
 MOST_TIMES = 20  # how many times a person may count
-_TIE = 1e-9  # cells whose largest weights differ by less, relatively, count equally much
+# cells whose largest weights differ by less, relatively, count equally much
+_TIE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -36,16 +38,22 @@ class GroupCost:
     rows: int  # of the data
     before: float  # its share of the data
     after: float  # its share of the fair distribution
-    effective_rows: float  # how many equally weighted rows carry as much information as its fair weights
-    most_weight: float  # the largest fair weight of one input row; 1 is the average of all rows
-    most_copies: float  # of one input row, expected among as many drawn rows as the data have; see `measure_costs`
+    # how many equally weighted rows carry as much information as its fair weights
+    effective_rows: float
+    # the largest fair weight of one input row; 1 is the average of all rows
+    most_weight: float
+    # of one input row, expected among as many drawn rows as the data have; see
+    # `measure_costs`
+    most_copies: float
     _: KW_ONLY
     targeted: bool = False  # whether its share follows from shares that the user named
     compared: bool = True  # whether its rates are; missing values mostly are not
 
     @property
     def times(self) -> float:
-        """How many times one person counts, in weights or in drawn rows, whichever is more."""
+        """How many times one person counts, in weights or in drawn rows, whichever is
+        more.
+        """
         return max(self.most_weight, self.most_copies)
 
     @property
@@ -55,17 +63,21 @@ class GroupCost:
 
     @property
     def beyond_line(self) -> bool:
-        """Whether the group rests on too few people, or one of them counts too often."""
+        """Whether the group rests on too few people, or one of them counts too
+        often.
+        """
         few = self.compared and self.effective_rows < FEWEST_ROWS
         return self.after > 0 and (few or self.times > MOST_TIMES)
 
 
 @dataclass(frozen=True)
 class ChangedOutcome:
-    """How many people of a group get another outcome than the recorded one, in one direction.
+    """How many people of a group get another outcome than the recorded one, in one
+    direction.
 
-    A relabelled person has each outcome with a probability: their fair weight for it divided by their whole weight.
-    ``changed`` is the sum of these over the people recorded with the outcome ``old``: the expected number.
+    A relabelled person has each outcome with a probability: their fair weight for it
+    divided by their whole weight. ``changed`` is the sum of these over the people
+    recorded with the outcome ``old``: the expected number.
     """
 
     grouping: str
@@ -87,54 +99,84 @@ class Costs:
 
 
 def measure_costs(solved: Solved, *, filled: bool) -> Costs:
-    """Take the costs from the fair weights and the fitted distribution; ``filled``: it needs cells that no row has."""
+    """Take the costs from the fair weights and the fitted distribution; ``filled``: it
+    needs cells that no row has.
+    """
     problem, table = solved.problem, solved.distribution.root_table
     drawn = tilted_rows(solved.distribution.tilted)
     fair = _fair_weights(solved, drawn, filled=filled)
     size = float(problem.table.size)
     cells, groups = (spread.scaled(size) for spread in _spreads(solved, fair))
-    # Copies are expected draws of an input row itself; a row from the base that happens to equal it comes on top.
-    # Input rows that are equal share their copies.
+    # Copies are expected draws of an input row itself; a row from the base that happens
+    # to equal it comes on top. Input rows that are equal share their copies.
     share, tilted = (0.0, fair) if drawn is None else drawn
-    cell_copies, group_copies = (spread.scaled(size * share) for spread in _spreads(solved, tilted))
-    # The cell in which one person counts most: the first of ties, whatever the last digits say.
+    cell_copies, group_copies = (
+        spread.scaled(size * share) for spread in _spreads(solved, tilted)
+    )
+    # The cell in which one person counts most: the first of ties, whatever the last
+    # digits say.
     ties = cells.largest >= cells.largest.max() * (1 - _TIE)
-    worst = tuple(int(level) for level in np.unravel_index(int(np.argmax(ties)), table.shape))
+    worst = tuple(
+        int(level) for level in np.unravel_index(int(np.argmax(ties)), table.shape)
+    )
     columns = problem.roles.grouping_name(range(table.ndim))
     known = problem.cells("rows"), problem.data_table, table
     measured = *known, cells.effective_rows, cells.largest, cell_copies.largest
     return Costs(
         groups=tuple(_group_costs(problem, table, groups, group_copies)),
         worst_cell=_cost(columns, problem.roles.describe_cell(worst), worst, measured),
-        effective_rows=float(groups.over(tuple(range(groups.total.ndim))).effective_rows),
-        changed=tuple(_changed(problem, fair, solved.design_weights)) if solved.soft is not None else (),
+        effective_rows=float(
+            groups.over(tuple(range(groups.total.ndim))).effective_rows
+        ),
+        changed=(
+            tuple(_changed(problem, fair, solved.design_weights))
+            if solved.soft is not None
+            else ()
+        ),
     )
 
 
-def _fair_weights(solved: Solved, drawn: tuple[float, RowWeights] | None, *, filled: bool) -> Tilted:
-    """The fair distribution on the rows alone (C = 0), as weights deliver it; if they cannot, the drawn rows."""
+def _fair_weights(
+    solved: Solved, drawn: tuple[float, RowWeights] | None, *, filled: bool
+) -> Tilted:
+    """The fair distribution on the rows alone (C = 0), as weights deliver it; if they
+    cannot, the drawn rows.
+    """
     if drawn is not None and drawn[0] == 1.0:  # C = 0 already
         return drawn[1]
     problem, blocks = solved.problem, solved.roles.blocks
     rows = row_prior(blocks, solved.weighted) if drawn is None else drawn[1].rows
-    # The rows as they are weighted meet the target, unless shares of other columns are asked for or cells are filled.
+    # The rows as they are weighted meet the target, unless shares of other columns are
+    # asked for or cells are filled.
     others = not problem.chosen.keys() <= set(problem.roles.root)
-    if others and not filled:  # unlike `rows_alone`, it does not look for why there is no solution, which takes minutes
+    # unlike `rows_alone`, it does not look for why there is no solution, which takes
+    # minutes
+    if others and not filled:
         features, levels = asked_of_rows(problem, solved.weighted, solved.target)
         dual = Dual(rows, features, features.mean(levels))
         solution = default_solver(dual).solve(dual)
         if solution.status is Status.CONVERGED:
             return rows.tilt(features.potentials(solution.multipliers))
-    return drawn[1] if drawn is not None and (others or filled) else rows.tilt(np.zeros(blocks.width))
+    return (
+        drawn[1]
+        if drawn is not None and (others or filled)
+        else rows.tilt(np.zeros(blocks.width))
+    )
 
 
 def _spreads(solved: Solved, tilted: Tilted) -> tuple[Spread, Spread]:
-    """How weights spread over people: in each cell (y, z) and in each group z, one axis per column."""
+    """How weights spread over people: in each cell (y, z) and in each group z, one axis
+    per column.
+    """
     problem, shape = solved.problem, solved.roles.blocks.shape(0)
     if solved.soft is None:
         cells = row_spread(problem.table, tilted).shaped(shape)
         return cells, cells.over((0,))
-    parts, rows, (_, groups) = _by_outcome(problem, tilted), problem.counted.collect(), root_shape(problem.blocks)
+    parts, rows, (_, groups) = (
+        _by_outcome(problem, tilted),
+        problem.counted.collect(),
+        root_shape(problem.blocks),
+    )
     people = replace(rows, codes=rows.codes[:, :1] % groups)
     by_outcome = [Spread.of(people, part, groups) for part in parts]
     whole = Spread.of(people, np.asarray(parts.sum(axis=0)), groups)
@@ -142,47 +184,92 @@ def _spreads(solved: Solved, tilted: Tilted) -> tuple[Spread, Spread]:
 
 
 def _by_outcome(problem: Problem, tilted: Tilted) -> Reals:
-    """(outcomes, distinct rows): the weights of relabelled people with each outcome; the sum is one."""
+    """(outcomes, distinct rows): the weights of relabelled people with each outcome;
+    the sum is one.
+    """
     profiles = problem.profiles
     assert isinstance(tilted, TiltedRows)  # relabelled rows are in memory
-    return np.asarray(profiles.by_row(tilted.on(profiles.labelled())).T * problem.counted.collect().counts)
+    return np.asarray(
+        profiles.by_row(tilted.on(profiles.labelled())).T
+        * problem.counted.collect().counts
+    )
 
 
-def _changed(problem: Problem, tilted: Tilted, design: Reals | None) -> Iterator[ChangedOutcome]:
+def _changed(
+    problem: Problem, tilted: Tilted, design: Reals | None
+) -> Iterator[ChangedOutcome]:
     """Count the people whose outcome changes, in each group and each direction."""
-    weights, table, profiles = _by_outcome(problem, tilted), problem.table.collect(), problem.profiles
+    weights, table, profiles = (
+        _by_outcome(problem, tilted),
+        problem.table.collect(),
+        problem.profiles,
+    )
     rows, total = table.rows, weights.sum(axis=0)
-    if design is not None and table.keeps_rows:  # people whose design weight is zero do not count
+    # people whose design weight is zero do not count
+    if design is not None and table.keeps_rows:
         rows = tally(table.inverse, (design > 0).astype(float), table.distinct)
     new = np.divide(weights * rows, total, out=np.zeros_like(weights), where=total > 0)
     outcomes, groups = root_shape(problem.blocks)
-    moved = np.zeros((groups, outcomes, outcomes))  # by group, recorded outcome and new one
-    np.add.at(moved, (profiles.groups[profiles.profile_of_row], profiles.outcomes), new.T)
+    # by group, recorded outcome and new one
+    moved = np.zeros((groups, outcomes, outcomes))
+    np.add.at(
+        moved, (profiles.groups[profiles.profile_of_row], profiles.outcomes), new.T
+    )
     moved = moved.reshape(*problem.blocks.shape(0)[1:], outcomes, outcomes)
     names = problem.roles.attributes[0].labels
-    for axes, columns in zip(problem.measure.groupings, problem.measure.names, strict=True):
-        by_group = moved.sum(axis=tuple(axis - 1 for axis in range(1, moved.ndim - 1) if axis not in axes))
+    for axes, columns in zip(
+        problem.measure.groupings, problem.measure.names, strict=True
+    ):
+        by_group = moved.sum(
+            axis=tuple(
+                axis - 1 for axis in range(1, moved.ndim - 1) if axis not in axes
+            )
+        )
         for group in np.ndindex(by_group.shape[:-2]):
-            name, people = problem.roles.describe_group(axes, group), round(float(by_group[group].sum()))
-            for old, other in np.argwhere(~np.eye(outcomes, dtype=bool)).tolist() if people else ():
+            name, people = (
+                problem.roles.describe_group(axes, group),
+                round(float(by_group[group].sum())),
+            )
+            for old, other in (
+                np.argwhere(~np.eye(outcomes, dtype=bool)).tolist() if people else ()
+            ):
                 changed = float(by_group[group][old, other])
-                yield ChangedOutcome(columns, name, people, names[old], names[other], changed)
+                yield ChangedOutcome(
+                    columns, name, people, names[old], names[other], changed
+                )
 
 
-def _group_costs(problem: Problem, fair: Reals, weights: Spread, copies: Spread) -> Iterator[GroupCost]:
+def _group_costs(
+    problem: Problem, fair: Reals, weights: Spread, copies: Spread
+) -> Iterator[GroupCost]:
     """The groups of each grouping that have rows or a share."""
     rows, tables = problem.cells("rows"), (problem.data_table, fair)
     for columns, axes in problem.measure.of_first_outcome:
-        merged = tuple(axis - 1 for axis in range(1, fair.ndim) if axis not in axes)  # groups have no outcome
-        people, before, after = group_table(rows, axes).sum(axis=0), *(group_shares(t, axes) for t in tables)
+        # groups have no outcome
+        merged = tuple(axis - 1 for axis in range(1, fair.ndim) if axis not in axes)
+        people, before, after = (
+            group_table(rows, axes).sum(axis=0),
+            *(group_shares(t, axes) for t in tables),
+        )
         own, drawn = weights.over(merged), copies.over(merged)
         measured = people, before, after, own.effective_rows, own.largest, drawn.largest
         targeted = any(axis in problem.root_targets for axis in axes)
         for group in map(tuple, np.argwhere((people > 0) | (after > 0)).tolist()):
-            name, compared = problem.roles.describe_group(axes, group), problem.measure.is_compared(axes, group)
-            yield _cost(columns, name, group, measured, targeted=targeted, compared=compared)
+            name, compared = (
+                problem.roles.describe_group(axes, group),
+                problem.measure.is_compared(axes, group),
+            )
+            yield _cost(
+                columns, name, group, measured, targeted=targeted, compared=compared
+            )
 
 
-def _cost(columns: str, name: str, cell: tuple[int, ...], measured: Sequence[Reals], **flags: bool) -> GroupCost:
+def _cost(
+    columns: str,
+    name: str,
+    cell: tuple[int, ...],
+    measured: Sequence[Reals],
+    **flags: bool,
+) -> GroupCost:
     rows, *numbers = (float(values[cell]) for values in measured)
     return GroupCost(columns, name, int(rows), *numbers, **flags)

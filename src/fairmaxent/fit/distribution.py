@@ -1,6 +1,8 @@
-"""The fitted distribution p*: exact probabilities, marginals and draws, and θ, the share that it has of each level.
+"""The fitted distribution p*: exact probabilities, marginals and draws, and θ, the
+share that it has of each level.
 
-Where a level stands for several raw values, such as the numbers in a bin, `Details` say which of them real rows have.
+Where a level stands for several raw values, such as the numbers in a bin, `Details` say
+which of them real rows have.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,8 +20,24 @@ from fairmaxent.data.domain import Domain, count_text
 from fairmaxent.data.draws import Choice, RandomState, cells_of, check_count, generator
 from fairmaxent.data.limits import need_memory
 from fairmaxent.data.roles import read_columns
-from fairmaxent.data.table import Blocks, Codes, Counted, Positions, Reals, Table, grouped_rows, match_rows, tally
-from fairmaxent.errors import BASE_SHARE, ColumnError, EvidenceError, InputError, check_flag
+from fairmaxent.data.table import (
+    Blocks,
+    Codes,
+    Counted,
+    Positions,
+    Reals,
+    Table,
+    grouped_rows,
+    match_rows,
+    tally,
+)
+from fairmaxent.errors import (
+    BASE_SHARE,
+    ColumnError,
+    EvidenceError,
+    InputError,
+    check_flag,
+)
 from fairmaxent.fit.problem import Problem
 from fairmaxent.maxent.features import Features, cell_features
 from fairmaxent.maxent.optimum import Optimum
@@ -34,7 +52,9 @@ _CELL_MEMORY = 32  # bytes of a cell that is drawn
 
 @dataclass(frozen=True, eq=False)
 class _Grouped:
-    """Input rows that count, one group after the other; all of them may be there several times, with other weights."""
+    """Input rows that count, one group after the other; all of them may be there
+    several times, with other weights.
+    """
 
     order: NDArray[np.intp]
     starts: NDArray[np.intp]  # where in ``order`` those of each group begin
@@ -43,103 +63,166 @@ class _Grouped:
 
     def totals(self, values: Reals | None = None) -> Reals:
         """Weight of each group, or the weighted sum of the values of its input rows."""
-        group = np.repeat(np.arange(len(self.starts)), np.diff(np.append(self.starts, len(self.order))))
-        weights = self.weights if values is None else self.weights * np.resize(values, len(self.weights))
+        group = np.repeat(
+            np.arange(len(self.starts)),
+            np.diff(np.append(self.starts, len(self.order))),
+        )
+        weights = (
+            self.weights
+            if values is None
+            else self.weights * np.resize(values, len(self.weights))
+        )
         return tally(group, weights[self.order], len(self.starts))
 
     def means(self, values: Reals) -> Reals:
         """Mean value of each group; NaN if nobody in it counts."""
         totals = self.totals()
-        return np.asarray(np.divide(self.totals(values), totals, out=np.full(len(totals), np.nan), where=totals > 0))
+        return np.asarray(
+            np.divide(
+                self.totals(values),
+                totals,
+                out=np.full(len(totals), np.nan),
+                where=totals > 0,
+            )
+        )
 
     @cached_property
     def _choice(self) -> Choice:
         return Choice.grouped(self.weights[self.order], self.starts)
 
-    def draw(self, groups: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
+    def draw(
+        self, groups: NDArray[np.intp], rng: np.random.Generator
+    ) -> NDArray[np.intp]:
         """Draw an input row of each of these groups."""
-        return np.asarray(self.order[self.starts[groups] + self._choice.draw(groups, rng)] % self.people)
+        return np.asarray(
+            self.order[self.starts[groups] + self._choice.draw(groups, rng)]
+            % self.people
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Details:
-    """The input rows behind each row of the rows component; if relabelled, also those who were given its outcome."""
+    """The input rows behind each row of the rows component; if relabelled, also those
+    who were given its outcome.
+    """
 
     positions: Positions
     weights: Reals  # of each input row; zero where evidence speaks against it
     rows: Rows  # the component
     table: Table
     profiles: Profiles | None = None  # if relabelled
-    by_cell: bool = False  # for equal means, rows of the base get the raw outcome of a real row of their cell (y, z)
+    # for equal means, rows of the base get the raw outcome of a real row of their cell
+    # (y, z)
+    by_cell: bool = False
 
     @cached_property
     def sources(self) -> _Grouped:
-        """Input rows by the row of the component that they are behind; found when rows are drawn."""
-        rows, table, profiles, weights = self.rows, self.table, self.profiles, self.weights
+        """Input rows by the row of the component that they are behind; found when rows
+        are drawn.
+        """
+        rows, table, profiles, weights = (
+            self.rows,
+            self.table,
+            self.profiles,
+            self.weights,
+        )
         codes = table.codes if profiles is None else profiles.labelled()
-        component_row = match_rows(rows.codes, codes, rows.blocks.levels)  # -1: of weight zero
+        # -1: of weight zero
+        component_row = match_rows(rows.codes, codes, rows.blocks.levels)
         if profiles is None:
             of_input = component_row[table.inverse]
         else:  # each input row once per outcome
-            parts = profiles.by_row(rows.tilt(np.zeros(rows.blocks.width)).on(codes))[table.inverse].T
+            parts = profiles.by_row(rows.tilt(np.zeros(rows.blocks.width)).on(codes))[
+                table.inverse
+            ].T
             profile = profiles.profile_of_row[table.inverse]
             behind = component_row.reshape(len(parts), -1)[:, profile]
-            of_input, weights = np.where(parts > 0, behind, -1).ravel(), (parts * weights).ravel()
+            of_input, weights = (
+                np.where(parts > 0, behind, -1).ravel(),
+                (parts * weights).ravel(),
+            )
         return _Grouped(*grouped_rows(of_input, rows.rows), weights, len(table.inverse))
 
     @cached_property
     def cells(self) -> _Grouped:
         """Input rows by cell of outcome and groups."""
         cells = self.table.codes[self.table.inverse, 0].astype(np.intp)
-        return _Grouped(*grouped_rows(cells, self.rows.blocks.levels[0]), self.weights, len(cells))
+        return _Grouped(
+            *grouped_rows(cells, self.rows.blocks.levels[0]), self.weights, len(cells)
+        )
 
     def totals(self) -> Reals:
         """Weight of the input rows behind each row of the component."""
         return self.sources.totals()
 
     def fills(self, index: int) -> bool:
-        """Whether rows of the base get raw values of this attribute from the real rows of their cell."""
-        return self.by_cell and index == self.rows.blocks.members[0][0] and index in self.positions
+        """Whether rows of the base get raw values of this attribute from the real rows
+        of their cell.
+        """
+        return (
+            self.by_cell
+            and index == self.rows.blocks.members[0][0]
+            and index in self.positions
+        )
 
-    def draw(self, places: NDArray[np.intp], roots: Codes, rng: np.random.Generator) -> Mapping[int, Codes]:
-        """Draw an input row behind each row of the component and return its positions, by attribute; -1 stays -1."""
+    def draw(
+        self, places: NDArray[np.intp], roots: Codes, rng: np.random.Generator
+    ) -> Mapping[int, Codes]:
+        """Draw an input row behind each row of the component and return its positions,
+        by attribute; -1 stays -1.
+        """
         copied = np.flatnonzero(places >= 0)
         rows = self.sources.draw(places[copied], rng)
-        result = {index: np.full(len(places), -1, dtype=np.intp) for index in self.positions}
+        result = {
+            index: np.full(len(places), -1, dtype=np.intp) for index in self.positions
+        }
         for index, positions in self.positions.items():
             result[index][copied] = positions[rows]
             if self.fills(index):
-                others = np.flatnonzero((result[index] < 0) & (self.cells.totals() > 0)[roots])
-                result[index][others] = positions[self.cells.draw(roots[others].astype(np.intp), rng)]
+                others = np.flatnonzero(
+                    (result[index] < 0) & (self.cells.totals() > 0)[roots]
+                )
+                result[index][others] = positions[
+                    self.cells.draw(roots[others].astype(np.intp), rng)
+                ]
         return result
 
 
 Evidence = Mapping[str, object]
 
-LARGEST_MARGINAL = 10_000_000  # cells; a larger one is refused, because nobody would read it
+# cells; a larger one is refused, because nobody would read it
+LARGEST_MARGINAL = 10_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Distribution:
     """p*(α) ∝ q(α)·e^{⟨λ, φ(α)⟩} over the whole domain, possibly given some evidence.
 
-    Binned numbers and rare values are treated as levels: the probability of a number is that of its whole bin.
+    Binned numbers and rare values are treated as levels: the probability of a number is
+    that of its whole bin.
     """
 
     domain: Domain
     blocks: Blocks
     prior: Prior
-    potentials: Reals  # ⟨λ, φ⟩ of each level, with the logarithm of what evidence leaves of it
+    # ⟨λ, φ⟩ of each level, with the logarithm of what evidence leaves of it
+    potentials: Reals
     evidence: frozenset[int] = frozenset()  # attributes that evidence narrowed
-    details: Details | None = None  # raw values of real rows; None: numbers are always drawn inside their bins
+    # raw values of real rows; None: numbers are always drawn inside their bins
+    details: Details | None = None
 
     def __repr__(self) -> str:
-        return visible(f"<Distribution over {count_text(self.domain.size)} points: {', '.join(self.domain.names)}>")
+        return visible(
+            f"<Distribution over {count_text(self.domain.size)} points:"
+            f" {', '.join(self.domain.names)}>"
+        )
 
     @classmethod
     def of(cls, domain: Domain, optimum: Optimum) -> "Distribution":
         """The distribution that an optimum describes."""
-        return cls(domain, optimum.dual.features.blocks, optimum.dual.prior, optimum.potentials)
+        return cls(
+            domain, optimum.dual.features.blocks, optimum.dual.prior, optimum.potentials
+        )
 
     def detailed(
         self,
@@ -155,10 +238,17 @@ class Distribution:
         if component is None or not positions:
             return self
         if profiles is not None:
-            positions = {index: column for index, column in positions.items() if index != self.blocks.members[0][0]}
+            positions = {
+                index: column
+                for index, column in positions.items()
+                if index != self.blocks.members[0][0]
+            }
         table = rows.collect()
         weights = np.ones(len(table.inverse)) if design is None else design
-        return replace(self, details=Details(positions, weights, component, table, profiles, by_cell))
+        return replace(
+            self,
+            details=Details(positions, weights, component, table, profiles, by_cell),
+        )
 
     @cached_property
     def tilted(self) -> Tilted:
@@ -167,15 +257,23 @@ class Distribution:
 
     @property
     def root_table(self) -> Reals:
-        """p(y, z): the exact table of outcome and protected attributes, one axis each."""
+        """p(y, z): the exact table of outcome and protected attributes, one axis
+        each.
+        """
         return self.tilted.levels[self.blocks.slices[0]].reshape(self.blocks.shape(0))
 
     def probability(self, frame: Any) -> Reals:
-        """Return the probability of each row of a frame; zero if it contradicts the evidence."""
-        result = np.exp(self.density.log_probability(self.blocks.pool(self.domain.encode(frame))))
+        """Return the probability of each row of a frame; zero if it contradicts the
+        evidence.
+        """
+        result = np.exp(
+            self.density.log_probability(self.blocks.pool(self.domain.encode(frame)))
+        )
         for index in sorted(self.evidence):
             attribute = self.domain.attributes[index]
-            codes, values = factorize(frames.column(frames.open_frame(frame), attribute.name))
+            codes, values = factorize(
+                frames.column(frames.open_frame(frame), attribute.name)
+            )
             result[~attribute.can_draw(values)[codes]] = 0.0
         return result
 
@@ -184,37 +282,66 @@ class Distribution:
         """The probability of rows given as block codes."""
         return Density(self.prior, self.potentials, self.tilted.log_partition)
 
-    def marginal(self, columns: str | Sequence[str], *, given: Evidence | None = None) -> Any:
-        """Return the exact joint distribution of a few columns, as a frame with a column ``probability``."""
+    def marginal(
+        self, columns: str | Sequence[str], *, given: Evidence | None = None
+    ) -> Any:
+        """Return the exact joint distribution of a few columns, as a frame with a
+        column ``probability``.
+        """
         if given is not None:
             return self.condition(given).marginal(columns)
         names = read_columns("columns", columns)
         table = self.joint([self.domain.index(name) for name in names])
         if "probability" in names:
-            raise ColumnError("a column named 'probability' cannot be shown beside the probabilities; rename it")
+            raise ColumnError(
+                "a column named 'probability' cannot be shown beside the probabilities;"
+                " rename it"
+            )
         cells = np.unravel_index(np.arange(table.size), table.shape)
-        shown = {name: self.domain.attribute(name).column_of(cell) for name, cell in zip(names, cells, strict=True)}
+        shown = {
+            name: self.domain.attribute(name).column_of(cell)
+            for name, cell in zip(names, cells, strict=True)
+        }
         like = next(iter(shown.values()))
-        return frames.build(shown | {"probability": frames.number_column("probability", table.ravel(), like)})
+        return frames.build(
+            shown
+            | {"probability": frames.number_column("probability", table.ravel(), like)}
+        )
 
     def joint(self, attributes: Sequence[int]) -> Reals:
         """Return the exact joint table of a few attributes, one axis each."""
         if len(set(attributes)) != len(attributes) or not attributes:
             names = [self.domain.names[attribute] for attribute in attributes]
-            raise ColumnError(f"a marginal of {names} was asked for; name each column once, and at least one")
+            raise ColumnError(
+                f"a marginal of {names} was asked for; name each column once, and at"
+                " least one"
+            )
         wanted = sorted({self.blocks.block_of(attribute) for attribute in attributes})
         cells = int(np.prod([float(self.blocks.levels[block]) for block in wanted]))
         if cells > LARGEST_MARGINAL:
             most = f"at most {LARGEST_MARGINAL:,}"
-            raise InputError(f"this marginal would have {cells:,} cells ({most}); ask for fewer columns")
-        members = [attribute for block in wanted for attribute in self.blocks.members[block]]
-        table = self.tilted.joint(wanted).reshape([self.blocks.sizes[a] for a in members])
-        table = table.sum(axis=tuple(axis for axis, a in enumerate(members) if a not in attributes))
+            raise InputError(
+                f"this marginal would have {cells:,} cells ({most}); ask for fewer"
+                " columns"
+            )
+        members = [
+            attribute for block in wanted for attribute in self.blocks.members[block]
+        ]
+        table = self.tilted.joint(wanted).reshape(
+            [self.blocks.sizes[a] for a in members]
+        )
+        table = table.sum(
+            axis=tuple(axis for axis, a in enumerate(members) if a not in attributes)
+        )
         kept = [a for a in members if a in attributes]
-        return np.asarray(table).transpose([kept.index(attribute) for attribute in attributes])
+        return np.asarray(table).transpose(
+            [kept.index(attribute) for attribute in attributes]
+        )
 
     def expectation(self, column: str, *, given: Evidence | None = None) -> float:
-        """Return the mean of a numeric, boolean or date column, over the rows where it is not missing."""
+        """Return the mean of a numeric, boolean or date column, over the rows where it
+        is not missing.
+        """
         if given:
             return self.condition(given).expectation(column)
         scores = self.domain.attribute(column).scores()
@@ -227,43 +354,78 @@ class Distribution:
         return float(total / levels[present].sum())
 
     def _kept_beyond(self, column: str, scores: Reals) -> float:
-        """What rows with the exact values of a real row add to the mean, beyond the means of their levels."""
-        index, details, rows = self.domain.index(column), self.details, rows_of(self.prior)
+        """What rows with the exact values of a real row add to the mean, beyond the
+        means of their levels.
+        """
+        index, details, rows = (
+            self.domain.index(column),
+            self.details,
+            rows_of(self.prior),
+        )
         probabilities = row_probabilities(self.tilted)
-        if details is None or index not in details.positions or rows is None or probabilities is None:
+        if (
+            details is None
+            or index not in details.positions
+            or rows is None
+            or probabilities is None
+        ):
             return 0.0
-        raw = frames.to_numbers(self.domain.attributes[index].values)[details.positions[index]]
-        level_scores = self.blocks.spread({index: np.where(np.isnan(scores), 0.0, scores)})
+        raw = frames.to_numbers(self.domain.attributes[index].values)[
+            details.positions[index]
+        ]
+        level_scores = self.blocks.spread(
+            {index: np.where(np.isnan(scores), 0.0, scores)}
+        )
         beyond = details.sources.means(raw) - rows.scores(level_scores)
         drawn = (probabilities > 0) & ~np.isnan(beyond)
         added = float(probabilities[drawn] @ beyond[drawn])
         if not details.fills(index):
             return added
         roots = self.blocks.slices[0]
-        copied = tally(rows.codes[:, 0].astype(np.intp), probabilities, self.blocks.levels[0])
+        copied = tally(
+            rows.codes[:, 0].astype(np.intp), probabilities, self.blocks.levels[0]
+        )
         mass = np.maximum(self.tilted.levels[roots] - copied, 0.0)
         beyond = details.cells.means(raw) - level_scores[roots]
         filled = (mass > 0) & ~np.isnan(beyond)
         return added + float(mass[filled] @ beyond[filled])
 
     def condition(self, given: Evidence) -> "Distribution":
-        """Return the distribution given some columns, e.g. ``{"sex": "Female", "race": ["Black", "Other"]}``.
+        """Return the distribution given some columns, e.g. ``{"sex": "Female", "race":
+        ["Black", "Other"]}``.
 
-        A column of numbers or dates can be given as a range: ``{"age": slice(18, 65)}`` means from 18 up to, but not
-        including, 65, and None leaves an end open.
+        A column of numbers or dates can be given as a range: ``{"age": slice(18, 65)}``
+        means from 18 up to, but not including, 65, and None leaves an end open.
         """
         if not isinstance(given, Mapping):
-            raise InputError(f"given is {given!r}; fix columns by name, e.g. {{'sex': 'Female'}}")
+            raise InputError(
+                f"given is {given!r}; fix columns by name, e.g. {{'sex': 'Female'}}"
+            )
         changed = {}
         for name, value in given.items():
-            values = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+            values = (
+                list(value)
+                if isinstance(value, list | tuple | set | frozenset)
+                else [value]
+            )
             if not values:
-                raise EvidenceError(f"given names no value for {name!r}; name one or more, or leave the column out")
-            changed[self.domain.index(name)] = self.domain.attribute(name).narrowed(values)
+                raise EvidenceError(
+                    f"given names no value for {name!r}; name one or more, or leave the"
+                    " column out"
+                )
+            changed[self.domain.index(name)] = self.domain.attribute(name).narrowed(
+                values
+            )
         with np.errstate(divide="ignore", invalid="ignore"):
-            # P(evidence | level): less than one where only some of a level's raw values are meant.
+            # P(evidence | level): less than one where only some of a level's raw values
+            # are meant.
             share = {
-                index: np.log(np.nan_to_num(new.level_counts() / self.domain.attributes[index].level_counts()))
+                index: np.log(
+                    np.nan_to_num(
+                        new.level_counts()
+                        / self.domain.attributes[index].level_counts()
+                    )
+                )
                 for index, new in changed.items()
             }
         narrowed = replace(
@@ -274,58 +436,120 @@ class Distribution:
         )
         if np.isneginf(narrowed.tilted.log_partition):
             shown = ", ".join(f"{name} = {value!r}" for name, value in given.items())
-            none = f"given {shown}: this has probability zero under the model, so nothing can be drawn. Relax the "
-            advice = BASE_SHARE, " > 0 every combination that is not forbidden is possible."
+            none = (
+                f"given {shown}: this has probability zero under the model, so nothing"
+                " can be drawn. Relax the "
+            )
+            advice = (
+                BASE_SHARE,
+                " > 0 every combination that is not forbidden is possible.",
+            )
             raise EvidenceError(f"{none}evidence; with ", *advice)
         return narrowed
 
     def sample(
-        self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
+        self,
+        n: int,
+        *,
+        given: Evidence | None = None,
+        random_state: RandomState = None,
+        iid: bool = False,
     ) -> Any:
-        """Draw ``n`` rows by quota, so that groups have the model's rates up to one row, or independently."""
+        """Draw ``n`` rows by quota, so that groups have the model's rates up to one
+        row, or independently.
+        """
         check_flag("iid", iid)
-        count, rng, source = self.room_for(n), generator(random_state), self if given is None else self.condition(given)
-        return source.draw(cells_of(source.root_table, count, rng, independent=iid), rng, spread=not iid)
+        count, rng, source = (
+            self.room_for(n),
+            generator(random_state),
+            self if given is None else self.condition(given),
+        )
+        return source.draw(
+            cells_of(source.root_table, count, rng, independent=iid),
+            rng,
+            spread=not iid,
+        )
 
     def room_for(self, n: int) -> int:
         """Refuse what is no number of rows, or more than memory holds."""
         needed = _CELL_MEMORY * check_count(n) * (1 + len(self.domain.attributes))
-        need_memory(needed, f"drawing {n:,} rows", "draw fewer at a time, with sample_batches()")
+        need_memory(
+            needed, f"drawing {n:,} rows", "draw fewer at a time, with sample_batches()"
+        )
         return int(n)
 
-    def draw(self, cells: NDArray[np.intp], rng: np.random.Generator, *, spread: bool) -> Any:
-        """Draw one row for each wanted cell of the table of outcome and protected columns.
+    def draw(
+        self, cells: NDArray[np.intp], rng: np.random.Generator, *, spread: bool
+    ) -> Any:
+        """Draw one row for each wanted cell of the table of outcome and protected
+        columns.
 
-        ``spread``: each row of the data is drawn in proportion to its weight, up to one row, and not independently.
+        ``spread``: each row of the data is drawn in proportion to its weight, up to one
+        row, and not independently.
         """
         drawn = self.tilted.draw(cells, rng, spread=spread)
-        known = None if self.details is None else self.details.draw(drawn.places, drawn.codes[:, 0], rng)
+        known = (
+            None
+            if self.details is None
+            else self.details.draw(drawn.places, drawn.codes[:, 0], rng)
+        )
         return self.domain.decode(self.blocks.unpool(drawn.codes), rng=rng, known=known)
 
-    def _with_details_given(self, changed: Mapping[int, Attribute], share: Mapping[int, Reals]) -> "Distribution":
-        """Weigh each row of the rows component by how many of the real rows behind it agree with the evidence."""
+    def _with_details_given(
+        self, changed: Mapping[int, Attribute], share: Mapping[int, Reals]
+    ) -> "Distribution":
+        """Weigh each row of the rows component by how many of the real rows behind it
+        agree with the evidence.
+        """
         rows = rows_of(self.prior)
         if self.details is None or rows is None:
             return self
         weights = self.details.weights.copy()
-        for index in changed.keys() & self.details.positions.keys():  # keeps rows whose raw values can still be drawn
+        # keeps rows whose raw values can still be drawn
+        for index in changed.keys() & self.details.positions.keys():
             weights *= changed[index].counts[self.details.positions[index]] > 0
         details = replace(self.details, weights=weights)
-        agree = details.totals() / np.maximum(self.details.totals(), np.finfo(float).tiny)
-        # ``share`` speaks of the levels of those columns in the base only, so it is taken off again here.
-        levels = rows.scores(self.blocks.spread({index: share[index] for index in share if index in details.positions}))
+        agree = details.totals() / np.maximum(
+            self.details.totals(), np.finfo(float).tiny
+        )
+        # ``share`` speaks of the levels of those columns in the base only, so it is
+        # taken off again here.
+        levels = rows.scores(
+            self.blocks.spread(
+                {index: share[index] for index in share if index in details.positions}
+            )
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
-            log_weights = np.where(agree > 0, rows.log_weights + np.log(agree) - levels, -np.inf)
-        return replace(self, details=details, prior=with_rows(self.prior, replace(rows, log_weights=log_weights)))
+            log_weights = np.where(
+                agree > 0, rows.log_weights + np.log(agree) - levels, -np.inf
+            )
+        return replace(
+            self,
+            details=details,
+            prior=with_rows(self.prior, replace(rows, log_weights=log_weights)),
+        )
 
 
 def level_means(blocks: Blocks, rows: Counted) -> Reals:
-    """θ: share of each level among the rows: θ^d by their counts, θ^w where these are the weights w."""
-    return np.concatenate(rows.tables([(block,) for block in range(len(blocks.levels))], blocks.levels)) / rows.total
+    """θ: share of each level among the rows: θ^d by their counts, θ^w where these are
+    the weights w.
+    """
+    return (
+        np.concatenate(
+            rows.tables(
+                [(block,) for block in range(len(blocks.levels))], blocks.levels
+            )
+        )
+        / rows.total
+    )
 
 
-def _with_chosen(levels: Reals, data: Reals, blocks: Blocks, chosen: Mapping[int, Reals | None]) -> Reals:
-    """Replace the share of attributes outside the root by the chosen one, or by the data's own (None)."""
+def _with_chosen(
+    levels: Reals, data: Reals, blocks: Blocks, chosen: Mapping[int, Reals | None]
+) -> Reals:
+    """Replace the share of attributes outside the root by the chosen one, or by the
+    data's own (None).
+    """
     for attribute, wanted in chosen.items():
         if attribute not in blocks.members[0]:
             part = blocks.slices[blocks.block_of(attribute)]
@@ -333,11 +557,14 @@ def _with_chosen(levels: Reals, data: Reals, blocks: Blocks, chosen: Mapping[int
     return levels
 
 
-def fair_levels(problem: Problem, weighted: Counted, fair: Reals, base: Prior, *, borrowed: Reals) -> Reals:
-    """θ: the fair table for the root, the user's own marginals, and for the rest what keeps p(x | y, z).
+def fair_levels(
+    problem: Problem, weighted: Counted, fair: Reals, base: Prior, *, borrowed: Reals
+) -> Reals:
+    """θ: the fair table for the root, the user's own marginals, and for the rest what
+    keeps p(x | y, z).
 
-    That is θ^w, the mean under the reweighted rows, but for the ``borrowed`` share of each cell (y, z), which has the
-    base's mean in that cell.
+    That is θ^w, the mean under the reweighted rows, but for the ``borrowed`` share of
+    each cell (y, z), which has the base's mean in that cell.
     """
     blocks, root, roots = base.blocks, fair.ravel(), base.blocks.slices[0]
     lent = root * borrowed
@@ -346,18 +573,32 @@ def fair_levels(problem: Problem, weighted: Counted, fair: Reals, base: Prior, *
         rows = weighted.reweighed(1 - borrowed) if lent.any() else weighted
         levels += (1 - lent.sum()) * level_means(blocks, rows)
     if lent.any():
-        potentials = np.zeros(blocks.width)  # that give the levels of the root these masses instead of the base's
-        ratio = np.divide(lent, base.tilt(potentials).levels[roots], out=np.zeros_like(lent), where=lent > 0)
-        potentials[roots] = np.log(ratio, out=np.full_like(lent, -np.inf), where=lent > 0)
+        # that give the levels of the root these masses instead of the base's
+        potentials = np.zeros(blocks.width)
+        ratio = np.divide(
+            lent,
+            base.tilt(potentials).levels[roots],
+            out=np.zeros_like(lent),
+            where=lent > 0,
+        )
+        potentials[roots] = np.log(
+            ratio, out=np.full_like(lent, -np.inf), where=lent > 0
+        )
         levels += lent.sum() * base.tilt(potentials).levels
     levels[roots] = root
     data = level_means(blocks, problem.table) if problem.chosen else levels
     return _with_chosen(levels, data, blocks, problem.chosen)
 
 
-def asked_of_rows(problem: Problem, weighted: Counted, levels: Reals) -> tuple[Features, Reals]:
-    """Features and θ for rows alone, given θ for rows and base: θ^w even in small cells, as they cannot borrow."""
+def asked_of_rows(
+    problem: Problem, weighted: Counted, levels: Reals
+) -> tuple[Features, Reals]:
+    """Features and θ for rows alone, given θ for rows and base: θ^w even in small
+    cells, as they cannot borrow.
+    """
     blocks = problem.blocks
-    target = _with_chosen(level_means(blocks, weighted), levels, blocks, dict.fromkeys(problem.chosen))
+    target = _with_chosen(
+        level_means(blocks, weighted), levels, blocks, dict.fromkeys(problem.chosen)
+    )
     target[blocks.slices[0]] = levels[blocks.slices[0]]
     return cell_features(blocks, problem.moment_scores, target), target

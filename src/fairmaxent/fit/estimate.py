@@ -1,8 +1,9 @@
 """Estimate: how a model trained on the result will treat the people in the data.
 
-Fair data do not make every model fair: what matters is whom a model trained on them decides for in the real population.
-This is estimated before anybody trains one, by cross-fitting: people are dealt to folds, the fit is repeated without
-one fold, a model learns from its output, and decides about the people of that fold.
+Fair data do not make every model fair: what matters is whom a model trained on them
+decides for in the real population. This is estimated before anybody trains one, by
+cross-fitting: people are dealt to folds, the fit is repeated without one fold, a model
+learns from its output, and decides about the people of that fold.
 """
 
 import math
@@ -28,14 +29,24 @@ from fairmaxent.relabelling.people import Lesson, People
 
 FOLDS = 3
 MOST_PEOPLE = 50_000  # of a larger table, that many represent all
-_FEW_PEOPLE = 5_000  # up to so many are split into folds more than once, unless models learn slowly
-_STREAM = 4_201_955  # draws of our own: data that were simulated with a plain seed do not share them
-_BY_GROUPING = ("by_predictions", "by_probabilities", "equal_opportunity", "equalised_odds", "calibration_gap")
+# up to so many are split into folds more than once, unless models learn slowly
+_FEW_PEOPLE = 5_000
+# draws of our own: data that were simulated with a plain seed do not share them
+_STREAM = 4_201_955
+_BY_GROUPING = (
+    "by_predictions",
+    "by_probabilities",
+    "equal_opportunity",
+    "equalised_odds",
+    "calibration_gap",
+)
 _THRESHOLD = 0.5  # probability of the good outcome from which a model decides for it
 
 
 def represented(data: Reading, most: int = MOST_PEOPLE) -> Reading:
-    """Everybody or, of more than ``most`` people, that many with the same shares of outcomes and groups, a row each."""
+    """Everybody or, of more than ``most`` people, that many with the same shares of
+    outcomes and groups, a row each.
+    """
     table = data.table.collect()
     rng = np.random.default_rng([_STREAM, 0])
     if table.keeps_rows:
@@ -44,18 +55,27 @@ def represented(data: Reading, most: int = MOST_PEOPLE) -> Reading:
             return data
         order = np.lexsort((rng.permutation(len(rows)), table.codes[table.inverse, 0]))
         return some_rows(data, np.sort(order[_steps(len(rows), most, rng)]))
-    people = np.cumsum(np.round(table.rows).astype(np.int64))  # distinct rows are sorted by outcome and group
+    # distinct rows are sorted by outcome and group
+    people = np.cumsum(np.round(table.rows).astype(np.int64))
     total = int(people[-1])
     steps = np.arange(total) if total <= most else _steps(total, most, rng)
     distinct = np.searchsorted(people, steps, side="right")
-    weights = None if data.weight_column is None else (table.counts / np.maximum(table.rows, 1.0))[distinct]
+    weights = (
+        None
+        if data.weight_column is None
+        else (table.counts / np.maximum(table.rows, 1.0))[distinct]
+    )
     return _of(replace(data, positions=None), table, distinct, weights)
 
 
 def some_rows(data: Reading, rows: Indices) -> Reading:
     """The people in these rows of a reading that keeps them."""
     table = data.table.collect()
-    positions = None if data.positions is None else {index: column[rows] for index, column in data.positions.items()}
+    positions = (
+        None
+        if data.positions is None
+        else {index: column[rows] for index, column in data.positions.items()}
+    )
     weights = None if data.design is None else data.design[rows]
     return _of(replace(data, positions=positions), table, table.inverse[rows], weights)
 
@@ -63,10 +83,13 @@ def some_rows(data: Reading, rows: Indices) -> Reading:
 def fold_of_each(people: People, folds: int, *, seed: int) -> Indices:
     """Deal people to folds like cards, at random within each group and outcome."""
     if len(people.size) < 2 * folds:
-        few = f"{len(people.size)} rows are too few to learn from in {folds} folds; use "
+        few = (
+            f"{len(people.size)} rows are too few to learn from in {folds} folds; use "
+        )
         raise InputError(few, Option("estimate", None))
-    # Equal rows are not spread evenly over the folds: a model would then learn from as many of each kind as it is asked
-    # about, and seem to know people whom it has not seen.
+    # Equal rows are not spread evenly over the folds: a model would then learn from as
+    # many of each kind as it is asked about, and seem to know people whom it has not
+    # seen.
     shuffled = np.random.default_rng([_STREAM, seed]).permutation(len(people.size))
     order = np.lexsort((shuffled, people.outcome, people.group))
     fold = np.empty(len(order), dtype=np.intp)
@@ -74,14 +97,22 @@ def fold_of_each(people: People, folds: int, *, seed: int) -> Indices:
     return fold
 
 
-def _of(data: Reading, table: Table, distinct: Indices, weights: Reals | None) -> Reading:
+def _of(
+    data: Reading, table: Table, distinct: Indices, weights: Reals | None
+) -> Reading:
     codes = np.asfortranarray(table.codes[distinct])
-    return replace(data, table=Table.compress(codes, data.roles.blocks.levels, weights), design=weights)
+    return replace(
+        data,
+        table=Table.compress(codes, data.roles.blocks.levels, weights),
+        design=weights,
+    )
 
 
 def _steps(total: int, most: int, rng: np.random.Generator) -> Indices:
     """One position from each of ``most`` equal steps."""
-    return np.asarray(((np.arange(most) + rng.random(most)) * (total / most)).astype(np.intp))
+    return np.asarray(
+        ((np.arange(most) + rng.random(most)) * (total / most)).astype(np.intp)
+    )
 
 
 # ---------------------------------------------------------------- trying a student out
@@ -94,13 +125,16 @@ class Tryout:
     fit: Fit
     data: Reading  # its people, or some of them: everybody has a row
     request: Request
-    refit: Callable[[Reading, Request], Fit]  # soft labels are learned anew: those at hand have seen the fold
+    # soft labels are learned anew: those at hand have seen the fold
+    refit: Callable[[Reading, Request], Fit]
     plan: Estimate
 
     @cached_property
     def student(self) -> Labeller:
         """The model that is tried out."""
-        return choose_labeller(self.data.roles, self.plan.student, blind=self.plan.blind)
+        return choose_labeller(
+            self.data.roles, self.plan.student, blind=self.plan.blind
+        )
 
     @cached_property
     def people(self) -> People:
@@ -109,14 +143,25 @@ class Tryout:
 
     @property
     def rounds(self) -> int:
-        """How many times people are split into folds: more than once where that takes little time."""
+        """How many times people are split into folds: more than once where that takes
+        little time.
+        """
         relabelling = self.request.relabelling
-        if len(self.people.size) > _FEW_PEOPLE or (relabelling is not None and relabelling.labeller != TREE):
+        if len(self.people.size) > _FEW_PEOPLE or (
+            relabelling is not None and relabelling.labeller != TREE
+        ):
             return 1
         return 3 if self.plan.student == TREE else 2
 
-    def trial(self, lesson: Callable[[Mask, int], Lesson], rounds: int = 1, progress: Progress = silent) -> Trial:
-        """Let students decide about people they have not seen; a lesson depends on whom it may be about, and a seed."""
+    def trial(
+        self,
+        lesson: Callable[[Mask, int], Lesson],
+        rounds: int = 1,
+        progress: Progress = silent,
+    ) -> Trial:
+        """Let students decide about people they have not seen; a lesson depends on whom
+        it may be about, and a seed.
+        """
         people, runs, measure = self.people, [], self.fit.certificate.measure
         for number in range(rounds):
             fold = fold_of_each(people, FOLDS, seed=number)
@@ -124,10 +169,13 @@ class Tryout:
             for held in range(FOLDS):
                 progress("estimate", (number * FOLDS + held) / (rounds * FOLDS))
                 asked = np.flatnonzero(fold == held)
-                student = self.student.learn(lesson(fold != held, number * FOLDS + held))
+                student = self.student.learn(
+                    lesson(fold != held, number * FOLDS + held)
+                )
                 chances[asked] = student(people.inputs.take(asked))
             runs.append(Run(fold, chances))
-        # Of people whose outcome is missing, nobody can say whether a decision about them is right.
+        # Of people whose outcome is missing, nobody can say whether a decision about
+        # them is right.
         unknown = [level for axis, level in measure.left_out if axis == 0]
         shape = self.data.roles.blocks.shape(0)
         weight = people.weight * ~np.isin(people.outcome, unknown)
@@ -135,23 +183,38 @@ class Tryout:
         strata = math.prod(shape[len(shape) - measure.strata :])
         return Trial(people.outcome, people.group, weight, runs, *compared, strata)
 
-    def fair_lesson(self, kept: Mask, seed: int, *, request: Request, output: OutputOption) -> Lesson:
+    def fair_lesson(
+        self, kept: Mask, seed: int, *, request: Request, output: OutputOption
+    ) -> Lesson:
         """What a student learns from, made by a fit that never saw some people."""
         try:
             rest = some_rows(self.data, np.flatnonzero(kept))
             fit = self.refit(rest, request)
-            return _weighted_lesson(fit, rest) if output == "weights" else _drawn_lesson(fit, rest, seed)
+            return (
+                _weighted_lesson(fit, rest)
+                if output == "weights"
+                else _drawn_lesson(fit, rest, seed)
+            )
         except (InfeasibleError, InputError) as problem:
-            failed = "the estimate fits the table again without some of its rows, and that failed ("
-            raise type(problem)(failed, problem, "); use ", Option("estimate", None)) from problem
+            failed = (
+                "the estimate fits the table again without some of its rows, and that"
+                " failed ("
+            )
+            raise type(problem)(
+                failed, problem, "); use ", Option("estimate", None)
+            ) from problem
 
 
 def _groupings(measure: Measure, shape: tuple[int, ...]) -> Iterator[tuple[str, Codes]]:
-    """Each grouping by name, and which of its groups each combination of levels belongs to; -1: not compared."""
+    """Each grouping by name, and which of its groups each combination of levels belongs
+    to; -1: not compared.
+    """
     levels = np.unravel_index(np.arange(math.prod(shape[1:])), shape[1:])
     for name, grouping in zip(measure.names, measure.groupings, strict=True):
         sizes = [shape[axis] for axis in grouping]
-        codes = np.asarray(np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes))
+        codes = np.asarray(
+            np.ravel_multi_index([levels[axis - 1] for axis in grouping], sizes)
+        )
         for axis, level in (*measure.left_out, *measure.outside):
             if axis in grouping:
                 codes[levels[axis - 1] == level] = -1
@@ -159,14 +222,25 @@ def _groupings(measure: Measure, shape: tuple[int, ...]) -> Iterator[tuple[str, 
 
 
 def estimate_model(tryout: Tryout, progress: Progress) -> ModelEstimate:
-    """Estimate how a student that learns from the fit's rows or weights treats the people in the data."""
-    people, request, output, rounds = tryout.people, tryout.request, tryout.plan.output, tryout.rounds
+    """Estimate how a student that learns from the fit's rows or weights treats the
+    people in the data.
+    """
+    people, request, output, rounds = (
+        tryout.people,
+        tryout.request,
+        tryout.plan.output,
+        tryout.rounds,
+    )
 
     def part(start: float) -> Progress:
         return lambda stage, share: progress(stage, start + 0.4 * share)
 
-    before = tryout.trial(lambda kept, _: people.lesson(kept.astype(np.int64)), rounds, part(0.0))
-    after = tryout.trial(partial(tryout.fair_lesson, request=request, output=output), rounds, part(0.4))
+    before = tryout.trial(
+        lambda kept, _: people.lesson(kept.astype(np.int64)), rounds, part(0.0)
+    )
+    after = tryout.trial(
+        partial(tryout.fair_lesson, request=request, output=output), rounds, part(0.4)
+    )
     progress("estimate", 1.0)
     return ModelEstimate(
         student=name_of(tryout.student),
@@ -184,15 +258,22 @@ def estimate_model(tryout: Tryout, progress: Progress) -> ModelEstimate:
 
 def _people(data: Reading) -> People:
     table = data.table.collect()
-    return People.of(data.roles, table, table.counts, positions=data.positions, design=data.design)
+    return People.of(
+        data.roles, table, table.counts, positions=data.positions, design=data.design
+    )
 
 
 def _weighted_lesson(fit: Fit, data: Reading) -> Lesson:
-    """The rows with their fair weights, by outcome; if they keep their outcome, by the one they have."""
-    # A cell that lost its only row to the fold has nothing to weigh; the student learns from the rest.
+    """The rows with their fair weights, by outcome; if they keep their outcome, by the
+    one they have.
+    """
+    # A cell that lost its only row to the fold has nothing to weigh; the student learns
+    # from the rest.
     filled, people = bool(fit.certificate.filled_cells), _people(data)
     fair = fit.weighted.collect().counts * fit.table.size if filled else None
-    weights = with_design(spread_over_rows(fit, fair)[fit.distinct_rows.inverse], fit.design_weights)
+    weights = with_design(
+        spread_over_rows(fit, fair)[fit.distinct_rows.inverse], fit.design_weights
+    )
     if weights.ndim == 1:
         weights = np.eye(people.outcomes)[people.outcome] * weights[:, None]
     return Lesson(people.inputs, weights)
@@ -217,12 +298,18 @@ def _scores(trial: Trial) -> ModelScores:
         return None if np.isnan(score.low) else (score.low, score.high)
 
     def each(quantity: str) -> ByGrouping:
-        return {name: None if np.isnan(score.value) else score.value for name, score in expected[quantity].items()}
+        return {
+            name: None if np.isnan(score.value) else score.value
+            for name, score in expected[quantity].items()
+        }
 
     return ModelScores(
         accuracy=expected["accuracy"][OVERALL].value,
         auc=expected["auc"][OVERALL].value,
         decided=each("decided")[OVERALL],
-        ranges={quantity: {name: span(score) for name, score in own.items()} for quantity, own in expected.items()},
+        ranges={
+            quantity: {name: span(score) for name, score in own.items()}
+            for quantity, own in expected.items()
+        },
         **{quantity: each(quantity) for quantity in _BY_GROUPING},
     )

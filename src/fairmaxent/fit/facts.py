@@ -1,4 +1,6 @@
-"""Facts: what a careful reader should know about a fit, with the paper's bounds; `certificate` puts them in words."""
+"""Facts: what a careful reader should know about a fit, with the paper's bounds;
+`certificate` puts them in words.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +11,14 @@ import numpy as np
 from fairmaxent.data.roles import RedrawnValues
 from fairmaxent.data.table import Reals
 from fairmaxent.engines.rows import divergence, tilted_rows
-from fairmaxent.fairness.rates import ByGrouping, Measure, Rates, group_table, smallest_over_largest, worst_ratio
+from fairmaxent.fairness.rates import (
+    ByGrouping,
+    Measure,
+    Rates,
+    group_table,
+    smallest_over_largest,
+    worst_ratio,
+)
 from fairmaxent.fit.costs import Costs, measure_costs
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.option_values import PaperRequest
@@ -25,7 +34,9 @@ SMALL_GROUP = 30  # rows
 
 @dataclass(frozen=True)
 class MissingValues:
-    """Missing values of an outcome or protected column that are not compared, as a share of the rows."""
+    """Missing values of an outcome or protected column that are not compared, as a
+    share of the rows.
+    """
 
     column: str
     share: float
@@ -52,32 +63,44 @@ class GroupMean:
 
 
 Range = tuple[float, float]
-Ranges = Mapping[str, Mapping[str, Range | None]]  # by quantity, and by grouping or OVERALL
+# by quantity, and by grouping or OVERALL
+Ranges = Mapping[str, Mapping[str, Range | None]]
 
 
 @dataclass(frozen=True)
 class ModelScores:
-    """How a model does on people it has not seen; comparisons are by grouping, None if there is nothing to compare."""
+    """How a model does on people it has not seen; comparisons are by grouping, None if
+    there is nothing to compare.
+    """
 
     accuracy: float
     auc: float
     by_predictions: ByGrouping  # statistical rate of its decisions
     by_probabilities: ByGrouping  # statistical rate of its mean probabilities
     equal_opportunity: ByGrouping  # worst ratio of true positive rates
-    equalised_odds: ByGrouping  # worst ratio of true positive rates or of false positive rates
-    calibration_gap: ByGrouping  # largest difference between groups in observed minus predicted rate
-    decided: float | None  # share of people whom it decides for; of several favourable outcomes, for the rarest
-    ranges: Ranges  # in which 95 % of measurements on other people will be, see `metrics.trial`; None: not known
+    # worst ratio of true positive rates or of false positive rates
+    equalised_odds: ByGrouping
+    # largest difference between groups in observed minus predicted rate
+    calibration_gap: ByGrouping
+    # share of people whom it decides for; of several favourable outcomes, for the
+    # rarest
+    decided: float | None
+    # in which 95 % of measurements on other people will be, see `metrics.trial`; None:
+    # not known
+    ranges: Ranges
 
 
 @dataclass(frozen=True)
 class ModelEstimate:
-    """What a model trained on the result, a student, will do to people whom neither it nor the fit has seen."""
+    """What a model trained on the result, a student, will do to people whom neither it
+    nor the fit has seen.
+    """
 
     student: str
     output: str  # what it learns from: "rows" or "weights"
     folds: int
-    threshold: float  # the probability of the favourable outcome above which it decides for it
+    # the probability of the favourable outcome above which it decides for it
+    threshold: float
     before: ModelScores  # of a model trained on the data as they are
     after: ModelScores
     blind: bool  # it does not see the protected columns
@@ -90,12 +113,18 @@ class ModelEstimate:
 class Told:
     """Facts that do not follow from the rows and the fitted distribution."""
 
-    emptied_cells: tuple[str, ...] = ()  # combinations with rows that cannot count if the wishes are to be met
-    left_out_columns: tuple[str, ...] = ()  # that look like identifiers, and that nobody asked to keep
-    redrawn: RedrawnValues | None = None  # None: drawn rows that copy a real row keep its exact values
-    estimate: ModelEstimate | None = None  # what a model trained on the result will do; None: nobody asked
-    decisions: Decisions | None = None  # of the model that the table was made for; None: for none
-    privacy: Ledger | None = None  # what the fit revealed at most; counts are noisy estimates then. None: no promise
+    # combinations with rows that cannot count if the wishes are to be met
+    emptied_cells: tuple[str, ...] = ()
+    # that look like identifiers, and that nobody asked to keep
+    left_out_columns: tuple[str, ...] = ()
+    # None: drawn rows that copy a real row keep its exact values
+    redrawn: RedrawnValues | None = None
+    # what a model trained on the result will do; None: nobody asked
+    estimate: ModelEstimate | None = None
+    # of the model that the table was made for; None: for none
+    decisions: Decisions | None = None
+    # what the fit revealed at most; counts are noisy estimates then. None: no promise
+    privacy: Ledger | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -106,15 +135,22 @@ class Facts(Told):
     wanted: Rates
     achieved: Rates  # exact: taken from the fitted distribution, not from drawn rows
     rows: int  # of the data
-    effective_rows: float  # how many equally weighted rows carry as much information as the fair weights
-    small_groups: dict[str, int]  # of fewer than `SMALL_GROUP` rows, whatever they weigh
-    filled_cells: tuple[str, ...]  # combinations that nobody in the data has, and that the base fills
+    # how many equally weighted rows carry as much information as the fair weights
+    effective_rows: float
+    # of fewer than `SMALL_GROUP` rows, whatever they weigh
+    small_groups: dict[str, int]
+    # combinations that nobody in the data has, and that the base fills
+    filled_cells: tuple[str, ...]
     filled_shares: tuple[float, ...]  # of each of them
     removed_levels: tuple[str, ...]
-    binned_columns: dict[str, tuple[str, ...]]  # the bins of outcome and protected columns that have some
-    kept_missing: tuple[MissingValues, ...]  # missing values that are not compared; most keep their share
-    single_groups: dict[str, tuple[str, ...]]  # by grouping, strata in which there is nothing to compare
-    forbidden_rows: dict[str, int]  # of the data, by forbidden combination; they count zero
+    # the bins of outcome and protected columns that have some
+    binned_columns: dict[str, tuple[str, ...]]
+    # missing values that are not compared; most keep their share
+    kept_missing: tuple[MissingValues, ...]
+    # by grouping, strata in which there is nothing to compare
+    single_groups: dict[str, tuple[str, ...]]
+    # of the data, by forbidden combination; they count zero
+    forbidden_rows: dict[str, int]
     outcome_shares: tuple[OutcomeShare, ...]
     means: tuple[GroupMean, ...]  # none: nobody asked for equal means
     weight_limit: float | None  # the limit that was asked for
@@ -122,7 +158,9 @@ class Facts(Told):
     costs: Costs | None  # None: one of the paper's own configurations
     copied_share: float  # of drawn rows that copy a real one on purpose
     before: Rates
-    bound: float  # Theorem 4.5: the statistical rate is at least this, whatever the solver did to single cells
+    # Theorem 4.5: the statistical rate is at least this, whatever the solver did to
+    # single cells
+    bound: float
     delta: float  # δ of Theorem 4.5
     dual: float  # h(λ*) = −KL(p*‖q)
     iterations: int
@@ -135,24 +173,46 @@ class Facts(Told):
 
     @property
     def rates_shown(self) -> Iterator[tuple[str, str]]:
-        """Kind and grouping of every rate, group shares once, however many outcomes there are."""
+        """Kind and grouping of every rate, group shares once, however many outcomes
+        there are.
+        """
         groupings = {name for name, _ in self.measure.of_first_outcome}
         for kind, names in self.wanted.items():
-            yield from ((kind, name) for name in names if kind == "statistical_rate" or name in groupings)
+            yield from (
+                (kind, name)
+                for name in names
+                if kind == "statistical_rate" or name in groupings
+            )
 
     @property
     def wanted_of_decisions(self) -> ByGrouping:
-        """The statistical rates that a model's decisions should have; those of the table may give way to them."""
+        """The statistical rates that a model's decisions should have; those of the
+        table may give way to them.
+        """
         if self.decisions is None:
             return self.wanted["statistical_rate"]
         return {rate.grouping: rate.wanted for rate in self.decisions.rates}
 
 
 def facts_of(solved: Solved, told: Told) -> dict[str, Any]:
-    """The facts that follow from the rows and the fitted distribution, by the names of the fields."""
-    problem, distribution, solution = solved.problem, solved.distribution, solved.optimum.solution
-    filled, achieved, copied = solved.filled, distribution.root_table, tilted_rows(distribution.tilted)
-    costs = None if isinstance(solved.request, PaperRequest) else measure_costs(solved, filled=bool(filled))
+    """The facts that follow from the rows and the fitted distribution, by the names of
+    the fields.
+    """
+    problem, distribution, solution = (
+        solved.problem,
+        solved.distribution,
+        solved.optimum.solution,
+    )
+    filled, achieved, copied = (
+        solved.filled,
+        distribution.root_table,
+        tilted_rows(distribution.tilted),
+    )
+    costs = (
+        None
+        if isinstance(solved.request, PaperRequest)
+        else measure_costs(solved, filled=bool(filled))
+    )
     return dict(
         **_column_facts(problem, achieved),
         **_rate_bound(solved, achieved),
@@ -165,7 +225,10 @@ def facts_of(solved: Solved, told: Told) -> dict[str, Any]:
         method=solution.method,
         multiplier_norm=float(np.linalg.norm(solution.multipliers)),
         multiplier_bound=_multiplier_bound(solved),
-        distance={"to_prior": -solution.value, "from_data": divergence(problem.counted, distribution.density)},
+        distance={
+            "to_prior": -solution.value,
+            "from_data": divergence(problem.counted, distribution.density),
+        },
         rows=problem.table.size,
         effective_rows=solved.weighted.worth if costs is None else costs.effective_rows,
         small_groups=_small_groups(problem),
@@ -185,25 +248,45 @@ def facts_of(solved: Solved, told: Told) -> dict[str, Any]:
 
 
 def _wanted(problem: Problem, decisions: Decisions | None) -> Rates:
-    """The wanted rates of the table; its statistical rates are free if it is made for a model."""
-    measure, targets, free = problem.measure, problem.root_targets, decisions is not None
+    """The wanted rates of the table; its statistical rates are free if it is made for a
+    model.
+    """
+    measure, targets, free = (
+        problem.measure,
+        problem.root_targets,
+        decisions is not None,
+    )
     representation = dict(zip(measure.names, problem.representation, strict=True))
     for name, grouping in zip(measure.names, measure.groupings, strict=True):
-        named = [axis for axis in grouping if axis in targets and axis not in problem.roles.strata_axes]
-        # Shares that the user named take the place of ρ; if they are about a part of a grouping only, it has no rate.
+        named = [
+            axis
+            for axis in grouping
+            if axis in targets and axis not in problem.roles.strata_axes
+        ]
+        # Shares that the user named take the place of ρ; if they are about a part of a
+        # grouping only, it has no rate.
         if named:
             representation[name] = None
         if named and len(grouping) == 1:
-            table = measure.groups_compared(np.broadcast_to(1.0, problem.data_table.shape), grouping)
+            table = measure.groups_compared(
+                np.broadcast_to(1.0, problem.data_table.shape), grouping
+            )
             shares = targets[named[0]] * (group_table(table, grouping).sum(axis=0) > 0)
             representation[name] = float(smallest_over_largest(shares[shares > 0]))
-    statistical = dict.fromkeys(measure.names) if free else dict(zip(measure.names, problem.statistical, strict=True))
+    statistical = (
+        dict.fromkeys(measure.names)
+        if free
+        else dict(zip(measure.names, problem.statistical, strict=True))
+    )
     return {"representation_rate": representation, "statistical_rate": statistical}
 
 
 def _small_groups(problem: Problem) -> dict[str, int]:
     rows = problem.cells("rows")
-    sizes = {axes: group_table(rows, axes).sum(axis=0) for _, axes in problem.measure.of_first_outcome}
+    sizes = {
+        axes: group_table(rows, axes).sum(axis=0)
+        for _, axes in problem.measure.of_first_outcome
+    }
     return {
         problem.roles.describe_group(axes, group): int(size[group])
         for axes, size in sizes.items()
@@ -215,7 +298,10 @@ def _removed_levels(distribution: Distribution) -> tuple[str, ...]:
     """Levels of the data that the fitted distribution no longer has."""
     blocks, levels = distribution.blocks, distribution.tilted.levels
     shares = dict(zip(blocks.members[0], root_marginals(blocks, levels), strict=True))
-    shares |= {member: levels[part] for (member,), part in zip(blocks.members[1:], blocks.slices[1:], strict=True)}
+    shares |= {
+        member: levels[part]
+        for (member,), part in zip(blocks.members[1:], blocks.slices[1:], strict=True)
+    }
     return tuple(
         f"{attribute.name} = {attribute.labels[level]}"
         for index, attribute in enumerate(distribution.domain.attributes)
@@ -224,17 +310,31 @@ def _removed_levels(distribution: Distribution) -> tuple[str, ...]:
 
 
 def _column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
-    """Which outcome and protected columns are compared in bins, and which missing values and strata are compared."""
+    """Which outcome and protected columns are compared in bins, and which missing
+    values and strata are compared.
+    """
     roles, left_out = problem.roles, dict(problem.measure.left_out)
-    before, after = (root_marginals(problem.blocks, table.ravel()) for table in (problem.data_table, achieved))
+    before, after = (
+        root_marginals(problem.blocks, table.ravel())
+        for table in (problem.data_table, achieved)
+    )
     single: dict[str, tuple[str, ...]] = {}
     for name, groups in problem.group_counts() if problem.measure.strata else ():
         for stratum in np.argwhere(groups == 1).tolist():
-            single[name] = (*single.get(name, ()), roles.describe_group(roles.strata_axes, stratum))
+            single[name] = (
+                *single.get(name, ()),
+                roles.describe_group(roles.strata_axes, stratum),
+            )
     return {
-        "binned_columns": {column.name: column.labels for column in roles.attributes if column.edges is not None},
+        "binned_columns": {
+            column.name: column.labels
+            for column in roles.attributes
+            if column.edges is not None
+        },
         "kept_missing": tuple(
-            MissingValues(roles.names[axis], float(before[axis][level]), float(after[axis][level]))
+            MissingValues(
+                roles.names[axis], float(before[axis][level]), float(after[axis][level])
+            )
             for axis, level in left_out.items()
             if before[axis][level] > 0  # a column that has none now is not named
         ),
@@ -243,20 +343,36 @@ def _column_facts(problem: Problem, achieved: Reals) -> dict[str, Any]:
 
 
 def _group_means(problem: Problem, achieved: Reals) -> tuple[GroupMean, ...]:
-    """The mean of the outcome in each group that is compared, over the rows that have a number, before and after."""
+    """The mean of the outcome in each group that is compared, over the rows that have a
+    number, before and after.
+    """
     means: list[GroupMean] = []
     if problem.values is None:
         return ()
     values = np.nan_to_num(problem.values)
-    for name, axes in problem.measure.of_first_outcome:  # the others need not be numbers
+    # the others need not be numbers
+    for name, axes in problem.measure.of_first_outcome:
         both = []
         for table in (problem.data_table, achieved):
-            compared = np.where(np.isnan(problem.values), 0.0, problem.measure.outcomes_compared(table, axes))
-            size, total = (group_table(compared * value, axes).sum(axis=0) for value in (1.0, values))
-            both.append(np.divide(total, size, out=np.full_like(size, np.nan), where=size > 0))
+            compared = np.where(
+                np.isnan(problem.values),
+                0.0,
+                problem.measure.outcomes_compared(table, axes),
+            )
+            size, total = (
+                group_table(compared * value, axes).sum(axis=0)
+                for value in (1.0, values)
+            )
+            both.append(
+                np.divide(total, size, out=np.full_like(size, np.nan), where=size > 0)
+            )
         for group in map(tuple, np.argwhere(np.isfinite(both).all(axis=0)).tolist()):
             before, after = (float(mean[group]) for mean in both)
-            means.append(GroupMean(name, problem.roles.describe_group(axes, group), before, after))
+            means.append(
+                GroupMean(
+                    name, problem.roles.describe_group(axes, group), before, after
+                )
+            )
     return tuple(means)
 
 
@@ -265,9 +381,14 @@ def _outcome_shares(problem: Problem, achieved: Reals) -> tuple[OutcomeShare, ..
     shares = []
     for axis in (0, *problem.roles.other_axes):
         outcome = problem.roles.attributes[axis]
-        before, after = (group_table(np.swapaxes(table, 0, axis), ()) for table in (problem.data_table, achieved))
+        before, after = (
+            group_table(np.swapaxes(table, 0, axis), ())
+            for table in (problem.data_table, achieved)
+        )
         shares += [
-            OutcomeShare(f"{outcome.name} = {label}", float(before[level]), float(after[level]))
+            OutcomeShare(
+                f"{outcome.name} = {label}", float(before[level]), float(after[level])
+            )
             for level, label in enumerate(outcome.labels)
         ]
     return tuple(shares)
@@ -279,20 +400,27 @@ def _forbidden_rows(problem: Problem) -> dict[str, int]:
     return {
         rule.text: rows
         for rule, table in zip(problem.rules, tables, strict=True)
-        if (rows := int(table[(rule.roots, *(level for _, level in rule.others))].sum()))
+        if (
+            rows := int(table[(rule.roots, *(level for _, level in rule.others))].sum())
+        )
     }
 
 
 def theorem_4_5(tau: float, *, base_mass: float, delta: float) -> float:
-    """τ − δ(1 + τ)/(m + δ), where q ≥ m in every cell; m = C/4 (uniform base, 2 × 2) gives τ − 4δ(1 + τ)/(C + 4δ)."""
-    return tau if delta == 0 else max(0.0, tau - delta * (1 + tau) / (base_mass + delta))
+    """τ − δ(1 + τ)/(m + δ), where q ≥ m in every cell; m = C/4 (uniform base, 2 × 2)
+    gives τ − 4δ(1 + τ)/(C + 4δ).
+    """
+    return (
+        tau if delta == 0 else max(0.0, tau - delta * (1 + tau) / (base_mass + delta))
+    )
 
 
 def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
-    """‖λ*‖₂ ≤ L_q/η, with L_q = log 1/min q and η the distance of θ to the boundary of the features' hull.
+    """‖λ*‖₂ ≤ L_q/η, with L_q = log 1/min q and η the distance of θ to the boundary of
+    the features' hull.
 
-    The indicators of one alphabet, less the reference, fill a simplex; its faces are θ_i away, and the one opposite
-    the origin θ_reference/√(number of indicators).
+    The indicators of one alphabet, less the reference, fill a simplex; its faces are
+    θ_i away, and the one opposite the origin θ_reference/√(number of indicators).
     """
     radius = np.inf
     for share in shares:
@@ -305,30 +433,67 @@ def lemma_4_2(log_floor: float, shares: list[Reals]) -> float:
 def _rate_bound(solved: Solved, achieved: Reals) -> dict[str, float]:
     """Theorem 4.5 with its δ, on the worst grouping and favourable outcome."""
     request, dual, measure = solved.request, solved.optimum.dual, solved.problem.measure
-    # The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as it is. Otherwise its proof,
-    # which bounds a ratio of joint probabilities, is applied to these divided by the groups' shares, that is, to rates.
+    # The theorem's own hypotheses (Algorithm 1, θ between 1/2 and 1/(1 + τ)) allow τ as
+    # it is. Otherwise its proof, which bounds a ratio of joint probabilities, is
+    # applied to these divided by the groups' shares, that is, to rates.
     tau = None
-    if isinstance(request, PaperRequest) and request.prior == "w" and request.theta in ("b", "w"):
+    if (
+        isinstance(request, PaperRequest)
+        and request.prior == "w"
+        and request.theta in ("b", "w")
+    ):
         tau = request.tau
-    base = dual.prior.parts[0] if isinstance(dual.prior, Mixture) and request.C < 1 else dual.prior
+    base = (
+        dual.prior.parts[0]
+        if isinstance(dual.prior, Mixture) and request.C < 1
+        else dual.prior
+    )
     roots = dual.features.blocks.slices[0]
     prior = dual.start.tilted.levels[roots].reshape(achieved.shape)
-    base_table = base.tilt(np.where(dual.features.possible, 0.0, -np.inf)).levels[roots].reshape(achieved.shape)
+    base_table = (
+        base.tilt(np.where(dual.features.possible, 0.0, -np.inf))
+        .levels[roots]
+        .reshape(achieved.shape)
+    )
     bounds = []
     for grouping in measure.groupings:
-        tables = [group_table(table, grouping) for table in (achieved, prior, base_table)]
-        outcomes = [level for level in measure.favourable_of(grouping) if tables[0][level].any()]
-        if not outcomes:  # a target removed every favourable outcome: there is nothing to compare
+        tables = [
+            group_table(table, grouping) for table in (achieved, prior, base_table)
+        ]
+        outcomes = [
+            level for level in measure.favourable_of(grouping) if tables[0][level].any()
+        ]
+        # a target removed every favourable outcome: there is nothing to compare
+        if not outcomes:
             continue
-        seen = group_table(measure.groups_compared(achieved, grouping), grouping).sum(axis=0) > 0
+        seen = (
+            group_table(measure.groups_compared(achieved, grouping), grouping).sum(
+                axis=0
+            )
+            > 0
+        )
         sizes = tables[0].sum(axis=0)[seen] if tau is None else 1.0
-        reached, joint, base_joint = (table[outcomes][:, seen] / sizes for table in tables)
+        reached, joint, base_joint = (
+            table[outcomes][:, seen] / sizes for table in tables
+        )
         delta = float(np.max(np.abs(reached - joint)))
         spread = np.full((len(joint), *seen.shape), np.nan)
         spread[:, seen] = joint
-        # Unless τ is known: the smallest between seen groups of a stratum, for the worst outcome.
-        ratio = min(worst_ratio(row, measure.strata) for row in spread) if tau is None else tau
-        bounds.append((theorem_4_5(ratio, base_mass=request.C * float(base_joint.min()), delta=delta), delta))
+        # Unless τ is known: the smallest between seen groups of a stratum, for the
+        # worst outcome.
+        ratio = (
+            min(worst_ratio(row, measure.strata) for row in spread)
+            if tau is None
+            else tau
+        )
+        bounds.append(
+            (
+                theorem_4_5(
+                    ratio, base_mass=request.C * float(base_joint.min()), delta=delta
+                ),
+                delta,
+            )
+        )
     bound, delta = min(bounds, key=lambda bound: bound[0], default=(1.0, 0.0))
     return {"bound": bound, "delta": delta}
 
@@ -336,9 +501,12 @@ def _rate_bound(solved: Solved, achieved: Reals) -> dict[str, float]:
 def _multiplier_bound(solved: Solved) -> float | None:
     """Lemma 4.2; it speaks of indicators and of a prior that reaches every point."""
     prior, blocks = solved.optimum.dual.prior, solved.problem.blocks
-    if not prior.full_support or any(attribute.features == "moment" for attribute in solved.domain.attributes):
+    if not prior.full_support or any(
+        attribute.features == "moment" for attribute in solved.domain.attributes
+    ):
         return None
-    simplices = blocks.split(solved.target)  # the wanted shares of each alphabet that has indicators
+    # the wanted shares of each alphabet that has indicators
+    simplices = blocks.split(solved.target)
     if isinstance(solved.request, PaperRequest):
         simplices = [*root_marginals(blocks, solved.target), *simplices[1:]]
     return lemma_4_2(prior.log_floor(), simplices)

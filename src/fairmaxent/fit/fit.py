@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from fairmaxent.data import frames
-from fairmaxent.data.draws import RandomState, cells_of, check_count, generator, shuffled_cells
+from fairmaxent.data.draws import (
+    RandomState,
+    cells_of,
+    check_count,
+    generator,
+    shuffled_cells,
+)
 from fairmaxent.data.quotas import quota
 from fairmaxent.data.table import Reals, Table
 from fairmaxent.document.html import to_html
@@ -22,12 +28,20 @@ from fairmaxent.fit.certificate import Certificate
 from fairmaxent.fit.distribution import Distribution, Evidence
 from fairmaxent.fit.groups import Plotted, draw_groups, group_changes, summary_frame
 from fairmaxent.fit.records import MOST_BYTES
-from fairmaxent.fit.solved import Solved, missing_rows, spread_over_rows, weigh_lazily, weigh_rows, with_design
+from fairmaxent.fit.solved import (
+    Solved,
+    missing_rows,
+    spread_over_rows,
+    weigh_lazily,
+    weigh_rows,
+    with_design,
+)
 from fairmaxent.fit.uncertainty import Uncertainty, measure_uncertainty
 from fairmaxent.privacy.refusals import no_rows
 from fairmaxent.progress import Progress, silent
 
-BATCH = 1 << 18  # rows of one batch by default: large enough for array work, small beside the table
+# rows of one batch by default: large enough for array work, small beside the table
+BATCH = 1 << 18
 PART = 1 << 20  # rows of one file of many
 
 
@@ -35,8 +49,9 @@ PART = 1 << 20  # rows of one file of many
 class Fit(Solved):
     """What :func:`fairmaxent.debias` learned.
 
-    One fit has three outputs: new rows (:meth:`sample`), weights for the rows of the data (:meth:`weights`), and rows
-    to add to them (:meth:`top_up`). The :attr:`certificate` shows what was reached.
+    One fit has three outputs: new rows (:meth:`sample`), weights for the rows of the
+    data (:meth:`weights`), and rows to add to them (:meth:`top_up`). The
+    :attr:`certificate` shows what was reached.
     """
 
     certificate: Certificate
@@ -49,19 +64,33 @@ class Fit(Solved):
 
     @property
     def distinct_rows(self) -> Table:
-        """The distinct rows of the table; refused if they are on the workers of a cluster."""
+        """The distinct rows of the table; refused if they are on the workers of a
+        cluster.
+        """
         return in_memory(self.table)
 
     def sample(
-        self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
+        self,
+        n: int,
+        *,
+        given: Evidence | None = None,
+        random_state: RandomState = None,
+        iid: bool = False,
     ) -> Any:
-        """Draw ``n`` new rows: a frame of the same kind, with the same columns, order and dtypes.
+        """Draw ``n`` new rows: a frame of the same kind, with the same columns, order
+        and dtypes.
 
-        The drawn rows themselves have the wanted rates, up to one row in each group and outcome (quota); ``iid=True``
-        draws them independently. ``given`` fixes columns: ``{"sex": "Female"}``, or a range, ``{"age": slice(18, 65)}``
-        (from 18 up to, but not including, 65). A column of design weights comes back as ones: drawn rows need none.
+        The drawn rows themselves have the wanted rates, up to one row in each group and
+        outcome (quota); ``iid=True`` draws them independently. ``given`` fixes columns:
+        ``{"sex": "Female"}``, or a range, ``{"age": slice(18, 65)}`` (from 18 up to,
+        but not including, 65). A column of design weights comes back as ones: drawn
+        rows need none.
         """
-        return next(self.sample_batches(n, size=n, given=given, random_state=random_state, iid=iid))
+        return next(
+            self.sample_batches(
+                n, size=n, given=given, random_state=random_state, iid=iid
+            )
+        )
 
     def sample_batches(
         self,
@@ -72,20 +101,27 @@ class Fit(Solved):
         random_state: RandomState = None,
         iid: bool = False,
     ) -> Iterator[Any]:
-        """Draw ``n`` new rows as frames of ``size`` rows, one at a time in memory; the last frame holds the rest.
+        """Draw ``n`` new rows as frames of ``size`` rows, one at a time in memory; the
+        last frame holds the rest.
 
-        Together they are a sample of ``n`` rows by quota, and each frame has its part of every combination, up to one
-        row. The options are those of :meth:`sample`.
+        Together they are a sample of ``n`` rows by quota, and each frame has its part
+        of every combination, up to one row. The options are those of :meth:`sample`.
         """
         check_flag("iid", iid)
         count, most = check_count(n), check_count(size)
         self.distribution.room_for(min(count, most))
         rng = self._generator(random_state)
-        source = self.distribution if given is None else self.distribution.condition(given)
+        source = (
+            self.distribution if given is None else self.distribution.condition(given)
+        )
 
         def batches(left: int) -> Iterator[Any]:
             fair = source.root_table
-            wanted = None if iid else quota(fair, left, rng, sums=self.certificate.measure.sums)
+            wanted = (
+                None
+                if iid
+                else quota(fair, left, rng, sums=self.certificate.measure.sums)
+            )
             while left:
                 rows = min(left, most)
                 if wanted is None:
@@ -99,35 +135,49 @@ class Fit(Solved):
         return batches(count)
 
     def weights(self) -> Reals:
-        """One weight per input row, 1 on average: the fair distribution on the rows of the data (C = 0).
+        """One weight per input row, 1 on average: the fair distribution on the rows of
+        the data (C = 0).
 
-        A relabelled fit has one weight per input row and outcome: a column for each level of the outcome, in the order
-        of its labels; the weights of a row add up to 1 on average. :meth:`weigh` lays them out for training.
+        A relabelled fit has one weight per input row and outcome: a column for each
+        level of the outcome, in the order of its labels; the weights of a row add up to
+        1 on average. :meth:`weigh` lays them out for training.
         """
         self._refuse_rows("weights")
-        return with_design(self._distinct_weights[self.distinct_rows.inverse], self.design_weights)
+        return with_design(
+            self._distinct_weights[self.distinct_rows.inverse], self.design_weights
+        )
 
     def weigh(self, frame: Any, *, name: str = "fair_weight") -> Any:
-        """Return the fitted table with a column of :meth:`weights` added, ready to train on.
+        """Return the fitted table with a column of :meth:`weights` added, ready to
+        train on.
 
-        If the fit is relabelled, every row appears once for each outcome that it has a weight for. Columns that took no
-        part in the fit are kept. A lazy frame is joined inside its engine, and computed when it is collected.
+        If the fit is relabelled, every row appears once for each outcome that it has a
+        weight for. Columns that took no part in the fit are kept. A lazy frame is
+        joined inside its engine, and computed when it is collected.
         """
         self._refuse_rows("weights")
         lazy = open_lazy(frame)
         if lazy is None:
-            return weigh_rows(self, self._distinct_weights, frames.open_frame(frame), name)
-        return weigh_lazily(self, self._distinct_weights if isinstance(self.table, Table) else None, lazy, name)
+            return weigh_rows(
+                self, self._distinct_weights, frames.open_frame(frame), name
+            )
+        return weigh_lazily(
+            self,
+            self._distinct_weights if isinstance(self.table, Table) else None,
+            lazy,
+            name,
+        )
 
     @cached_property
     def _distinct_weights(self) -> Reals:
         return spread_over_rows(self)
 
     def top_up(self, *, random_state: RandomState = None) -> Any:
-        """Draw the fewest rows to add so that old and new together meet the fair table, up to one row per cell.
+        """Draw the fewest rows to add so that old and new together meet the fair table,
+        up to one row per cell.
 
-        Groups meet it up to one row as well, if that is possible. Another fair table than that of this fit, with the
-        same rates, might be met with fewer rows.
+        Groups meet it up to one row as well, if that is possible. Another fair table
+        than that of this fit, with the same rates, might be met with fewer rows.
         """
         self._refuse_rows("rows to add")
         rng = self._generator(random_state)
@@ -135,9 +185,11 @@ class Fit(Solved):
         return self._complete(self.distribution.draw(cells, rng, spread=True))
 
     def model(self) -> Any:
-        """The model that the table was made for (``model=``), trained on the rows with their weights.
+        """The model that the table was made for (``model=``), trained on the rows with
+        their weights.
 
-        It takes the columns of the table that it was shown, and predicts the table's own outcomes.
+        It takes the columns of the table that it was shown, and predicts the table's
+        own outcomes.
         """
         if self.student is None:
             raise InputError(
@@ -148,50 +200,66 @@ class Fit(Solved):
         return self.student
 
     def uncertainty(
-        self, *, replicates: int = 200, confidence: float = 0.95, random_state: RandomState = None
+        self,
+        *,
+        replicates: int = 200,
+        confidence: float = 0.95,
+        random_state: RandomState = None,
     ) -> Uncertainty:
-        """Bootstrap the fit: how different the fair table might have been with another sample of people.
+        """Bootstrap the fit: how different the fair table might have been with another
+        sample of people.
 
-        The answer has intervals of the table of outcome and groups, the shares of outcomes and groups, and the rates,
-        before and after; printed, it is a table. Each replicate draws the people anew, by their design weights, and
-        makes their table fair in the same way. What a model will do is not part of it: see ``estimate``.
+        The answer has intervals of the table of outcome and groups, the shares of
+        outcomes and groups, and the rates, before and after; printed, it is a table.
+        Each replicate draws the people anew, by their design weights, and makes their
+        table fair in the same way. What a model will do is not part of it: see
+        ``estimate``.
         """
         self._refuse_rows("a bootstrap")
         rng = self._generator(random_state)
-        return measure_uncertainty(self, replicates=replicates, confidence=confidence, rng=rng)
+        return measure_uncertainty(
+            self, replicates=replicates, confidence=confidence, rng=rng
+        )
 
     def summary(self, *, confidence: float = 0.95) -> Any:
         """Each group before and after, as a frame of the library that the data came in.
 
-        One row for each group and each outcome that is compared: the ``rows`` that the group has in the data, its share
-        before and after, the factor by which its average row counts more or less (``weight_factor``), and its rate of
-        the outcome before, with an interval, and after. That one is exact; see :meth:`uncertainty`.
+        One row for each group and each outcome that is compared: the ``rows`` that the
+        group has in the data, its share before and after, the factor by which its
+        average row counts more or less (``weight_factor``), and its rate of the outcome
+        before, with an interval, and after. That one is exact; see :meth:`uncertainty`.
         """
         return summary_frame(self, group_changes(self, confidence=confidence))
 
     def plot(self, what: Plotted = "rates", *, ax: Any = None) -> Any:
         """Draw each group before and after; needs matplotlib.
 
-        ``what`` is ``"rates"``, how often each group gets the outcome, or ``"shares"``, how large each group is. Draws
-        on ``ax``, or on a new figure, and returns the Axes; ``fit.plot().figure.savefig("rates.png")`` saves it.
+        ``what`` is ``"rates"``, how often each group gets the outcome, or ``"shares"``,
+        how large each group is. Draws on ``ax``, or on a new figure, and returns the
+        Axes; ``fit.plot().figure.savefig("rates.png")`` saves it.
         """
         return draw_groups(self, group_changes(self), what, ax)
 
     def report(self, path: str | PathLike[str], **options: Any) -> None:
-        """Write a report for readers who did not run the fit: ``.html``, ``.md`` or ``.json``.
+        """Write a report for readers who did not run the fit: ``.html``, ``.md`` or
+        ``.json``.
 
-        The options are those of :func:`fairmaxent.report.write_report`; pass ``data=`` the table that the fit was made
-        from, so that copies of real rows can be counted.
+        The options are those of :func:`fairmaxent.report.write_report`; pass ``data=``
+        the table that the fit was made from, so that copies of real rows can be
+        counted.
         """
-        # The report is made from a fit, so it is a layer above: the one exception that the contract of layers declares.
+        # The report is made from a fit, so it is a layer above: the one exception that
+        # the contract of layers declares.
         from fairmaxent.report.writer import write_report
 
         write_report(self, path, **options)
 
     def document(self, kind: str, data: str | PathLike[str] | None = None) -> str:
-        """Draft a document to file: ``"article-10"``, ``"card"``, ``"croissant"`` or ``"ll144"``.
+        """Draft a document to file: ``"article-10"``, ``"card"``, ``"croissant"`` or
+        ``"ll144"``.
 
-        What only you know is marked "To be written by". Croissant also describes ``data``, the CSV of the fair table.
+        What only you know is marked "To be written by". Croissant also describes
+        ``data``, the CSV of the fair table.
         """
         from fairmaxent.gate.papers import document  # likewise
 
@@ -209,59 +277,104 @@ class Fit(Solved):
         readable_by_others: bool = False,
         progress: Progress = silent,
     ) -> None:
-        """Draw ``n`` new rows into a new or empty folder, as Parquet files of at most ``size`` rows.
+        """Draw ``n`` new rows into a new or empty folder, as Parquet files of at most
+        ``size`` rows.
 
-        The files appear together once all are complete; if anything fails, none does. Only you can read them, unless
-        they are to be ``readable_by_others``, which is also needed if the workers of a cluster are other users. If the
-        rows of the fit are on a Dask cluster, its workers draw and write, so all of them must see the folder; each file
-        then holds rows of one partition, the same for the same seed and partitions. The other options are those of
-        :meth:`sample`; ``progress`` is called as ``progress("rows", share)``.
+        The files appear together once all are complete; if anything fails, none does.
+        Only you can read them, unless they are to be ``readable_by_others``, which is
+        also needed if the workers of a cluster are other users. If the rows of the fit
+        are on a Dask cluster, its workers draw and write, so all of them must see the
+        folder; each file then holds rows of one partition, the same for the same seed
+        and partitions. The other options are those of :meth:`sample`; ``progress`` is
+        called as ``progress("rows", share)``.
         """
         # Here, because writers of files take a while to import.
-        from fairmaxent.engines.cluster_output import Delivery, part_name, write_on_workers, write_part
+        from fairmaxent.engines.cluster_output import (
+            Delivery,
+            part_name,
+            write_on_workers,
+            write_part,
+        )
         from fairmaxent.engines.cluster_partitions import Partitions
         from fairmaxent.files.write import Staging
 
         count, most = check_count(n), check_count(size)
-        with Staging([], folders=[folder], readable=[folder] if readable_by_others else []) as staging:
+        with Staging(
+            [], folders=[folder], readable=[folder] if readable_by_others else []
+        ) as staging:
             target = staging.path_for(folder)
             if not isinstance(self.table, Partitions):
-                batches = self.sample_batches(count, size=most, given=given, random_state=random_state, iid=iid)
+                batches = self.sample_batches(
+                    count, size=most, given=given, random_state=random_state, iid=iid
+                )
                 for number, batch in enumerate(batches):
-                    write_part(batch, target / part_name(number), readable=readable_by_others)
+                    write_part(
+                        batch, target / part_name(number), readable=readable_by_others
+                    )
                     progress("rows", min(1.0, (number + 1) * most / count))
                 return
             rng = self._generator(random_state)
             source = self.distribution.condition(given) if given else self.distribution
             fair, sums = source.root_table, self.certificate.measure.sums
             shares = fair.ravel() / fair.sum()
-            cells = rng.multinomial(count, shares) if iid else quota(fair, count, rng, sums=sums).ravel()
+            cells = (
+                rng.multinomial(count, shares)
+                if iid
+                else quota(fair, count, rng, sums=sums).ravel()
+            )
             form = source.domain, source.blocks, self.columns, self.weight_column
-            delivery = Delivery(*form, folder=target, size=most, evenly=not iid, readable=readable_by_others)
+            delivery = Delivery(
+                *form,
+                folder=target,
+                size=most,
+                evenly=not iid,
+                readable=readable_by_others,
+            )
             write_on_workers(self.table, source.density, cells, delivery, rng, progress)
 
     def collect(self) -> "Fit":
-        """Bring the distinct rows of a fit on a Dask cluster into memory; a fit in memory is returned unchanged."""
+        """Bring the distinct rows of a fit on a Dask cluster into memory; a fit in
+        memory is returned unchanged.
+        """
         if isinstance(self.table, Table):
             return self
         from fairmaxent.engines.cluster_partitions import collected
 
         weighted, dual = self.weighted.collect(), self.optimum.dual
-        optimum = replace(self.optimum, dual=replace(dual, prior=collected(dual.prior, weighted)))
-        problem, distribution = replace(self.problem, table=self.table.collect()), Distribution.of(self.domain, optimum)
-        return replace(self, problem=problem, weighted=weighted, optimum=optimum, distribution=distribution)
+        optimum = replace(
+            self.optimum, dual=replace(dual, prior=collected(dual.prior, weighted))
+        )
+        problem, distribution = (
+            replace(self.problem, table=self.table.collect()),
+            Distribution.of(self.domain, optimum),
+        )
+        return replace(
+            self,
+            problem=problem,
+            weighted=weighted,
+            optimum=optimum,
+            distribution=distribution,
+        )
 
-    def save(self, path: str | PathLike[str], *, readable_by_others: bool = False) -> None:
-        """Write the fit to one file; :func:`fairmaxent.load` reads it back. An existing file is replaced.
+    def save(
+        self, path: str | PathLike[str], *, readable_by_others: bool = False
+    ) -> None:
+        """Write the fit to one file; :func:`fairmaxent.load` reads it back. An existing
+        file is replaced.
 
-        The file holds the distinct rows, so only you can read it, unless it is to be ``readable_by_others``; a file
-        that is replaced keeps its permissions. The rows of a fit on a Dask cluster are brought into memory first.
+        The file holds the distinct rows, so only you can read it, unless it is to be
+        ``readable_by_others``; a file that is replaced keeps its permissions. The rows
+        of a fit on a Dask cluster are brought into memory first.
         """
-        storage.save(self.collect(), self.certificate, path, readable=readable_by_others)
+        storage.save(
+            self.collect(), self.certificate, path, readable=readable_by_others
+        )
 
     def _generator(self, random_state: RandomState) -> np.random.Generator:
         """The generator asked for, or else one with the seed of the request."""
-        return generator(self.request.random_state if random_state is None else random_state)
+        return generator(
+            self.request.random_state if random_state is None else random_state
+        )
 
     def _refuse_rows(self, what: str) -> None:
         """Refuse what needs the rows of the data."""
@@ -279,9 +392,10 @@ class Fit(Solved):
 def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Fit:
     """Read a fit back that :meth:`Fit.save` wrote.
 
-    Raises :class:`fairmaxent.errors.StorageError` if the file is missing, damaged, of another kind, or of a newer
-    format, if its certificate states something else than follows from what it holds, or if it would take more than
-    ``max_bytes`` of memory. Nothing in the file is run.
+    Raises :class:`fairmaxent.errors.StorageError` if the file is missing, damaged, of
+    another kind, or of a newer format, if its certificate states something else than
+    follows from what it holds, or if it would take more than ``max_bytes`` of memory.
+    Nothing in the file is run.
     """
     solved, certificate = storage.load(path, max_bytes=max_bytes)
     return Fit(**vars(solved), certificate=certificate)

@@ -1,4 +1,6 @@
-"""Groups before and after: their shares and rates as numbers, as a frame and as a picture."""
+"""Groups before and after: their shares and rates as numbers, as a frame and as a
+picture.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -12,7 +14,14 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.table import Reals
 from fairmaxent.errors import check_choice, cut
-from fairmaxent.fairness.rates import Grouping, Measure, group_shares, group_table, outcome_axis, outcome_rates
+from fairmaxent.fairness.rates import (
+    Grouping,
+    Measure,
+    group_shares,
+    group_table,
+    outcome_axis,
+    outcome_rates,
+)
 from fairmaxent.fit.solved import Solved
 from fairmaxent.metrics.effective_counts import WeightSums
 from fairmaxent.metrics.intervals import check_confidence, share_interval
@@ -23,33 +32,45 @@ _KINDS: dict[Any, Any] = {str: nw.String, int: nw.Int64, float: nw.Float64}
 
 @dataclass(frozen=True)
 class GroupChange:
-    """One group and one outcome; a number that does not exist is NaN, e.g. the rate of a group without rows."""
+    """One group and one outcome; a number that does not exist is NaN, e.g. the rate of
+    a group without rows.
+    """
 
-    column: str  # the grouping: a protected column, or several if their intersections are compared
+    # the grouping: a protected column, or several if their intersections are compared
+    column: str
     group: str
     outcome: str
     rows: int  # of the group, in the data
     share_before: float
     share_after: float
-    weight_factor: float  # share after over share before: how much the average row of the group counts
+    # share after over share before: how much the average row of the group counts
+    weight_factor: float
     rate_before: float
-    rate_before_low: float  # the interval of the rate in the data; NaN if the group is not compared
+    # the interval of the rate in the data; NaN if the group is not compared
+    rate_before_low: float
     rate_before_high: float
     rate_after: float
     # The rest is no part of a summary.
     name: str = field(repr=False)  # of the group, with its columns
     about: str = field(repr=False)  # the outcome, with its column
-    having_before: float = field(repr=False)  # the share of all rows that are in the group and have the outcome
+    # the share of all rows that are in the group and have the outcome
+    having_before: float = field(repr=False)
     having_after: float = field(repr=False)
 
 
 def group_changes(
-    fit: Solved, after: Reals | None = None, *, confidence: float = 0.95, measure: Measure | None = None
+    fit: Solved,
+    after: Reals | None = None,
+    *,
+    confidence: float = 0.95,
+    measure: Measure | None = None,
 ) -> tuple[GroupChange, ...]:
-    """Compare every group that the data or the fair distribution has, for each outcome that is compared.
+    """Compare every group that the data or the fair distribution has, for each outcome
+    that is compared.
 
-    ``after`` is the table of outcome and protected columns that was delivered, by default the fair one, and ``measure``
-    says which groups are compared, by default those of the fit.
+    ``after`` is the table of outcome and protected columns that was delivered, by
+    default the fair one, and ``measure`` says which groups are compared, by default
+    those of the fit.
     """
     check_confidence(confidence)
     measure, cells = measure or fit.problem.measure, fit.problem.cells
@@ -57,13 +78,21 @@ def group_changes(
     fair, changes = fit.distribution.root_table, []
     both = tables[0], fair if after is None else after
     for axes, name in zip(measure.groupings, measure.names, strict=True):
-        outcome, people = fit.roles.attributes[outcome_axis(axes)], group_table(tables[2], axes).sum(axis=0)
+        outcome, people = (
+            fit.roles.attributes[outcome_axis(axes)],
+            group_table(tables[2], axes).sum(axis=0),
+        )
         share, new_share = (group_shares(table, axes) for table in both)
-        rates, new_rates = (outcome_rates(measure.with_outcome(table, axes), axes) for table in both)
+        rates, new_rates = (
+            outcome_rates(measure.with_outcome(table, axes), axes) for table in both
+        )
         having, now_having = (group_table(table / table.sum(), axes) for table in both)
         low, high = _intervals(fit, measure, tables, axes, confidence)
-        seen = np.argwhere((people > 0) | (new_share > 0) | (group_shares(fair, axes) > 0)).tolist()
-        seen.sort(key=itemgetter(slice(len(axes) - measure.strata, None)))  # groups of a stratum side by side
+        seen = np.argwhere(
+            (people > 0) | (new_share > 0) | (group_shares(fair, axes) > 0)
+        ).tolist()
+        # groups of a stratum side by side
+        seen.sort(key=itemgetter(slice(len(axes) - measure.strata, None)))
         changes += [
             GroupChange(
                 column=name,
@@ -72,7 +101,11 @@ def group_changes(
                 rows=int(people[group]),
                 share_before=float(share[group]),
                 share_after=float(new_share[group]),
-                weight_factor=float(new_share[group] / share[group]) if share[group] > 0 else np.nan,
+                weight_factor=(
+                    float(new_share[group] / share[group])
+                    if share[group] > 0
+                    else np.nan
+                ),
                 rate_before=float(rates[level][group]),
                 rate_before_low=float(low[level][group]),
                 rate_before_high=float(high[level][group]),
@@ -88,46 +121,84 @@ def group_changes(
     return tuple(changes)
 
 
-def changes_by_column(fit: Solved, after: Reals | None = None) -> tuple[GroupChange, ...]:
-    """The same, and before it the groups of each protected column, if they are compared only jointly or in strata."""
-    measure, alone, axes = fit.problem.measure, fit.roles.groupings("each"), len(fit.roles.attributes)
-    compared, names = group_changes(fit, after), tuple(map(fit.roles.grouping_name, alone))
+def changes_by_column(
+    fit: Solved, after: Reals | None = None
+) -> tuple[GroupChange, ...]:
+    """The same, and before it the groups of each protected column, if they are compared
+    only jointly or in strata.
+    """
+    measure, alone, axes = (
+        fit.problem.measure,
+        fit.roles.groupings("each"),
+        len(fit.roles.attributes),
+    )
+    compared, names = (
+        group_changes(fit, after),
+        tuple(map(fit.roles.grouping_name, alone)),
+    )
     if set(alone) <= set(measure.groupings):
         return compared
     own = Measure(alone, names, measure.favourable, measure.left_out, axes=axes)
     return (*group_changes(fit, after, measure=own), *compared)
 
 
-def _intervals(fit: Solved, measure: Measure, tables: list[Reals], axes: Grouping, confidence: float) -> Reals:
-    """Both ends of the interval of each rate in the data, by outcome and group; NaN where groups are not compared."""
-    compared = [group_table(measure.outcomes_compared(table, axes), axes) for table in tables]
+def _intervals(
+    fit: Solved,
+    measure: Measure,
+    tables: list[Reals],
+    axes: Grouping,
+    confidence: float,
+) -> Reals:
+    """Both ends of the interval of each rate in the data, by outcome and group; NaN
+    where groups are not compared.
+    """
+    compared = [
+        group_table(measure.outcomes_compared(table, axes), axes) for table in tables
+    ]
     shape = (2, *compared[0].shape)
-    if fit.request.privacy is not None:  # the noise in its counts is no part of them: they would be far too short
+    # the noise in its counts is no part of them: they would be far too short
+    if fit.request.privacy is not None:
         return np.full(shape, np.nan)
     sums = (table.astype(float).tobytes() for table in compared)
     return _ends(*sums, len(compared[0]), confidence).reshape(shape)
 
 
 @lru_cache(64)  # many fits of the same rows have the same
-def _ends(weights: bytes, squares: bytes, rows: bytes, outcomes: int, confidence: float) -> Reals:
-    weight, square, people = (np.frombuffer(sums).reshape(outcomes, -1) for sums in (weights, squares, rows))
+def _ends(
+    weights: bytes, squares: bytes, rows: bytes, outcomes: int, confidence: float
+) -> Reals:
+    weight, square, people = (
+        np.frombuffer(sums).reshape(outcomes, -1) for sums in (weights, squares, rows)
+    )
     ends, seen = np.full((2, *weight.shape), np.nan), weight.sum(axis=0) > 0
-    counts = WeightSums(weight, square, np.where(weight > 0, people, 0.0)).against_others()
+    counts = WeightSums(
+        weight, square, np.where(weight > 0, people, 0.0)
+    ).against_others()
     ends[:, :, seen] = share_interval(counts[:, seen], confidence)
     return ends
 
 
 def group_label(fit: Solved, axes: Grouping, group: tuple[int, ...]) -> str:
     """Name a group of a grouping by its levels."""
-    return " × ".join(fit.roles.attributes[axis].labels[level] for axis, level in zip(axes, group, strict=True))
+    return " × ".join(
+        fit.roles.attributes[axis].labels[level]
+        for axis, level in zip(axes, group, strict=True)
+    )
 
 
 def summary_frame(fit: Solved, changes: Sequence[GroupChange]) -> Any:
     """The changes as a frame of the library that the data came in, one row each."""
     backend = fit.domain.attributes[0].values.implementation
     columns = {}
-    for name, kind in ((part.name, part.type) for part in fields(GroupChange) if part.repr):
-        column = nw.new_series(name, [getattr(change, name) for change in changes], _KINDS[kind], backend=backend)
+    for name, kind in (
+        (part.name, part.type) for part in fields(GroupChange) if part.repr
+    ):
+        column = nw.new_series(
+            name,
+            [getattr(change, name) for change in changes],
+            _KINDS[kind],
+            backend=backend,
+        )
         columns[name] = column.fill_nan(None) if kind is float else column
     return frames.build(columns)
 
@@ -139,42 +210,91 @@ Plotted = Literal["rates", "shares"]
 MOST_LINES = 40
 _LONGEST = 40, 100  # characters of a label and of the title
 _BEFORE, _AFTER = "#8a94a3", "#1f5fa8"  # the colours of the report
-_PLAIN = {"parse_math": False, "usetex": False}  # names come from data: a dollar sign is no formula, a backslash no TeX
+# names come from data: a dollar sign is no formula, a backslash no TeX
+_PLAIN = {"parse_math": False, "usetex": False}
 
 
-def draw_groups(fit: Solved, changes: Sequence[GroupChange], what: Plotted, ax: Any) -> Any:
-    """Draw on ``ax``, or on a new figure; of many groups those that change most. Return the axes."""
+def draw_groups(
+    fit: Solved, changes: Sequence[GroupChange], what: Plotted, ax: Any
+) -> Any:
+    """Draw on ``ax``, or on a new figure; of many groups those that change most. Return
+    the axes.
+    """
     check_choice("what", what, Plotted)
-    if what == "rates" and fit.request.privacy is None:  # who is not compared has no interval
-        changes = [change for change in changes if np.isnan(change.rate_before) or change.rate_before_low >= 0]
-    names, abouts = ", ".join(fit.roles.outcome_names), {change.about for change in changes}
-    title = f"How often each group has {abouts.pop() if len(abouts) == 1 else f'each of {names}'}"
-    labels = [f"{change.group}: {change.outcome}" if abouts else change.group for change in changes]
+    # who is not compared has no interval
+    if what == "rates" and fit.request.privacy is None:
+        changes = [
+            change
+            for change in changes
+            if np.isnan(change.rate_before) or change.rate_before_low >= 0
+        ]
+    names, abouts = (
+        ", ".join(fit.roles.outcome_names),
+        {change.about for change in changes},
+    )
+    title = (
+        "How often each group has"
+        f" {abouts.pop() if len(abouts) == 1 else f'each of {names}'}"
+    )
+    labels = [
+        f"{change.group}: {change.outcome}" if abouts else change.group
+        for change in changes
+    ]
     sides = ["rate_before", "rate_after", "rate_before_low", "rate_before_high"]
     if what == "shares":
         sides = ["share_before", "share_after"]
-        changes = list({(change.column, change.group): change for change in changes}.values())
+        changes = list(
+            {(change.column, change.group): change for change in changes}.values()
+        )
         title, labels = "Share of each group", [change.group for change in changes]
-    numbers = np.array([[getattr(change, side) for side in sides] for change in changes])
+    numbers = np.array(
+        [[getattr(change, side) for side in sides] for change in changes]
+    )
     moved = np.nan_to_num(np.abs(numbers[:, 1] - numbers[:, 0]), nan=np.inf)
     shown = np.sort(np.argsort(-moved, kind="stable")[:MOST_LINES])
-    heights, more, (before, after, *interval) = np.arange(len(shown)), len(changes) - len(shown), numbers[shown].T
+    heights, more, (before, after, *interval) = (
+        np.arange(len(shown)),
+        len(changes) - len(shown),
+        numbers[shown].T,
+    )
     axes = ax
     if ax is None:
         frames.load_library("matplotlib")  # or the error that says what to install
         from matplotlib import pyplot
 
-        axes = pyplot.subplots(figsize=(7.0, 1.5 + 0.4 * len(shown)), layout="constrained")[1]
-    axes.plot(before, heights, "o", color=_BEFORE, markersize=7, zorder=3, label="before")
+        axes = pyplot.subplots(
+            figsize=(7.0, 1.5 + 0.4 * len(shown)), layout="constrained"
+        )[1]
+    axes.plot(
+        before, heights, "o", color=_BEFORE, markersize=7, zorder=3, label="before"
+    )
     axes.plot(after, heights, "D", color=_AFTER, markersize=7, zorder=4, label="after")
     if interval:
-        axes.hlines(heights, *interval, color=_BEFORE, linewidth=2, zorder=2, label="95 % interval before")
-    axes.set_yticks(heights, [visible(cut(labels[index], _LONGEST[0])) for index in shown], **_PLAIN)
+        axes.hlines(
+            heights,
+            *interval,
+            color=_BEFORE,
+            linewidth=2,
+            zorder=2,
+            label="95 % interval before",
+        )
+    axes.set_yticks(
+        heights, [visible(cut(labels[index], _LONGEST[0])) for index in shown], **_PLAIN
+    )
     axes.set(ylim=(len(shown) - 0.4, -0.6), xlim=(0, None))
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.grid(axis="x", color="#dcdfe4", linewidth=0.6, zorder=-1)
-    axes.legend(ncols=3, frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=2.5)
-    title = visible(cut(title, _LONGEST[1])) + (f" ({more} groups with smaller changes are not shown)" if more else "")
+    axes.legend(
+        ncols=3,
+        frameon=False,
+        fontsize="small",
+        loc="upper left",
+        bbox_to_anchor=(0, 0),
+        borderaxespad=2.5,
+    )
+    title = visible(cut(title, _LONGEST[1])) + (
+        f" ({more} groups with smaller changes are not shown)" if more else ""
+    )
     axes.set_title(title, fontsize="medium", **_PLAIN)
     return axes

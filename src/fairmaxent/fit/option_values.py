@@ -1,4 +1,6 @@
-"""The values of options: what they may be, what they mean for the columns of a table, and what was asked in words."""
+"""The values of options: what they may be, what they mean for the columns of a table,
+and what was asked in words.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -11,7 +13,14 @@ from fairmaxent import errors
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.roles import GroupsOption, Roles, read_within
 from fairmaxent.data.table import Reals
-from fairmaxent.errors import ColumnError, InputError, Option, TargetError, did_you_mean, shown
+from fairmaxent.errors import (
+    ColumnError,
+    InputError,
+    Option,
+    TargetError,
+    did_you_mean,
+    shown,
+)
 from fairmaxent.fairness.rates import check_rate
 from fairmaxent.maxent.forbidden import Rule
 from fairmaxent.maxent.priors.bases import BASES
@@ -35,42 +44,57 @@ _SLACK = 1e-6  # how far a user's probabilities may be from summing to 1
 
 RATE: dict[str, Any] = {  # what the two rates have in common
     **{"main": True, "text": "rate", "slider": (0.05, 1, 0.01)},
-    "doc": "The smallest ratio allowed between group shares, and between the groups' rates of an outcome: a number in "
-    '(0, 1], one per protected column as ``{"sex": 0.9, "race": None}``, or None to ask for nothing. By default groups '
-    "keep their sizes, and each outcome becomes equally common in all of them.",
+    "doc": (
+        "The smallest ratio allowed between group shares, and between the groups'"
+        " rates of an outcome: a number in (0, 1], one per protected column as"
+        ' ``{"sex": 0.9, "race": None}``, or None to ask for nothing. By default groups'
+        " keep their sizes, and each outcome becomes equally common in all of them."
+    ),
 }
 # What Python's documentation says of options that belong together.
 ROLES_DOC = (
-    'The outcome column, and the column or columns whose groups are compared. Several outcomes, ``["hired", '
-    '"promoted"]`` or ``also="promoted"``, each get the rates, all at once.'
+    "The outcome column, and the column or columns whose groups are compared. Several"
+    ' outcomes, ``["hired", "promoted"]`` or ``also="promoted"``, each get the rates,'
+    " all at once."
 )
 BASES_DOC = (
-    "What is mixed into the rows so that every combination is possible (the paper's u), and its share of the prior "
-    "(the paper's C), which its share of the result is near to: "
+    "What is mixed into the rows so that every combination is possible (the paper's u),"
+    " and its share of the prior (the paper's C), which its share of the result is near"
+    " to: "
     + "; ".join(f'``"{kind}"``, {base.sentence}' for kind, base in BASES.items())
     + "."
 )
 RELABELLED = (
-    "Outcomes change, not how much rows count: each row keeps its weight, which is split between the outcomes "
-    "according to a model of the table and the wanted rates."
+    "Outcomes change, not how much rows count: each row keeps its weight, which is"
+    " split between the outcomes according to a model of the table and the wanted"
+    " rates."
 )
-SHARED = "The rows can be shared: none is a copy, and values that fewer than 10 rows have were replaced."
+SHARED = (
+    "The rows can be shared: none is a copy, and values that fewer than 10 rows have"
+    " were replaced."
+)
 
 
-# ---------------------------------------------------------------- options that are records
+# ---------------------------------------------------------------- options that are
+# records
 
 
 @documented
 @dataclass(frozen=True, kw_only=True)
 class Relabel:
-    """How rows are split between outcomes, so that a model trained on the result is fair to the people in the table."""
+    """How rows are split between outcomes, so that a model trained on the result is
+    fair to the people in the table.
+    """
 
     labeller: Any = option(
         None,
-        doc="Classifier with ``fit`` and ``predict_proba`` whose cross-fitted probabilities relabelling starts from, "
-        'or the name of one: ``"boosting"`` (scikit-learn\'s histogram gradient boosting), ``"logistic"`` (its '
-        'logistic regression) or ``"tree"`` (the rooted tree). By default boosting if scikit-learn is installed, '
-        "otherwise the tree.",
+        doc=(
+            "Classifier with ``fit`` and ``predict_proba`` whose cross-fitted"
+            ' probabilities relabelling starts from, or the name of one: ``"boosting"``'
+            ' (scikit-learn\'s histogram gradient boosting), ``"logistic"`` (its'
+            ' logistic regression) or ``"tree"`` (the rooted tree). By default boosting'
+            " if scikit-learn is installed, otherwise the tree."
+        ),
     )
 
     def __post_init__(self) -> None:
@@ -80,13 +104,18 @@ class Relabel:
 @documented
 @dataclass(frozen=True)
 class Model:
-    """The model that you will train, and what its decisions should be; the table is made for it."""
+    """The model that you will train, and what its decisions should be; the table is
+    made for it.
+    """
 
     estimator: Any = option(
         None,
-        doc="A classifier with ``predict_proba`` whose ``fit`` takes ``sample_weight``, or a Pipeline that ends with "
-        'one, which takes the columns of your table; or a name: ``"logistic"`` (the default), ``"boosting"`` or '
-        '``"decision tree"``, scikit-learn\'s, with the columns prepared.',
+        doc=(
+            "A classifier with ``predict_proba`` whose ``fit`` takes ``sample_weight``,"
+            " or a Pipeline that ends with one, which takes the columns of your table;"
+            ' or a name: ``"logistic"`` (the default), ``"boosting"`` or ``"decision'
+            " tree\"``, scikit-learn's, with the columns prepared."
+        ),
     )
     _: KW_ONLY
     parity: ModelParity = option(
@@ -94,9 +123,14 @@ class Model:
         choices=get_args(ModelParity),
         label="Equal for all groups",
         only_if={"train": ("given",)},
-        choice_labels={"decisions": "its good decisions", "opportunity": "those about people with the good outcome"},
-        help="Of the model of --train: equal shares of good decisions, or (opportunity) equal shares among those whose "
-        "outcome is good: the true positive rates.",
+        choice_labels={
+            "decisions": "its good decisions",
+            "opportunity": "those about people with the good outcome",
+        },
+        help=(
+            "Of the model of --train: equal shares of good decisions, or (opportunity)"
+            " equal shares among those whose outcome is good: the true positive rates."
+        ),
     )
     sees_protected: bool = option(
         True,
@@ -106,7 +140,10 @@ class Model:
         label="It does not see the groups",
         only_if={"train": ("given",)},
         help="The model of --train does not see the protected columns.",
-        doc="Whether it sees the protected columns, which it then needs when it decides.",
+        doc=(
+            "Whether it sees the protected columns, which it then needs when it"
+            " decides."
+        ),
     )
     threshold: float = option(
         0.5,
@@ -114,29 +151,44 @@ class Model:
         label="Decision threshold",
         only_if={"train": ("given",)},
         slider=(0.05, 0.95, 0.01),
-        help="The probability of the good outcome from which the model of --train decides for it; 0.5 by default.",
+        help=(
+            "The probability of the good outcome from which the model of --train"
+            " decides for it; 0.5 by default."
+        ),
     )
     decided: DecidedOption = option(
         "keep",
         choices=get_args(DecidedOption),
         label="How many it decides for",
         only_if={"train": ("given",)},
-        choice_labels={"keep": "as many as now", "best": "as many as makes it most accurate"},
-        help="How many people the model of --train decides for: as many as when it learns from the data as they are "
-        "(keep), or as many as makes it most accurate (best).",
+        choice_labels={
+            "keep": "as many as now",
+            "best": "as many as makes it most accurate",
+        },
+        help=(
+            "How many people the model of --train decides for: as many as when it"
+            " learns from the data as they are (keep), or as many as makes it most"
+            " accurate (best)."
+        ),
     )
 
     def __post_init__(self) -> None:
         check_model("model", self.estimator, STUDENTS)
         if "odds" in str(self.parity):
             why = (
-                "they ask for two rates, and a model has one threshold in each group; ask for 'opportunity', the first"
+                "they ask for two rates, and a model has one threshold in each group;"
+                " ask for 'opportunity', the first"
             )
-            raise InputError(f"parity is {shown(self.parity)}; equalised odds cannot be reached: {why} of them")
+            raise InputError(
+                f"parity is {shown(self.parity)}; equalised odds cannot be reached:"
+                f" {why} of them"
+            )
         errors.check_choice("parity", self.parity, ModelParity)
         errors.check_flag("sees_protected", self.sees_protected)
         wanted = "be a probability between 0 and 1, such as 0.5"
-        threshold = errors.checked_number("threshold", self.threshold, wanted, lambda share: 0 < share < 1)
+        threshold = errors.checked_number(
+            "threshold", self.threshold, wanted, lambda share: 0 < share < 1
+        )
         object.__setattr__(self, "threshold", threshold)
         errors.check_choice("decided", self.decided, DecidedOption)
 
@@ -144,10 +196,18 @@ class Model:
 @documented
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Which model is tried out, by cross-fitting, to estimate how it will treat the people in the table."""
+    """Which model is tried out, by cross-fitting, to estimate how it will treat the
+    people in the table.
+    """
 
-    output: OutputOption = option("rows", doc='What the model learns from: the fit\'s ``"rows"`` or ``"weights"``.')
-    student: Any = option(None, doc="The model, given in the same way as the labeller of :class:`Relabel`.")
+    output: OutputOption = option(
+        "rows",
+        doc='What the model learns from: the fit\'s ``"rows"`` or ``"weights"``.',
+    )
+    student: Any = option(
+        None,
+        doc="The model, given in the same way as the labeller of :class:`Relabel`.",
+    )
     blind: bool = option(False, doc="Hide the protected columns from the model.")
 
     def __post_init__(self) -> None:
@@ -183,12 +243,13 @@ class PaperRequest:
     def words(self) -> Iterator[str]:
         """What was asked for, in one sentence."""
         yield (
-            f"The paper's own configuration: prior q^{self.prior} with C = {self.C:.3g}, expectation θ^{self.theta}, "
-            f"τ = {self.tau:.3g}."
+            f"The paper's own configuration: prior q^{self.prior} with C ="
+            f" {self.C:.3g}, expectation θ^{self.theta}, τ = {self.tau:.3g}."
         )
 
 
-# ---------------------------------------------------------------- checks without looking at the data
+# ---------------------------------------------------------------- checks without
+# looking at the data
 
 
 def checked_rates(name: str, option: RateOption) -> RateOption:
@@ -196,7 +257,11 @@ def checked_rates(name: str, option: RateOption) -> RateOption:
     if isinstance(option, Mapping):
         left_out = "; leave the column out to keep its rate as it is in the data"
         return {
-            column: None if rate is None else check_rate(Option(name, column=str(column)), rate, hint=left_out)
+            column: (
+                None
+                if rate is None
+                else check_rate(Option(name, column=str(column)), rate, hint=left_out)
+            )
             for column, rate in option.items()
         }
     unchanged = ("; use ", Option(name, None), " to leave it as it is in the data")
@@ -204,16 +269,28 @@ def checked_rates(name: str, option: RateOption) -> RateOption:
 
 
 def checked_largest(request: Any) -> float | None:
-    """Refuse a largest weight below the average, and targets of other columns, which weigh rows beyond any limit."""
+    """Refuse a largest weight below the average, and targets of other columns, which
+    weigh rows beyond any limit.
+    """
     option, target = Option("largest_weight"), request.target
     if request.largest_weight is None:
         return None
     for name in target if isinstance(target, Mapping) else ():
         if name not in request.role_names:
-            why = f" cannot be kept together with a target of {name!r}, which is neither the outcome nor protected"
+            why = (
+                f" cannot be kept together with a target of {name!r}, which is neither"
+                " the outcome nor protected"
+            )
             raise InputError(option, f"{why}; leave one of the two out")
-    wanted = "be above 1, e.g. 5: no row may then count more than 5 times as much as before"
-    return errors.checked_number(option.name, request.largest_weight, wanted, lambda weight: 1 < weight < float("inf"))
+    wanted = (
+        "be above 1, e.g. 5: no row may then count more than 5 times as much as before"
+    )
+    return errors.checked_number(
+        option.name,
+        request.largest_weight,
+        wanted,
+        lambda weight: 1 < weight < float("inf"),
+    )
 
 
 def check_share(name: str, share: float) -> float:
@@ -223,33 +300,64 @@ def check_share(name: str, share: float) -> float:
 
 
 def checked_model(request: Any) -> Model | str | None:
-    """The model of a request as a name or a record; refuse what cannot be asked for beside it."""
+    """The model of a request as a name or a record; refuse what cannot be asked for
+    beside it.
+    """
     given = request.model
     if given is None:
         return None
-    for name in ("relabel", "estimate", "means", "largest_weight", "privacy", "also", "target", "forbid"):
+    for name in (
+        "relabel",
+        "estimate",
+        "means",
+        "largest_weight",
+        "privacy",
+        "also",
+        "target",
+        "forbid",
+    ):
         if getattr(request, name):
             only = " makes the table for one model, and is not available with "
             raise InputError(Option("model"), only, Option(name))
-    return given if isinstance(given, str) and Model(given) else given if isinstance(given, Model) else Model(given)
+    return (
+        given
+        if isinstance(given, str) and Model(given)
+        else given
+        if isinstance(given, Model)
+        else Model(given)
+    )
 
 
-# ---------------------------------------------------------------- what they mean for the columns of a table
+# ---------------------------------------------------------------- what they mean for
+# the columns of a table
 
 
-def read_rates(option: RateOption, name: str, roles: Roles, groups: GroupsOption) -> tuple[float | None, ...]:
+def read_rates(
+    option: RateOption, name: str, roles: Roles, groups: GroupsOption
+) -> tuple[float | None, ...]:
     """One wanted rate per outcome and grouping; None leaves it as it is."""
-    outcomes, columns, groupings = roles.outcome_names, roles.protected_names, roles.groupings(groups)
+    outcomes, columns, groupings = (
+        roles.outcome_names,
+        roles.protected_names,
+        roles.groupings(groups),
+    )
     if not isinstance(option, Mapping):
         return (option,) * len(groupings) * len(outcomes)
-    by_outcome = name == "statistical_rate" and len(outcomes) > 1 and not {*option}.isdisjoint(outcomes)
+    by_outcome = (
+        name == "statistical_rate"
+        and len(outcomes) > 1
+        and not {*option}.isdisjoint(outcomes)
+    )
     if groups == "joint" and not by_outcome:
         only = " there is one rate for all intersections; pass a number or None"
         raise InputError(Option(name), ": with ", Option("groups", "joint"), only)
     named, kind = (outcomes, "an outcome") if by_outcome else (columns, "protected")
     for key in option:
         if key not in named:
-            raise ColumnError(Option(name), f" names {key!r}, which is not {kind}; {did_you_mean(key, named)}")
+            raise ColumnError(
+                Option(name),
+                f" names {key!r}, which is not {kind}; {did_you_mean(key, named)}",
+            )
     if by_outcome:
         return tuple(option.get(outcome) for outcome in outcomes for _ in groupings)
     return tuple(option.get(column) for column in columns) * len(outcomes)
@@ -259,45 +367,76 @@ def read_rules(roles: Roles, forbid: ForbidOption | None) -> tuple[Rule, ...]:
     """Turn forbidden combinations of values into rules on the blocks."""
     rules, domain = [], roles.domain
     for combination in forbid or ():
-        levels = {domain.index(name): domain.attribute(name).exact_level(value) for name, value in combination.items()}
+        levels = {
+            domain.index(name): domain.attribute(name).exact_level(value)
+            for name, value in combination.items()
+        }
         rules.append(Rule.of(roles.blocks, levels, rule_text(combination)))
     return tuple(rules)
 
 
 def read_target(roles: Roles, target: TargetOption | None) -> dict[int, Reals | None]:
-    """Wanted shares by attribute; None: those that it has in the data. An outcome that is free to move is left out."""
+    """Wanted shares by attribute; None: those that it has in the data. An outcome that
+    is free to move is left out.
+    """
     if not isinstance(target, Mapping | None):
         raise TargetError(
-            Option("target"), f" is {shown(target)}; pass the wanted shares by column: {{column: {{level: share}}}}"
+            Option("target"),
+            f" is {shown(target)}; pass the wanted shares by column: {{column: {{level:"
+            " share}}",
         )
     domain, result = roles.domain, {}
     for name, wanted in (target or {}).items():
         index = domain.index(name)
-        is_free = isinstance(wanted, str) and wanted == FREE and index in (roles.outcome, *roles.others)
+        is_free = (
+            isinstance(wanted, str)
+            and wanted == FREE
+            and index in (roles.outcome, *roles.others)
+        )
         if not is_free:
-            result[index] = None if wanted is None else _read_shares(domain.attribute(name), wanted)
+            result[index] = (
+                None if wanted is None else _read_shares(domain.attribute(name), wanted)
+            )
     return result
 
 
 def _read_shares(attribute: Attribute, wanted: Mapping[object, float] | Free) -> Reals:
     option = Option("target", column=attribute.name)
     if not isinstance(wanted, Mapping):
-        how = f"give each level its share: {{level: share}}; only an outcome can be {FREE!r}"
+        how = (
+            "give each level its share: {level: share}; only an outcome can be"
+            f" {FREE!r}"
+        )
         raise TargetError(option, f" is {shown(wanted)}; {how}")
     result = np.zeros(attribute.size)
     for value, probability in wanted.items():
-        if not isinstance(probability, Real) or not (probability == 0 or LEAST_SHARE <= probability <= 1):
-            shares = f"a share lies between 0 and 1, and the smallest is {LEAST_SHARE:g}; use 0 for none"
-            raise TargetError(option, f" gives {shown(value)} the share {probability!r}; {shares}")
+        if not isinstance(probability, Real) or not (
+            probability == 0 or LEAST_SHARE <= probability <= 1
+        ):
+            shares = (
+                f"a share lies between 0 and 1, and the smallest is {LEAST_SHARE:g};"
+                " use 0 for none"
+            )
+            raise TargetError(
+                option, f" gives {shown(value)} the share {probability!r}; {shares}"
+            )
         result[attribute.exact_level(value)] += float(probability)
     if abs(result.sum() - 1) > _SLACK:
-        unnamed = [repr(label) for label, share in zip(attribute.labels, result, strict=True) if share == 0]
+        unnamed = [
+            repr(label)
+            for label, share in zip(attribute.labels, result, strict=True)
+            if share == 0
+        ]
         hint = f"; not named or zero: {', '.join(unnamed[:8])}" if unnamed else ""
-        raise TargetError(option, f" adds up to {result.sum():.6g}, not 1{hint}. Give every level its share.")
+        raise TargetError(
+            option,
+            f" adds up to {result.sum():.6g}, not 1{hint}. Give every level its share.",
+        )
     return np.asarray(result / result.sum())
 
 
-# ---------------------------------------------------------------- what was asked, in words; of a `Request`
+# ---------------------------------------------------------------- what was asked, in
+# words; of a `Request`
 
 
 def share_words(target: TargetOption) -> Iterator[str]:
@@ -308,33 +447,57 @@ def share_words(target: TargetOption) -> Iterator[str]:
         elif shares is None:
             yield f"{name} keeps the shares that it has in the data."
         else:
-            yield f"Shares of {name}: {', '.join(f'{level} {share:.4g}' for level, share in shares.items())}."
+            yield (
+                f"Shares of {name}:"
+                f" {', '.join(f'{level} {share:.4g}' for level, share in shares.items())}."
+            )
 
 
 def within_words(request: Any) -> Iterator[str]:
     """Which strata are compared, and what they keep."""
     asked, target = read_within(request.within), request.target or {}
     columns = " × ".join(asked)
-    yield f"Groups are compared with the others of their stratum only; the strata are those of {columns}."
+    yield (
+        "Groups are compared with the others of their stratum only; the strata are"
+        f" those of {columns}."
+    )
     for name, level in asked.items():
         if level is not None:
-            levels = level if isinstance(level, list | tuple | set | frozenset) else [level]
-            yield f"Only strata with {name} = {', '.join(map(str, levels))} are compared; all others stay as they are."
+            levels = (
+                level if isinstance(level, list | tuple | set | frozenset) else [level]
+            )
+            yield (
+                f"Only strata with {name} = {', '.join(map(str, levels))} are compared;"
+                " all others stay as they are."
+            )
     if target.keys().isdisjoint(asked):
-        kept = "" if request.outcome in target else f", and its shares of {request.outcome}"
+        kept = (
+            ""
+            if request.outcome in target
+            else f", and its shares of {request.outcome}"
+        )
         yield f"Each stratum of {columns} keeps its size{kept}."
 
 
 def model_words(plan: Any) -> Iterator[str]:
     """What is asked of a model."""
-    whom = "those whose outcome is good in each group" if plan.parity == "opportunity" else "each group"
+    whom = (
+        "those whose outcome is good in each group"
+        if plan.parity == "opportunity"
+        else "each group"
+    )
     sees = "sees" if plan.sees_protected else "does not see"
     keeps = plan.decided == "keep"
-    many = "decides for as many people as when it learns from the data" if keeps else "is most accurate"
+    many = (
+        "decides for as many people as when it learns from the data"
+        if keeps
+        else "is most accurate"
+    )
     yield (
-        f"The table is made for a model that {sees} the protected columns: the share of {whom} that it decides for (at "
-        f"a probability of {plan.threshold:g} or more) is equal, up to the statistical rate, and it {many}. The "
-        "outcomes in the table itself give way to that."
+        f"The table is made for a model that {sees} the protected columns: the share of"
+        f" {whom} that it decides for (at a probability of {plan.threshold:g} or more)"
+        f" is equal, up to the statistical rate, and it {many}. The outcomes in the"
+        " table itself give way to that."
     )
 
 

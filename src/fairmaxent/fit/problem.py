@@ -1,8 +1,8 @@
 """The problem: the data in codes, and what is asked for.
 
-The levels of a numeric outcome stand for numbers: a bin for the mean of the numbers in it, which differs from group to
-group. Reweighing keeps what is inside a cell as it is, so the mean of a group is linear in the table:
-Σ v(y, z)·t(y, z) / t(z).
+The levels of a numeric outcome stand for numbers: a bin for the mean of the numbers in
+it, which differs from group to group. Reweighing keeps what is inside a cell as it is,
+so the mean of a group is linear in the table: Σ v(y, z)·t(y, z) / t(z).
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,15 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.roles import Reading, Roles
 from fairmaxent.data.table import Blocks, Counted, Mask, Reals, Summed, tally
-from fairmaxent.errors import BASE_SHARE, ForbiddenError, InfeasibleError, InputError, LevelError, Option, TargetError
+from fairmaxent.errors import (
+    BASE_SHARE,
+    ForbiddenError,
+    InfeasibleError,
+    InputError,
+    LevelError,
+    Option,
+    TargetError,
+)
 from fairmaxent.fairness.fair_table import FairTable, fair_table
 from fairmaxent.fairness.rates import Grouping, Measure, group_table
 from fairmaxent.fairness.strata import Stratified
@@ -31,47 +39,90 @@ HALF_A_ROW = 0.5  # what a cell without rows that must have mass counts as
 
 
 def _cell_values(request: Request, data: Reading) -> Reals:
-    """v(y, z), one axis per column: the number of a level, or the mean of the raw values in a bin; NaN: missing."""
+    """v(y, z), one axis per column: the number of a level, or the mean of the raw
+    values in a bin; NaN: missing.
+    """
     roles, positions, asked = data.roles, data.positions, Option("means", request.means)
     outcome, shape = roles.attributes[0], roles.blocks.shape(0)
     if outcome.kind != "numeric":
-        raise InputError(asked, f" needs an outcome of numbers, but {outcome.name!r} is {outcome.kind}")
+        raise InputError(
+            asked,
+            f" needs an outcome of numbers, but {outcome.name!r} is {outcome.kind}",
+        )
     if request.relabelling is not None:
-        raise InputError(asked, " is not available with ", Option("relabel"), "; leave one of the two out")
+        raise InputError(
+            asked,
+            " is not available with ",
+            Option("relabel"),
+            "; leave one of the two out",
+        )
     levels = outcome.scores().reshape(-1, *(1,) * (len(shape) - 1))
     if outcome.is_value_coded:
         return np.asarray(np.broadcast_to(levels, shape))
     needs = f" needs the exact numbers of {outcome.name!r}, "
     if positions is None or roles.outcome not in positions:
-        raise InputError(asked, f"{needs}which are only at hand for a table in memory with ", Option("detail", "rows"))
+        raise InputError(
+            asked,
+            f"{needs}which are only at hand for a table in memory with ",
+            Option("detail", "rows"),
+        )
     if request.C == 1:
         none = f"{needs}but no row is drawn with those of a real one with "
-        raise InputError(asked, none, replace(BASE_SHARE, value=1), "; use a lower share")
-    rows, chosen, rules = data.table.collect(), read_target(roles, request.target), read_rules(roles, request.forbid)
-    others = [f"a target of {roles.domain.names[index]!r}" for index in chosen if index not in roles.root]
-    broken = [rule.text for rule in rules if rule.others and rule.breaks(rows.codes).any()]
-    for what in (*others, *(f"a rule that rows break ({text})" for text in broken)):  # the mean of a cell would move
-        why = f"which weighs the numbers inside a bin of {outcome.name!r} unequally; leave one of the two out, or give "
         raise InputError(
-            asked, f" cannot be kept together with {what}, {why}each number a level of its own with ", Option("bins")
+            asked, none, replace(BASE_SHARE, value=1), "; use a lower share"
+        )
+    rows, chosen, rules = (
+        data.table.collect(),
+        read_target(roles, request.target),
+        read_rules(roles, request.forbid),
+    )
+    others = [
+        f"a target of {roles.domain.names[index]!r}"
+        for index in chosen
+        if index not in roles.root
+    ]
+    broken = [
+        rule.text for rule in rules if rule.others and rule.breaks(rows.codes).any()
+    ]
+    # the mean of a cell would move
+    for what in (*others, *(f"a rule that rows break ({text})" for text in broken)):
+        why = (
+            f"which weighs the numbers inside a bin of {outcome.name!r} unequally;"
+            " leave one of the two out, or give "
+        )
+        raise InputError(
+            asked,
+            f" cannot be kept together with {what}, {why}each number a level of its own"
+            " with ",
+            Option("bins"),
         )
     numbers = frames.to_numbers(outcome.values)[positions[roles.outcome]]
     weights = np.ones(len(numbers)) if data.design is None else data.design
     cells, present = rows.codes[rows.inverse, 0].astype(np.intp), ~np.isnan(numbers)
     totals, sums = (
-        tally(cells[present], (weights * value)[present], roles.blocks.levels[0]).reshape(shape)
+        tally(
+            cells[present], (weights * value)[present], roles.blocks.levels[0]
+        ).reshape(shape)
         for value in (1.0, numbers)
     )
-    return np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), levels)  # its level's if no row counts
+    # its level's if no row counts
+    return np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), levels)
 
 
 def _marginal(table: Reals, axes: tuple[int, ...], *, keepdims: bool = False) -> Reals:
-    return np.asarray(table.sum(axis=tuple(axis for axis in range(table.ndim) if axis not in axes), keepdims=keepdims))
+    return np.asarray(
+        table.sum(
+            axis=tuple(axis for axis in range(table.ndim) if axis not in axes),
+            keepdims=keepdims,
+        )
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Everything that the fair table, the prior, the target and the certificate are made from."""
+    """Everything that the fair table, the prior, the target and the certificate are
+    made from.
+    """
 
     roles: Roles
     table: Counted  # distinct rows as block codes
@@ -79,29 +130,48 @@ class Problem:
     representation: tuple[float | None, ...]  # ρ of each grouping
     statistical: tuple[float | None, ...]  # σ of each grouping
     rules: tuple[Rule, ...] = ()
-    chosen: Mapping[int, Reals | None] = field(default_factory=dict)  # the user's marginals, by attribute
-    weight_limit: float | None = None  # of a row, as a multiple of the weight that it came with
+    # the user's marginals, by attribute
+    chosen: Mapping[int, Reals | None] = field(default_factory=dict)
+    # of a row, as a multiple of the weight that it came with
+    weight_limit: float | None = None
     free_outcomes: tuple[str, ...] = ()  # whose shares may move
-    values: Reals | None = None  # the numbers that cells stand for, if their means are to be equal
+    # the numbers that cells stand for, if their means are to be equal
+    values: Reals | None = None
     relabels: bool = False  # rows change their outcome, rather than how much they count
     may_fill: bool = True  # cells that no row has may get mass
 
     @classmethod
     def of(cls, request: Request, data: Reading) -> "Problem":
         """Look up what a request means for these columns and rows."""
-        roles, groups, relabels = data.roles, request.groups, request.relabelling is not None
+        roles, groups, relabels = (
+            data.roles,
+            request.groups,
+            request.relabelling is not None,
+        )
         return cls(
             roles=roles,
             table=data.table,
             measure=Measure.of(
-                roles, groups=groups, favourable=request.favourable, missing=request.missing, within=request.within
+                roles,
+                groups=groups,
+                favourable=request.favourable,
+                missing=request.missing,
+                within=request.within,
             ),
-            representation=read_rates(request.representation_rate, "representation_rate", roles, groups),
-            statistical=read_rates(request.statistical_rate, "statistical_rate", roles, groups),
+            representation=read_rates(
+                request.representation_rate, "representation_rate", roles, groups
+            ),
+            statistical=read_rates(
+                request.statistical_rate, "statistical_rate", roles, groups
+            ),
             rules=read_rules(roles, request.forbid),
             chosen=read_target(roles, request.target),
             weight_limit=request.largest_weight,
-            free_outcomes=tuple(name for name, wanted in (request.target or {}).items() if wanted == FREE),
+            free_outcomes=tuple(
+                name
+                for name, wanted in (request.target or {}).items()
+                if wanted == FREE
+            ),
             values=None if request.means is None else _cell_values(request, data),
             relabels=relabels,
             may_fill=relabels or request.C > 0,
@@ -109,14 +179,22 @@ class Problem:
 
     @property
     def blocks(self) -> Blocks:
-        """Outcome, protected attributes and strata pooled as the root, the others on their own."""
+        """Outcome, protected attributes and strata pooled as the root, the others on
+        their own.
+        """
         return self.roles.blocks
 
     @property
     def moment_scores(self) -> list[Reals | None]:
-        """Scores of the attributes that enter by their value; one with a chosen marginal enters by its levels."""
+        """Scores of the attributes that enter by their value; one with a chosen
+        marginal enters by its levels.
+        """
         return [
-            attribute.scores() if attribute.features == "moment" and index not in self.chosen else None
+            (
+                attribute.scores()
+                if attribute.features == "moment" and index not in self.chosen
+                else None
+            )
             for index, attribute in enumerate(self.roles.domain.attributes)
         ]
 
@@ -124,27 +202,43 @@ class Problem:
     def groupings(self) -> tuple[Grouping, ...]:
         """The axes of the groups that are compared, without those of the strata."""
         named = self.measure.of_first_outcome
-        return tuple(tuple(axes[: len(axes) - self.measure.strata]) for _, axes in named)
+        return tuple(
+            tuple(axes[: len(axes) - self.measure.strata]) for _, axes in named
+        )
 
     @cached_property
     def counted(self) -> Counted:
         """The distinct rows with their n_α; rows that a rule forbids count zero."""
-        counted = self.table.without(partial(break_any, self.rules)) if self.rules else self.table
+        counted = (
+            self.table.without(partial(break_any, self.rules))
+            if self.rules
+            else self.table
+        )
         self._refuse_lost_levels(counted)
         return counted
 
     @cached_property
     def profiles(self) -> Profiles:
-        """The distinct rows without their outcome; those that a rule forbids count zero."""
-        return Profiles.of(self.table.collect(), self.blocks, self.counted.collect().counts)
+        """The distinct rows without their outcome; those that a rule forbids count
+        zero.
+        """
+        return Profiles.of(
+            self.table.collect(), self.blocks, self.counted.collect().counts
+        )
 
     def cells(self, of: Summed = "counts") -> Reals:
-        """What the rows in each cell of outcome, protected attributes and strata add up to, one axis each."""
-        return self.table.tables([(0,)], self.blocks.levels, of=of)[0].reshape(self.blocks.shape(0))
+        """What the rows in each cell of outcome, protected attributes and strata add up
+        to, one axis each.
+        """
+        return self.table.tables([(0,)], self.blocks.levels, of=of)[0].reshape(
+            self.blocks.shape(0)
+        )
 
     @cached_property
     def data_table(self) -> Reals:
-        """The data's table of outcome, protected attributes and strata, one axis each, forbidden rows and all."""
+        """The data's table of outcome, protected attributes and strata, one axis each,
+        forbidden rows and all.
+        """
         return self._root_table(self.table)
 
     @cached_property
@@ -158,7 +252,9 @@ class Problem:
 
     @cached_property
     def root_targets(self) -> dict[int, Reals]:
-        """Shares the user wants for the root's attributes, by axis; None stands for those of the data."""
+        """Shares the user wants for the root's attributes, by axis; None stands for
+        those of the data.
+        """
         in_data = root_marginals(self.blocks, self.data_table.ravel())
         wanted: dict[int, Reals] = {}
         for axis, attribute in enumerate(self.roles.root):
@@ -166,67 +262,146 @@ class Problem:
                 continue
             share = self.chosen[attribute]
             wanted[axis] = in_data[axis] if share is None else share
-            if axis not in self.roles.strata_axes and np.count_nonzero(wanted[axis]) < 2:
+            if (
+                axis not in self.roles.strata_axes
+                and np.count_nonzero(wanted[axis]) < 2
+            ):
                 column = self.roles.attributes[axis]
-                only = f" leaves a single level, {column.labels[int(np.argmax(wanted[axis]))]!r}; at least two are "
-                advice = "needed to compare. Use those rows alone, or give another level a share."
-                raise TargetError(Option("target", column=column.name), f"{only}{advice}")
+                only = (
+                    " leaves a single level,"
+                    f" {column.labels[int(np.argmax(wanted[axis]))]!r}; at least two"
+                    " are "
+                )
+                advice = (
+                    "needed to compare. Use those rows alone, or give another level a"
+                    " share."
+                )
+                raise TargetError(
+                    Option("target", column=column.name), f"{only}{advice}"
+                )
         return wanted
 
     @property
     def outcome_shares(self) -> Reals | None:
-        """c(y): the share that each outcome should have, by default that of the data; None: it may move."""
-        if self.roles.names[0] in self.free_outcomes or (self.values is not None and 0 not in self.root_targets):
+        """c(y): the share that each outcome should have, by default that of the data;
+        None: it may move.
+        """
+        if self.roles.names[0] in self.free_outcomes or (
+            self.values is not None and 0 not in self.root_targets
+        ):
             return None
         return self.root_targets.get(0, group_table(self.data_table, ()))
 
     def fair_table(self) -> FairTable:
-        """t(y, z): the closest table with the wanted shares and rates, in which no row counts too much."""
-        empirical = self.empirical  # first: it refuses rules that leave no row of a level
+        """t(y, z): the closest table with the wanted shares and rates, in which no row
+        counts too much.
+        """
+        # first: it refuses rules that leave no row of a level
+        empirical = self.empirical
         self._refuse_nothing_to_compare()
         wanted = self.wanted()
-        asked = any(rate is not None for rate in self.representation) or any(self.root_targets.keys() - {0})
-        if self.relabels and not asked and len(wanted.groupings) > 1:  # t(z) is that of the data, for all z together
+        asked = any(rate is not None for rate in self.representation) or any(
+            self.root_targets.keys() - {0}
+        )
+        # t(z) is that of the data, for all z together
+        if self.relabels and not asked and len(wanted.groupings) > 1:
             wanted = replace(
                 wanted,
-                groupings=(*wanted.groupings, tuple(range(1, 1 + len(self.roles.protected)))),
+                groupings=(
+                    *wanted.groupings,
+                    tuple(range(1, 1 + len(self.roles.protected))),
+                ),
                 representation=(*wanted.representation, None),
                 statistical=(*wanted.statistical, None),
             )
-        fair = self.closest_to(empirical, wanted, outcome_shares=self.outcome_shares, targets=self.root_targets)
-        return fair if self.weight_limit is None else replace(fair, table=self._limited(fair.table, self.weight_limit))
+        fair = self.closest_to(
+            empirical,
+            wanted,
+            outcome_shares=self.outcome_shares,
+            targets=self.root_targets,
+        )
+        return (
+            fair
+            if self.weight_limit is None
+            else replace(fair, table=self._limited(fair.table, self.weight_limit))
+        )
 
     def _limited(self, fair: Reals, largest: float) -> Reals:
-        """The closest table in which no row counts more than ``largest`` times; strata keep their sizes."""
-        # Limits are shares of all rows, as weights are: those that a rule forbids leave the others more to carry. A row
-        # that is split between outcomes counts t(z) / e(z) times, over all of them.
-        whole, data = (table.sum(axis=0, keepdims=True) if self.relabels else table for table in (fair, self.empirical))
+        """The closest table in which no row counts more than ``largest`` times; strata
+        keep their sizes.
+        """
+        # Limits are shares of all rows, as weights are: those that a rule forbids leave
+        # the others more to carry. A row that is split between outcomes counts t(z) /
+        # e(z) times, over all of them.
+        whole, data = (
+            table.sum(axis=0, keepdims=True) if self.relabels else table
+            for table in (fair, self.empirical)
+        )
         rows = data * self.counted.total / self.table.total
-        sizes, old = (_marginal(table, self.roles.strata_axes, keepdims=True) for table in (whole, data))
+        sizes, old = (
+            _marginal(table, self.roles.strata_axes, keepdims=True)
+            for table in (whole, data)
+        )
         data = data * np.divide(sizes, old, out=np.zeros_like(sizes), where=old > 0)
-        least = float(np.divide(data, rows, out=np.zeros_like(rows), where=rows > 0).max())
+        least = float(
+            np.divide(data, rows, out=np.zeros_like(rows), where=rows > 0).max()
+        )
         if least >= largest:
-            why = f"forbidden rows, or the sizes of strata, leave rows that have to count {least:.3g} times on average"
-            raise InfeasibleError(Option("largest_weight", largest), f" is too low: {why}; allow more than that")
-        limited = capped(whole, data, np.where(rows > 0, largest * rows, np.inf), self._kept_marginals(whole, data))
-        return np.asarray(fair * np.divide(limited, whole, out=np.zeros_like(whole), where=whole > 0))
+            why = (
+                "forbidden rows, or the sizes of strata, leave rows that have to count"
+                f" {least:.3g} times on average"
+            )
+            raise InfeasibleError(
+                Option("largest_weight", largest),
+                f" is too low: {why}; allow more than that",
+            )
+        limited = capped(
+            whole,
+            data,
+            np.where(rows > 0, largest * rows, np.inf),
+            self._kept_marginals(whole, data),
+        )
+        return np.asarray(
+            fair * np.divide(limited, whole, out=np.zeros_like(whole), where=whole > 0)
+        )
 
     def _kept_marginals(self, fair: Reals, data: Reals) -> list[tuple[int, ...]]:
-        """Marginals that the fair table has from the data, so that a limit on weights keeps them too."""
+        """Marginals that the fair table has from the data, so that a limit on weights
+        keeps them too.
+        """
         strata = self.roles.strata_axes
         outcomes = [(axis, *strata) for axis in (0, *self.roles.other_axes)]
-        marginals = [*outcomes, *(grouping for _, grouping in self.measure.of_first_outcome)]
-        return [axes for axes in marginals if np.abs(_marginal(fair - data, axes)).max() <= 1e-9] or [strata]
+        marginals = [
+            *outcomes,
+            *(grouping for _, grouping in self.measure.of_first_outcome),
+        ]
+        return [
+            axes
+            for axes in marginals
+            if np.abs(_marginal(fair - data, axes)).max() <= 1e-9
+        ] or [strata]
 
     def wanted(self) -> Wanted:
-        """The rates of each grouping, and what is asked of each outcome but the first."""
+        """The rates of each grouping, and what is asked of each outcome but the
+        first.
+        """
         count, left_out = len(self.groupings), dict(self.measure.left_out)
         others = []
         for number, (axis, favourable) in enumerate(self.measure.others, start=1):
-            shares = self.root_targets.get(axis, group_table(np.swapaxes(self.data_table, 0, axis), ()))
+            shares = self.root_targets.get(
+                axis, group_table(np.swapaxes(self.data_table, 0, axis), ())
+            )
             is_free = self.roles.names[axis] in self.free_outcomes
             rates = self.statistical[number * count : (number + 1) * count]
-            others.append(OtherOutcome(axis, favourable, rates, None if is_free else shares, left_out.get(axis)))
+            others.append(
+                OtherOutcome(
+                    axis,
+                    favourable,
+                    rates,
+                    None if is_free else shares,
+                    left_out.get(axis),
+                )
+            )
         return Wanted(
             self.groupings,
             self.representation[:count],
@@ -246,19 +421,43 @@ class Problem:
         return reachable_roots(self.blocks, self.rules).reshape(self.blocks.shape(0))
 
     def closest_to(
-        self, table: Reals, wanted: Wanted, *, outcome_shares: Reals | None, targets: Mapping[int, Reals] | None = None
+        self,
+        table: Reals,
+        wanted: Wanted,
+        *,
+        outcome_shares: Reals | None,
+        targets: Mapping[int, Reals] | None = None,
     ) -> FairTable:
-        """The closest table to one of outcome, groups and strata with what is wanted, in every stratum if there are."""
-        strata, shares, other_axes = self.roles.strata_axes, targets or {}, self.roles.other_axes
+        """The closest table to one of outcome, groups and strata with what is wanted,
+        in every stratum if there are.
+        """
+        strata, shares, other_axes = (
+            self.roles.strata_axes,
+            targets or {},
+            self.roles.other_axes,
+        )
         if not strata:
-            shares = {axis: share for axis, share in shares.items() if axis and axis not in other_axes}
-            return fair_table(table, wanted, shares if outcome_shares is None else {**shares, 0: outcome_shares})
-        left_out = {axis: level for axis, level in wanted.left_out.items() if axis not in strata}
+            shares = {
+                axis: share
+                for axis, share in shares.items()
+                if axis and axis not in other_axes
+            }
+            return fair_table(
+                table,
+                wanted,
+                shares if outcome_shares is None else {**shares, 0: outcome_shares},
+            )
+        left_out = {
+            axis: level for axis, level in wanted.left_out.items() if axis not in strata
+        }
         shape = self.blocks.shape(0)[strata[0] :]
-        compared = [self.measure.is_compared(strata, stratum) for stratum in np.ndindex(*shape)]
+        compared = [
+            self.measure.is_compared(strata, stratum) for stratum in np.ndindex(*shape)
+        ]
         return Stratified(
             empirical=table,
-            data=table if targets is None else self.data_table,  # which has the shares that are kept
+            # which has the shares that are kept
+            data=table if targets is None else self.data_table,
             strata=len(strata),
             compared=np.array(compared).reshape(shape),
             wanted=replace(wanted, left_out=left_out),
@@ -268,40 +467,84 @@ class Problem:
         ).closest()
 
     def group_counts(self) -> Iterator[tuple[str, Reals]]:
-        """For each grouping, by name, the number of groups that are compared in each stratum."""
+        """For each grouping, by name, the number of groups that are compared in each
+        stratum.
+        """
         for name, axes in self.measure.of_first_outcome:
             compared = self.measure.groups_compared(self.empirical, axes)
-            mass = compared.sum(axis=tuple(axis for axis in range(compared.ndim) if axis not in axes)) > 0
-            yield name, np.asarray(mass.sum(axis=tuple(range(mass.ndim - self.measure.strata))))
+            mass = (
+                compared.sum(
+                    axis=tuple(
+                        axis for axis in range(compared.ndim) if axis not in axes
+                    )
+                )
+                > 0
+            )
+            yield (
+                name,
+                np.asarray(
+                    mass.sum(axis=tuple(range(mass.ndim - self.measure.strata)))
+                ),
+            )
 
     def _refuse_nothing_to_compare(self) -> None:
         counts = self.group_counts() if self.measure.strata else ()
         for grouping, (_, groups) in zip(self.groupings, counts, strict=False):
             if not (groups > 1).any():
-                columns, strata = self.roles.grouping_name(grouping), self.roles.grouping_name(self.roles.strata_axes)
-                none = f"no stratum of {strata} that is compared has rows of more than one group of {columns}"
-                advice = "so there is nothing to compare; compare within other columns, or leave "
+                columns, strata = (
+                    self.roles.grouping_name(grouping),
+                    self.roles.grouping_name(self.roles.strata_axes),
+                )
+                none = (
+                    f"no stratum of {strata} that is compared has rows of more than one"
+                    f" group of {columns}"
+                )
+                advice = (
+                    "so there is nothing to compare; compare within other columns, or"
+                    " leave "
+                )
                 raise LevelError(f"{none}, {advice}", Option("within"), " out")
 
     def _refuse_lost_levels(self, counted: Counted) -> None:
-        """Refuse rules that leave no row of a group or an outcome, and columns with rows in a single level."""
-        cells = (rows.tables([(0,)], self.blocks.levels)[0] for rows in (self.table, counted))
+        """Refuse rules that leave no row of a group or an outcome, and columns with
+        rows in a single level.
+        """
+        cells = (
+            rows.tables([(0,)], self.blocks.levels)[0] for rows in (self.table, counted)
+        )
         before, after = (root_marginals(self.blocks, table) for table in cells)
-        compared = self.roles.attributes[: 1 + len(self.roles.protected) + len(self.roles.others)]
+        compared = self.roles.attributes[
+            : 1 + len(self.roles.protected) + len(self.roles.others)
+        ]
         left_out = dict(self.measure.left_out)
-        for axis, (column, old, new) in enumerate(zip(compared, before, after, strict=False)):
+        for axis, (column, old, new) in enumerate(
+            zip(compared, before, after, strict=False)
+        ):
             lost = np.flatnonzero((old > 0) & (new == 0))
             if len(lost):
-                none = f" leaves no row with {column.name} = {column.labels[lost[0]]}, a level of the outcome or a "
-                advice = "protected column; take those rows out of the table, or drop the rule"
+                none = (
+                    f" leaves no row with {column.name} = {column.labels[lost[0]]}, a"
+                    " level of the outcome or a "
+                )
+                advice = (
+                    "protected column; take those rows out of the table, or drop the"
+                    " rule"
+                )
                 raise ForbiddenError(Option("forbid"), f"{none}{advice}")
-            if axis in left_out and np.count_nonzero(np.delete(new, left_out[axis])) < 2:
-                single = f"column {column.name!r} has a single level besides missing values, so there is nothing to "
+            if (
+                axis in left_out
+                and np.count_nonzero(np.delete(new, left_out[axis])) < 2
+            ):
+                single = (
+                    f"column {column.name!r} has a single level besides missing values,"
+                    " so there is nothing to "
+                )
                 advice = "compare it with; to compare missing values too, use "
                 raise LevelError(f"{single}{advice}", Option("missing", "compare"))
             if np.count_nonzero(new) < 2:
                 raise LevelError(
-                    f"all rows with positive weight have the same level of column {column.name!r} "
-                    f"({column.labels[int(np.argmax(new))]!r}); at least two are needed to compare. "
-                    "Check the weights, or choose another column."
+                    "all rows with positive weight have the same level of column"
+                    f" {column.name!r} ({column.labels[int(np.argmax(new))]!r}); at"
+                    " least two are needed to compare. Check the weights, or choose"
+                    " another column."
                 )

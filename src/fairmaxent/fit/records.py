@@ -1,7 +1,9 @@
-"""Records in a file, and back: any frozen dataclass, by its annotations, as JSON and arrays in a zip archive.
+"""Records in a file, and back: any frozen dataclass, by its annotations, as JSON and
+arrays in a zip archive.
 
-It holds ``header.json``, an ``.npy`` member for each array, and ``SHA256SUMS``. Nothing is trusted: sizes are added up
-before anything is inflated, nothing is unpickled, and records have exactly their fields, of the annotated types.
+It holds ``header.json``, an ``.npy`` member for each array, and ``SHA256SUMS``. Nothing
+is trusted: sizes are added up before anything is inflated, nothing is unpickled, and
+records have exactly their fields, of the annotated types.
 """
 
 import hashlib
@@ -26,7 +28,14 @@ from numpy.typing import NDArray
 
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
-from fairmaxent.data.columns import Arrays, Record, from_storage, nest, to_storage, unnest
+from fairmaxent.data.columns import (
+    Arrays,
+    Record,
+    from_storage,
+    nest,
+    to_storage,
+    unnest,
+)
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_key, value_text
 from fairmaxent.data.limits import masses, sound
@@ -36,16 +45,29 @@ from fairmaxent.files.write import write_whole
 _PAIRS = ""  # the key of a mapping whose keys are not texts
 
 
-def pack(value: Any, arrays: Arrays | None = None, path: str = "", *, without: Sequence[str] = ()) -> Any:
-    """Return JSON from which `unpack` restores a value; arrays and columns are put into ``arrays`` by their path."""
-    # What JSON has no word for becomes its text, and a field that may hold anything (a model, say) keeps only a name.
+def pack(
+    value: Any,
+    arrays: Arrays | None = None,
+    path: str = "",
+    *,
+    without: Sequence[str] = (),
+) -> Any:
+    """Return JSON from which `unpack` restores a value; arrays and columns are put into
+    ``arrays`` by their path.
+    """
+    # What JSON has no word for becomes its text, and a field that may hold anything (a
+    # model, say) keeps only a name.
     within = f"{path}." if path else ""
     if is_dataclass(value) and not isinstance(value, type):
         stored = {}
         for name, hint in _hints(type(value)).items():
             part = getattr(value, name)
             if name not in without:
-                stored[name] = pack(part if hint is not Any or isinstance(part, str) else None, arrays, within + name)
+                stored[name] = pack(
+                    part if hint is not Any or isinstance(part, str) else None,
+                    arrays,
+                    within + name,
+                )
         return stored
     if arrays is not None and isinstance(value, np.ndarray):
         arrays[path] = value
@@ -56,28 +78,43 @@ def pack(value: Any, arrays: Arrays | None = None, path: str = "", *, without: S
         return {"name": value.name, **record}
     if isinstance(value, Mapping):
         if all(isinstance(key, str) and key != _PAIRS for key in value):
-            return {key: pack(item, arrays, within + key) for key, item in value.items()}
+            return {
+                key: pack(item, arrays, within + key) for key, item in value.items()
+            }
         return {_PAIRS: [[pack(key), pack(item)] for key, item in value.items()]}
     if isinstance(value, set | frozenset):
         return pack(sorted(value, key=repr))
     if isinstance(value, list | tuple):
-        return [pack(item, arrays, f"{within}{number}") for number, item in enumerate(value)]
-    if isinstance(value, np.generic) and not isinstance(value, np.floating):  # item() of a longdouble is a longdouble
+        return [
+            pack(item, arrays, f"{within}{number}") for number, item in enumerate(value)
+        ]
+    # item() of a longdouble is a longdouble
+    if isinstance(value, np.generic) and not isinstance(value, np.floating):
         return pack(value.item())
     if isinstance(value, Enum):
         return value.name
     if value is None or type(value) in (bool, int, float, str):
         return value
-    return float(value) if isinstance(value, Real) and not isinstance(value, int) else str(value)
+    return (
+        float(value)
+        if isinstance(value, Real) and not isinstance(value, int)
+        else str(value)
+    )
 
 
-def unpack(value: Any, hint: Any, arrays: Mapping[str, NDArray[Any]] | None = None, path: str = "") -> Any:
+def unpack(
+    value: Any,
+    hint: Any,
+    arrays: Mapping[str, NDArray[Any]] | None = None,
+    path: str = "",
+) -> Any:
     """Restore what `pack` gave, as an annotation says.
 
     >>> unpack([1, 2.5], tuple[float, ...]), unpack({"sex": None}, dict[str, float | None])
     ((1, 2.5), {'sex': None})
     """
-    hint = getattr(hint, "__value__", hint)  # newer versions of numpy name a type instead of writing it out
+    # newer versions of numpy name a type instead of writing it out
+    hint = getattr(hint, "__value__", hint)
     origin, options, arrays = get_origin(hint), get_args(hint), arrays or {}
     if origin in (Union, UnionType):
         problems = []
@@ -91,28 +128,47 @@ def unpack(value: Any, hint: Any, arrays: Mapping[str, NDArray[Any]] | None = No
     if is_dataclass(hint) and isinstance(hint, type):
         hints = _hints(hint)
         if not isinstance(value, dict) or value.keys() != hints.keys():
-            raise ValueError(f"the fields of {hint.__name__} are not those that it should have")
-        return hint(**{name: unpack(value[name], kind, arrays, within + name) for name, kind in hints.items()})
+            raise ValueError(
+                f"the fields of {hint.__name__} are not those that it should have"
+            )
+        return hint(
+            **{
+                name: unpack(value[name], kind, arrays, within + name)
+                for name, kind in hints.items()
+            }
+        )
     if hint in (Any, object):  # a value of a user, such as a level or several
         if not isinstance(value, dict | list):
             return value
-        origin, options = (dict, (Any, Any)) if isinstance(value, dict) else (list, (Any,))
+        origin, options = (
+            (dict, (Any, Any)) if isinstance(value, dict) else (list, (Any,))
+        )
     if origin is np.ndarray:
         array, kind = arrays.get(path), get_args(options[1])[0]
         if array is None or (kind is not Any and not np.issubdtype(array.dtype, kind)):
-            raise ValueError(f"expected an array of {kind}, found {'none' if array is None else array.dtype}")
+            raise ValueError(
+                f"expected an array of {kind}, found"
+                f" {'none' if array is None else array.dtype}"
+            )
         return array
     if origin is nw.Series:
         record = dict(value)
-        return from_storage(unpack(record.pop("name"), str), record, unnest(path, arrays))
+        return from_storage(
+            unpack(record.pop("name"), str), record, unnest(path, arrays)
+        )
     if origin is not None and origin is not Literal:
         return _unpack_container(value, origin, options, arrays, within)
     wanted = getattr(hint, "__name__", hint)
     if origin is Literal:
         wanted = " or ".join(map(repr, options))
-        fits = any(type(value) is type(option) and value == option for option in options)
-    elif hint in (float, int):  # a whole number is a float too, and a truth value is no number
-        fits = isinstance(value, int | float if hint is float else int) and not isinstance(value, bool)
+        fits = any(
+            type(value) is type(option) and value == option for option in options
+        )
+    # a whole number is a float too, and a truth value is no number
+    elif hint in (float, int):
+        fits = isinstance(
+            value, int | float if hint is float else int
+        ) and not isinstance(value, bool)
     elif isinstance(hint, type) and issubclass(hint, Enum):
         return hint[value]
     else:
@@ -123,26 +179,42 @@ def unpack(value: Any, hint: Any, arrays: Mapping[str, NDArray[Any]] | None = No
 
 
 def _unpack_container(
-    value: Any, origin: Any, options: tuple[Any, ...], arrays: Mapping[str, NDArray[Any]], within: str
+    value: Any,
+    origin: Any,
+    options: tuple[Any, ...],
+    arrays: Mapping[str, NDArray[Any]],
+    within: str,
 ) -> Any:
     if not isinstance(value, dict if issubclass(origin, Mapping) else list):
         raise ValueError(f"expected {origin.__name__}, found {type(value).__name__}")
     if isinstance(value, dict):
         key, item = options
         pairs = value.get(_PAIRS) or value.items()
-        return {unpack(name, key): unpack(part, item, arrays, f"{within}{name}") for name, part in pairs}
+        return {
+            unpack(name, key): unpack(part, item, arrays, f"{within}{name}")
+            for name, part in pairs
+        }
     several = origin is not tuple or options[-1] is ...
     hints = [options[0]] * len(value) if several else options
     pairs = enumerate(zip(value, hints, strict=True))
-    parts = [unpack(part, hint, arrays, f"{within}{number}") for number, (part, hint) in pairs]
+    parts = [
+        unpack(part, hint, arrays, f"{within}{number}")
+        for number, (part, hint) in pairs
+    ]
     return tuple(parts) if origin is tuple else parts
 
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    """The annotations of the fields that are stored: not those for a single call, which do not count as equal."""
+    """The annotations of the fields that are stored: not those for a single call, which
+    do not count as equal.
+    """
     hints = get_type_hints(kind)
-    return {field.name: hints[field.name] for field in fields(kind) if field.init and field.compare}
+    return {
+        field.name: hints[field.name]
+        for field in fields(kind)
+        if field.init and field.compare
+    }
 
 
 def require(problem: str, holds: bool) -> None:  # noqa: FBT001
@@ -160,7 +232,10 @@ _NUMBER = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
 
 def check_domain(domain: Domain) -> None:
     """Refuse columns that are not what `Domain.learn` makes."""
-    require("two columns have the same name, or there is none", 0 < len(domain.names) == len(set(domain.names)))
+    require(
+        "two columns have the same name, or there is none",
+        0 < len(domain.names) == len(set(domain.names)),
+    )
     libraries = {frames.library_of(attribute.values) for attribute in domain.attributes}
     require("columns come from different libraries", len(libraries) == 1)
     for attribute in domain.attributes:
@@ -169,35 +244,70 @@ def check_domain(domain: Domain) -> None:
 
 
 def _demands(attribute: Attribute) -> Iterator[tuple[str, object]]:
-    """What must hold of a column, one after the other: what comes later relies on what came before."""
-    values, starts, size, missing = attribute.values, attribute.level_starts, attribute.size, attribute.missing
+    """What must hold of a column, one after the other: what comes later relies on what
+    came before.
+    """
+    values, starts, size, missing = (
+        attribute.values,
+        attribute.level_starts,
+        attribute.size,
+        attribute.missing,
+    )
     count, present = len(values), len(values) - (missing is not None)
     sound(np.diff(sound(starts, "i", (size + 1,))), "i", (size,), low=1)
-    counts, numeric = masses(attribute.counts, count), attribute.kind in ("numeric", "date", "boolean")
+    counts, numeric = (
+        masses(attribute.counts, count),
+        attribute.kind
+        in (
+            "numeric",
+            "date",
+            "boolean",
+        ),
+    )
     yield "its values have another name", values.name == attribute.name
     yield "two of its labels are equal", len(set(attribute.labels)) == size > 0
     whole = starts[0] == 0 and starts[-1] == count and missing in (None, size - 1)
     yield "its levels and values do not fit together", whole
-    yield "a level has no values to draw", np.add.reduceat(counts, starts[:-1]).all() and np.isfinite(counts.sum())
+    yield (
+        "a level has no values to draw",
+        np.add.reduceat(counts, starts[:-1]).all() and np.isfinite(counts.sum()),
+    )
     binned = attribute.edges is not None or attribute.features != "indicator"
     yield "texts have neither bins nor moments", numeric or not binned
     plain, levels = values.to_list(), np.repeat(np.arange(size), np.diff(starts))
     absent = np.array([frames.is_missing(value) for value in plain])
-    apart = absent.sum() == count - present and not absent[:present].any() and np.sum(levels == missing) <= 1
+    apart = (
+        absent.sum() == count - present
+        and not absent[:present].any()
+        and np.sum(levels == missing) <= 1
+    )
     yield "missing values are not where they belong", apart
-    different = {value_key(value) for value in plain[:present]} if values.dtype == nw.Object else set(plain[:present])
+    different = (
+        {value_key(value) for value in plain[:present]}
+        if values.dtype == nw.Object
+        else set(plain[:present])
+    )
     yield "a value repeats", len(different) == present
-    numbers = sound(frames.to_numbers(values)[:present], "f", (present,)) if numeric else np.empty(0)
+    numbers = (
+        sound(frames.to_numbers(values)[:present], "f", (present,))
+        if numeric
+        else np.empty(0)
+    )
     if attribute.edges is not None:
         edges = sound(attribute.edges, "f", (size - 1 - (count - present),))
         sound(np.diff(edges), "f", (max(len(edges) - 1, 0),), low=np.nextafter(0, 1))
         inside = np.searchsorted(edges, numbers, side="right") == levels[:present]
         yield "a number lies outside its bin", inside.all()
-    yield "a label names another value", all(_label_fits(attribute, level, plain) for level in range(size))
+    yield (
+        "a label names another value",
+        all(_label_fits(attribute, level, plain) for level in range(size)),
+    )
 
 
 def _label_fits(attribute: Attribute, level: int, values: list[Any]) -> bool:
-    """Whether a label is the text of its value, "missing", "other" for several, or has the ends of a bin of numbers."""
+    """Whether a label is the text of its value, "missing", "other" for several, or has
+    the ends of a bin of numbers.
+    """
     label, edges = attribute.labels[level], attribute.edges
     plain = _MARKED.sub("", label)
     if level == attribute.missing:
@@ -208,19 +318,29 @@ def _label_fits(attribute: Attribute, level: int, values: list[Any]) -> bool:
         return edges is None or len(set(map(frames.number_of, inside))) == 1
     if edges is None:
         return len(inside) > 1 and plain == "other"
-    ends = [float(text) for text in _NUMBER.findall(plain)] if attribute.kind == "numeric" else []
+    ends = (
+        [float(text) for text in _NUMBER.findall(plain)]
+        if attribute.kind == "numeric"
+        else []
+    )
     if not ends:  # times, or all values
         return attribute.kind == "date" or not len(edges)
     sides = ((level - 1, ends[0]), (level, ends[-1]))
-    # Labels have four digits or more, and what follows a value that stands alone begins just above it.
+    # Labels have four digits or more, and what follows a value that stands alone begins
+    # just above it.
     known = [(edges[side], end) for side, end in sides if 0 <= side < len(edges)]
-    return all(math.isclose(edge, end, rel_tol=1e-3, abs_tol=1e-300) for edge, end in known)
+    return all(
+        math.isclose(edge, end, rel_tol=1e-3, abs_tol=1e-300) for edge, end in known
+    )
 
 
 # ---------------------------------------------------------------- archives
 
-MOST_BYTES = 1 << 30  # what the members of a model file may add up to, inflated, unless `load` is told otherwise
-MOST_HEADER_BYTES = 1 << 26  # what its header may take: as Python objects, JSON takes many times as much memory
+# what the members of a model file may add up to, inflated, unless `load` is told
+# otherwise
+MOST_BYTES = 1 << 30
+# what its header may take: as Python objects, JSON takes many times as much memory
+MOST_HEADER_BYTES = 1 << 26
 
 _CHUNK = 1 << 20
 _LONGEST_HEADER = 10_000  # bytes of an array's header, far more than ours have
@@ -231,7 +351,10 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal fits give equal
 def path_of(path: str | PathLike[str]) -> Path:
     """Refuse what is not a path."""
     if not isinstance(path, str | PathLike):
-        raise StorageError(f"{cut(repr(path))} is not a path; pass the name of a file, e.g. 'model.fme'")
+        raise StorageError(
+            f"{cut(repr(path))} is not a path; pass the name of a file, e.g."
+            " 'model.fme'"
+        )
     return Path(path)
 
 
@@ -241,12 +364,14 @@ def damaged(path: object, problem: BaseException) -> StorageError:
     if type(problem) is not ValueError:  # those are the sentences of the checks
         what = f"{type(problem).__name__}: {what}"
     return StorageError(
-        f"{path} is damaged or was not written by fairmaxent ({what}); restore it from a copy, or fit and save again "
-        "(which spends again if it is private)"
+        f"{path} is damaged or was not written by fairmaxent ({what}); restore it from"
+        " a copy, or fit and save again (which spends again if it is private)"
     )
 
 
-def write_archive(path: str | PathLike[str], record: Record, arrays: Arrays, *, readable: bool) -> None:
+def write_archive(
+    path: str | PathLike[str], record: Record, arrays: Arrays, *, readable: bool
+) -> None:
     """Write a record and arrays, whole or not at all; equal ones give equal bytes."""
     members = {_HEADER: json.dumps(record, indent=1).encode()}
     for name, array in arrays.items():
@@ -264,51 +389,80 @@ def write_archive(path: str | PathLike[str], record: Record, arrays: Arrays, *, 
 
 def _sums(members: Mapping[str, bytes | bytearray]) -> bytes:
     """The digest of each member, in the form that ``sha256sum --check`` reads."""
-    return "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in members.items()).encode()
+    return "".join(
+        f"{hashlib.sha256(content).hexdigest()}  {name}\n"
+        for name, content in members.items()
+    ).encode()
 
 
-def read_archive(name: str | PathLike[str], form: str, max_bytes: int = MOST_BYTES) -> tuple[Record, Arrays]:
-    """Read the record, which must name this format, and the arrays of a file; nothing in it is run."""
+def read_archive(
+    name: str | PathLike[str], form: str, max_bytes: int = MOST_BYTES
+) -> tuple[Record, Arrays]:
+    """Read the record, which must name this format, and the arrays of a file; nothing
+    in it is run.
+    """
     path = path_of(name)
-    if path.exists() and not (path.is_file() or path.is_dir()):  # opening a pipe would wait for somebody to write
-        raise StorageError(f"cannot read {path}: it is not an ordinary file; pass a file written by fit.save()")
+    # opening a pipe would wait for somebody to write
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise StorageError(
+            f"cannot read {path}: it is not an ordinary file; pass a file written by"
+            " fit.save()"
+        )
     try:
         with zipfile.ZipFile(path) as archive:
             _check_sizes(path, archive.infolist(), max_bytes)
-            members = {member.filename: _inflated(archive, member) for member in archive.infolist()}
+            members = {
+                member.filename: _inflated(archive, member)
+                for member in archive.infolist()
+            }
             header = json.loads(members[_HEADER], object_pairs_hook=_distinct_keys)
-            if isinstance(header, dict) and bytes(members.pop(_SUMS, b"")) != _sums(members):
+            if isinstance(header, dict) and bytes(members.pop(_SUMS, b"")) != _sums(
+                members
+            ):
                 raise ValueError("its SHA-256 digests do not match what it holds")
             del members[_HEADER]
-            if not all(member.endswith(".npy") for member in members):  # two names could become one below
+            # two names could become one below
+            if not all(member.endswith(".npy") for member in members):
                 raise ValueError("it holds members that are no arrays")
-            arrays = {member.removesuffix(".npy"): _read_array(content) for member, content in members.items()}
+            arrays = {
+                member.removesuffix(".npy"): _read_array(content)
+                for member, content in members.items()
+            }
     except StorageError:
         raise
     except OSError as problem:
         why = problem.strerror or problem
-        raise StorageError(f"cannot read {path}: {why}; pass a file written by fit.save()") from problem
+        raise StorageError(
+            f"cannot read {path}: {why}; pass a file written by fit.save()"
+        ) from problem
     except Exception as problem:
         raise damaged(path, problem) from problem
     if not isinstance(header, dict) or header.get("format") != form:
-        raise StorageError(f"{path} is not a fairmaxent model; pass a file written by fit.save()")
+        raise StorageError(
+            f"{path} is not a fairmaxent model; pass a file written by fit.save()"
+        )
     return header, arrays
 
 
-def _check_sizes(path: Path, members: Sequence[zipfile.ZipInfo], max_bytes: int) -> None:
-    """Refuse members with the same name, and sizes beyond the limits: no member is inflated beyond what it declares."""
+def _check_sizes(
+    path: Path, members: Sequence[zipfile.ZipInfo], max_bytes: int
+) -> None:
+    """Refuse members with the same name, and sizes beyond the limits: no member is
+    inflated beyond what it declares.
+    """
     sizes = {member.filename: member.file_size for member in members}
     if len(sizes) < len(members):
         raise ValueError("it holds two members of the same name")
     total = sum(sizes.values())
     if total > max_bytes:
         raise StorageError(
-            f"{path} would take {total:,} bytes of memory, more than the limit of {max_bytes:,}; if you trust it, use "
-            "fairmaxent.load(path, max_bytes=…)"
+            f"{path} would take {total:,} bytes of memory, more than the limit of"
+            f" {max_bytes:,}; if you trust it, use fairmaxent.load(path, max_bytes=…)"
         )
     if sizes.get(_HEADER, 0) > MOST_HEADER_BYTES:
         raise StorageError(
-            f"the header of {path} has more than {MOST_HEADER_BYTES:,} bytes; fit again without columns of long texts"
+            f"the header of {path} has more than {MOST_HEADER_BYTES:,} bytes; fit again"
+            " without columns of long texts"
         )
 
 
@@ -320,10 +474,13 @@ def _distinct_keys(pairs: list[tuple[str, Any]]) -> Record:
 
 
 def _inflated(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytearray:
-    """Inflate a member into memory that an array can then use as it is: a second copy could be another GiB."""
+    """Inflate a member into memory that an array can then use as it is: a second copy
+    could be another GiB.
+    """
     content, size = bytearray(member.file_size), 0
     with archive.open(member) as stream:
-        while chunk := stream.read(_CHUNK):  # never more than is declared, and the last one checks the checksum
+        # never more than is declared, and the last one checks the checksum
+        while chunk := stream.read(_CHUNK):
             content[size : size + len(chunk)] = chunk
             size += len(chunk)
     if size != member.file_size or size != len(content):
@@ -334,10 +491,19 @@ def _inflated(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytearray:
 def _read_array(content: bytearray) -> NDArray[Any]:
     """Read an array whose header agrees with the bytes that are there."""
     stream = io.BytesIO(content[:_LONGEST_HEADER])
-    read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    read_header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
     shape, columns_first, dtype = read_header[np.lib.format.read_magic(stream)](stream)
     start, count = stream.tell(), math.prod(shape)
     if dtype.kind not in "biuf" or dtype.itemsize * count != len(content) - start:
         raise ValueError("the size or type of an array does not match what it holds")
-    flat = np.frombuffer(content, dtype=dtype, count=count, offset=start) if count else np.empty(0, dtype)
-    return flat.astype(dtype.newbyteorder("="), copy=False).reshape(shape, order="F" if columns_first else "C")
+    flat = (
+        np.frombuffer(content, dtype=dtype, count=count, offset=start)
+        if count
+        else np.empty(0, dtype)
+    )
+    return flat.astype(dtype.newbyteorder("="), copy=False).reshape(
+        shape, order="F" if columns_first else "C"
+    )

@@ -1,7 +1,8 @@
 """Relabelling: change which outcome rows have, rather than how much they count.
 
-Reweighing keeps p(x | y, z) and moves the mass of the cells; if x predicts y well, a model trained on the result still
-predicts the old outcome. Relabelling keeps p(x, z) and moves the outcome, so that such a model learns the fair one.
+Reweighing keeps p(x | y, z) and moves the mass of the cells; if x predicts y well, a
+model trained on the result still predicts the old outcome. Relabelling keeps p(x, z)
+and moves the outcome, so that such a model learns the fair one.
 """
 
 from dataclasses import dataclass, replace
@@ -24,30 +25,50 @@ from fairmaxent.relabelling.soft_labels import FLOOR, tilt
 
 @dataclass(frozen=True, eq=False)
 class Labelling:
-    """How the outcomes of profiles are split, or what an earlier fit of the same rows learned of that."""
+    """How the outcomes of profiles are split, or what an earlier fit of the same rows
+    learned of that.
+    """
 
     soft: Reals | None = None  # π(y | x, z); None: rows keep their outcome
     labels: Reals | None = None  # g(y | x, z)
-    taught: Taught | None = None  # the table that a student needs; None: none is asked for
+    # the table that a student needs; None: none is asked for
+    taught: Taught | None = None
 
 
 NO_LABELS = Labelling()
 
 
 def relabelled_if_asked(
-    problem: Problem, request: Request, data: Reading, learned: Labelling, progress: Progress
+    problem: Problem,
+    request: Request,
+    data: Reading,
+    learned: Labelling,
+    progress: Progress,
 ) -> tuple[FairTable, Problem, Labelling]:
-    """Make the fair table t(y, z), and relabel the rows if that is asked for: every profile once per outcome."""
-    # Each profile is as common as it was, and e(y | z) is t(y | z) exactly. A student may need another table.
+    """Make the fair table t(y, z), and relabel the rows if that is asked for: every
+    profile once per outcome.
+    """
+    # Each profile is as common as it was, and e(y | z) is t(y | z) exactly. A student
+    # may need another table.
     plan, fair = request.relabelling, problem.fair_table()
     if (taught := learned.taught) is not None:
-        labelled = problem if taught.labels is None else with_labels(problem, taught.labels)
-        return replace(fair, table=taught.table), labelled, replace(learned, soft=taught.labels, labels=taught.labels)
+        labelled = (
+            problem if taught.labels is None else with_labels(problem, taught.labels)
+        )
+        return (
+            replace(fair, table=taught.table),
+            labelled,
+            replace(learned, soft=taught.labels, labels=taught.labels),
+        )
     if plan is None:
         return fair, problem, NO_LABELS
     check_in_memory(Option("relabel"), problem.table)
     progress("label", 0.0)
-    labelling = learned if learned.labels is not None else _learn(problem, fair, plan, data, learned)
+    labelling = (
+        learned
+        if learned.labels is not None
+        else _learn(problem, fair, plan, data, learned)
+    )
     assert labelling.labels is not None
     return fair, with_labels(problem, labelling.labels), labelling
 
@@ -55,31 +76,50 @@ def relabelled_if_asked(
 def check_in_memory(option: Option, table: Counted) -> None:
     """Refuse rows that are on the workers of a cluster."""
     if not isinstance(table, Table):
-        where = "on the workers of a cluster; compute() the frame first, or close the client"
-        raise InputError(option, f" needs the distinct rows in memory, but they are {where}")
+        where = (
+            "on the workers of a cluster; compute() the frame first, or close the"
+            " client"
+        )
+        raise InputError(
+            option, f" needs the distinct rows in memory, but they are {where}"
+        )
 
 
-def _learn(problem: Problem, fair: FairTable, plan: Relabel, data: Reading, learned: Labelling) -> Labelling:
+def _learn(
+    problem: Problem, fair: FairTable, plan: Relabel, data: Reading, learned: Labelling
+) -> Labelling:
     """Learn soft labels, unless they are known, and move them until they are fair."""
     counts = problem.counted.collect().counts  # those whom a rule forbids count nothing
     table, profiles = problem.table.collect(), problem.profiles
-    people = People.of(problem.roles, table, counts, positions=data.positions, design=data.design)
+    people = People.of(
+        problem.roles, table, counts, positions=data.positions, design=data.design
+    )
     labeller = choose_labeller(problem.roles, plan.labeller)
-    soft = pooled_labels(people, cross_fit(labeller, people)) if learned.soft is None else learned.soft
+    soft = (
+        pooled_labels(people, cross_fit(labeller, people))
+        if learned.soft is None
+        else learned.soft
+    )
     soft = _allowed(problem, people, soft)
     fair_table = fair.table.reshape(root_shape(problem.blocks))
     shares, mass, groups = fair_table.sum(axis=0), profiles.mass, profiles.groups
-    wanted = np.divide(fair_table, shares, out=np.zeros_like(fair_table), where=shares > 0)
+    wanted = np.divide(
+        fair_table, shares, out=np.zeros_like(fair_table), where=shares > 0
+    )
     present = np.flatnonzero((mass > 0) & (shares > 0)[groups])
     if not ((soft[present] > 0) & (wanted.T[groups[present]] > 0)).any(axis=1).all():
         advice = "take them out of the table, or change one of the two"
         both = Option("forbid"), " and ", Option("target")
-        raise InfeasibleError(*both, f" together leave no outcome for some rows; {advice}")
+        raise InfeasibleError(
+            *both, f" together leave no outcome for some rows; {advice}"
+        )
     return Labelling(soft, tilt(soft, mass, groups, wanted))
 
 
 def _allowed(problem: Problem, people: People, soft: Reals) -> Reals:
-    """Keep soft labels away from zero, but for outcomes that a rule forbids: those are zero."""
+    """Keep soft labels away from zero, but for outcomes that a rule forbids: those are
+    zero.
+    """
     raised = np.maximum(soft, FLOOR)
     codes = people.profiles.labelled()
     for rule in problem.rules:
@@ -88,13 +128,21 @@ def _allowed(problem: Problem, people: People, soft: Reals) -> Reals:
 
 
 def with_labels(problem: Problem, labels: Reals) -> Problem:
-    """The problem with every profile once per outcome; what it counts is shared out by its labels."""
+    """The problem with every profile once per outcome; what it counts is shared out by
+    its labels.
+    """
     profiles = problem.profiles
 
     def shared(per_row: Reals) -> Reals:
-        return np.asarray((tally(profiles.profile_of_row, per_row, len(labels)) * labels.T).ravel())
+        return np.asarray(
+            (tally(profiles.profile_of_row, per_row, len(labels)) * labels.T).ravel()
+        )
 
-    # The parts of a row stay one row: squared weights are shared out like the rest, or rows would seem to be gained.
-    rows, squares = shared(problem.table.collect().rows), shared(problem.counted.collect().squares)
+    # The parts of a row stay one row: squared weights are shared out like the rest, or
+    # rows would seem to be gained.
+    rows, squares = (
+        shared(problem.table.collect().rows),
+        shared(problem.counted.collect().squares),
+    )
     counts = np.asarray((profiles.mass * labels.T).ravel())
     return replace(problem, table=Table(profiles.labelled(), counts, rows, squares))

@@ -1,6 +1,8 @@
-"""Request: what was asked for, made once, checked at the door, and read by everything after it.
+"""Request: what was asked for, made once, checked at the door, and read by everything
+after it.
 
-A new option is one field here, with its check, and the code that acts on it: front doors and reports read the fields.
+A new option is one field here, with its check, and the code that acts on it: front
+doors and reports read the fields.
 """
 
 import copy
@@ -12,8 +14,22 @@ from fairmaxent.data.declaration import Declaration
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.draws import check_seed
 from fairmaxent.data.frames import plain_option
-from fairmaxent.data.roles import DetailOption, GroupsOption, WithinOption, check_roles, read_columns, read_within
-from fairmaxent.errors import ColumnError, ForbiddenError, InputError, Option, check_choice, shown
+from fairmaxent.data.roles import (
+    DetailOption,
+    GroupsOption,
+    WithinOption,
+    check_roles,
+    read_columns,
+    read_within,
+)
+from fairmaxent.errors import (
+    ColumnError,
+    ForbiddenError,
+    InputError,
+    Option,
+    check_choice,
+    shown,
+)
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fit import option_values as values
 from fairmaxent.maxent.priors.bases import BASES, BaseKind
@@ -28,7 +44,8 @@ from fairmaxent.progress import Progress
 class Request:
     """What :func:`fairmaxent.debias` was asked for, option by option.
 
-    What is wrong without looking at the data is refused here; `Problem.of` refuses the rest, such as unknown levels.
+    What is wrong without looking at the data is refused here; `Problem.of` refuses the
+    rest, such as unknown levels.
     """
 
     HEADING = "What is asked for"
@@ -55,7 +72,10 @@ class Request:
         None,
         text="strata",
         label="More outcomes",
-        help="Further outcome columns, which get the same rates at the same time; promoted=yes names its good level.",
+        help=(
+            "Further outcome columns, which get the same rates at the same time;"
+            " promoted=yes names its good level."
+        ),
         doc=values.ROLES_DOC,
     )
     representation_rate: values.RateOption = option(
@@ -63,15 +83,23 @@ class Request:
         has_none=True,
         label="Equal group sizes",
         page_help="1: all are equally large. Not ticked: as in the data.",
-        help="Smallest ratio allowed between group shares: 0.9, none (groups keep their sizes), or by column: "
-        "sex=0.9,race=none.",
+        help=(
+            "Smallest ratio allowed between group shares: 0.9, none (groups keep their"
+            " sizes), or by column: sex=0.9,race=none."
+        ),
         **values.RATE,
     )
     statistical_rate: values.RateOption = option(
         1.0,
         label="Equal outcomes",
-        page_help="1: equally often good in all groups. 0.8: the lowest rate is at least 80 % of the highest.",
-        help="Smallest ratio allowed between the groups' rates of an outcome. Same syntax as --representation-rate.",
+        page_help=(
+            "1: equally often good in all groups. 0.8: the lowest rate is at least 80 %"
+            " of the highest."
+        ),
+        help=(
+            "Smallest ratio allowed between the groups' rates of an outcome. Same"
+            " syntax as --representation-rate."
+        ),
         **values.RATE,
     )
     favourable: object = option(
@@ -80,31 +108,49 @@ class Request:
         flags=("--favourable", "--favorable"),
         text="level",
         label="Good outcome",
-        help="The good outcome, which the statistical rate compares (by default: every outcome); repeatable.",
-        doc="The outcome level, or list of levels, that the statistical rate compares, each level on its own; None "
-        'means every level. With several outcomes, by outcome: ``{"hired": "yes", "promoted": "yes"}``.',
+        help=(
+            "The good outcome, which the statistical rate compares (by default: every"
+            " outcome); repeatable."
+        ),
+        doc=(
+            "The outcome level, or list of levels, that the statistical rate compares,"
+            " each level on its own; None means every level. With several outcomes, by"
+            ' outcome: ``{"hired": "yes", "promoted": "yes"}``.'
+        ),
     )
     groups: GroupsOption = option(
         "each",
         heading="What is compared",
         choices=get_args(GroupsOption),
         label="Compare",
-        choice_labels={"each": "each column on its own", "joint": "their intersections"},
+        choice_labels={
+            "each": "each column on its own",
+            "joint": "their intersections",
+        },
         choice_help={"each": "Their intersections may then stay unequal."},
-        help="Compare each protected column on its own, or their intersections: drawn rows then have the size of each "
-        "intersection up to one row, but a column's own groups, which are sums of them, may be off by a few rows.",
+        help=(
+            "Compare each protected column on its own, or their intersections: drawn"
+            " rows then have the size of each intersection up to one row, but a"
+            " column's own groups, which are sums of them, may be off by a few rows."
+        ),
         words=lambda request: "Groups are the intersections of the protected columns.",
     )
     within: WithinOption = option(
         None,
         text="strata",
         label="Compare only within",
-        help="Compare groups within the strata of these columns, e.g. department,year: both rates then hold in every "
-        "stratum, which keeps its size. label=yes compares within that level only.",
-        doc='Compare groups within the strata of a column, or of several: ``"department"`` makes both rates hold in '
-        "every department, which keeps its size and its shares of the outcome. "
-        '``{"label": "yes"}`` compares in these strata only: with a decision as the outcome and the true label as the '
-        'column, that is equal opportunity, and ``"label"`` is equalised odds.',
+        help=(
+            "Compare groups within the strata of these columns, e.g. department,year:"
+            " both rates then hold in every stratum, which keeps its size. label=yes"
+            " compares within that level only."
+        ),
+        doc=(
+            "Compare groups within the strata of a column, or of several:"
+            ' ``"department"`` makes both rates hold in every department, which keeps'
+            ' its size and its shares of the outcome. ``{"label": "yes"}`` compares in'
+            " these strata only: with a decision as the outcome and the true label as"
+            ' the column, that is equal opportunity, and ``"label"`` is equalised odds.'
+        ),
         words=values.within_words,
     )
     means: values.MeansOption | None = option(
@@ -113,25 +159,41 @@ class Request:
         param="equal_means",
         on="equal",
         label="Equal means",
-        help="The outcome is a number: make its mean equal in all groups, instead of the shares of its bins.",
-        doc='``"equal"``: the outcome is a number, and its mean becomes equal in all groups, and stays what it is '
-        "over all of them. This takes the place of a statistical rate of 1; a lower rate holds for the levels (bins) "
-        "as well. If the outcome is in bins, this needs rows in the mixture (``base_share`` below 1), and no "
-        "``target`` of another column.",
-        words=lambda asked: f"The mean of {asked.outcome} is equal in all groups, and overall what it is in the data.",
+        help=(
+            "The outcome is a number: make its mean equal in all groups, instead of the"
+            " shares of its bins."
+        ),
+        doc=(
+            '``"equal"``: the outcome is a number, and its mean becomes equal in all'
+            " groups, and stays what it is over all of them. This takes the place of a"
+            " statistical rate of 1; a lower rate holds for the levels (bins) as well."
+            " If the outcome is in bins, this needs rows in the mixture (``base_share``"
+            " below 1), and no ``target`` of another column."
+        ),
+        words=lambda asked: (
+            f"The mean of {asked.outcome} is equal in all groups, and overall what it is in the data."
+        ),
     )
     target: values.TargetOption | None = option(
         None,
         text="shares",
         label="Wanted shares",
-        help="Wanted shares of a column; for a protected column they replace its representation rate: 'sex: "
-        "Female=0.6, Male=0.4'. 'age: keep' keeps the shares that the data have, as the outcome does by default; "
-        "'income: free' lets the outcome's shares change.",
-        doc='Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``; on a protected column they replace its '
-        'representation rate (with ``groups="joint"`` that rate then holds within each of its levels). ``{"age": '
-        "None}`` keeps a column's shares as they are in the data. Binned numbers are named by the labels of their "
-        'bins, see :attr:`Fit.domain`. The outcome keeps its shares by default; ``{"income": "free"}`` lets them '
-        "move, which changes the rows less, but can make the outcome rarer for everyone.",
+        help=(
+            "Wanted shares of a column; for a protected column they replace its"
+            " representation rate: 'sex: Female=0.6, Male=0.4'. 'age: keep' keeps the"
+            " shares that the data have, as the outcome does by default; 'income: free'"
+            " lets the outcome's shares change."
+        ),
+        doc=(
+            'Wanted shares, e.g. ``{"sex": {"Female": 0.6, "Male": 0.4}}``; on a'
+            " protected column they replace its representation rate (with"
+            ' ``groups="joint"`` that rate then holds within each of its levels).'
+            ' ``{"age": None}`` keeps a column\'s shares as they are in the data.'
+            " Binned numbers are named by the labels of their bins, see"
+            ' :attr:`Fit.domain`. The outcome keeps its shares by default; ``{"income":'
+            ' "free"}`` lets them move, which changes the rows less, but can make the'
+            " outcome rarer for everyone."
+        ),
     )
     missing: MissingOption = option(
         "ignore",
@@ -139,24 +201,35 @@ class Request:
         param="compare_missing",
         on="compare",
         label="Compare missing values as a group",
-        help="Compare missing values of the outcome and protected columns like any other level. By default they keep "
-        "their share and are not compared.",
-        words=lambda request: "Missing values are compared like any other group or outcome.",
+        help=(
+            "Compare missing values of the outcome and protected columns like any other"
+            " level. By default they keep their share and are not compared."
+        ),
+        words=lambda request: (
+            "Missing values are compared like any other group or outcome."
+        ),
     )
     largest_weight: float | None = option(
         None,
         text="number",
         label="Largest weight",
         slider=(1.5, 30, 0.5, 10),
-        help="How many times as much as before a row may count at most, e.g. 10; rates are reached as far as this "
-        "allows.",
-        words=lambda request: f"No row counts more than {request.largest_weight:g} times as much as before.",
+        help=(
+            "How many times as much as before a row may count at most, e.g. 10; rates"
+            " are reached as far as this allows."
+        ),
+        words=lambda request: (
+            f"No row counts more than {request.largest_weight:g} times as much as before."
+        ),
     )
     base: BaseKind = option(
         "tree",
         choices=get_args(BaseKind),
         label="New combinations come from",
-        help="Model that is mixed into the rows, so that combinations without a row are possible too.",
+        help=(
+            "Model that is mixed into the rows, so that combinations without a row are"
+            " possible too."
+        ),
         doc=values.BASES_DOC,
     )
     base_share: float = option(
@@ -165,7 +238,10 @@ class Request:
         label="New combinations",
         only_if={"epsilon": (None,), "release": (None,)},  # then all rows are new
         slider=(0, 1, 0.01),
-        help="Share of the base in the prior, from 0 to 1; its share of the result is near, but not the same.",
+        help=(
+            "Share of the base in the prior, from 0 to 1; its share of the result is"
+            " near, but not the same."
+        ),
         page_help="About this share of rows may match nobody in the data.",
         doc=values.BASES_DOC,
     )
@@ -174,11 +250,20 @@ class Request:
         has_none=True,
         choices=get_args(values.ParityOption),
         label="How rows change",
-        choice_labels={"none": "reweigh", "probabilities": "relabel, for equal probabilities"},
-        help="none: change how much each row counts. Otherwise split each row between outcomes, so that a model "
-        "trained on the result has equal mean probabilities for all groups.",
-        doc='None: rows keep their outcome and count more or less. ``"probabilities"``, or :class:`Relabel`: each row '
-        "is split between outcomes, so that a model trained on the result has equal mean probabilities for all groups.",
+        choice_labels={
+            "none": "reweigh",
+            "probabilities": "relabel, for equal probabilities",
+        },
+        help=(
+            "none: change how much each row counts. Otherwise split each row between"
+            " outcomes, so that a model trained on the result has equal mean"
+            " probabilities for all groups."
+        ),
+        doc=(
+            'None: rows keep their outcome and count more or less. ``"probabilities"``,'
+            " or :class:`Relabel`: each row is split between outcomes, so that a model"
+            " trained on the result has equal mean probabilities for all groups."
+        ),
         words=lambda request: values.RELABELLED,
     )
     model: values.ModelOption | None = option(
@@ -188,24 +273,37 @@ class Request:
         choices=values.MODELS,
         record=values.Model,
         label="Make the table for a model",
-        help="The model that you will train: the table is made for it, so that it decides equally for all groups.",
-        doc='The model that you will train: ``"logistic"``, ``"boosting"``, ``"decision tree"``, a classifier of '
-        "yours, or a Pipeline that takes the columns of your table; :class:`Model` says more about it. The table is "
-        "made for it, so that it decides equally often for all groups, and :meth:`Fit.model` is the trained model.",
+        help=(
+            "The model that you will train: the table is made for it, so that it"
+            " decides equally for all groups."
+        ),
+        doc=(
+            'The model that you will train: ``"logistic"``, ``"boosting"``, ``"decision'
+            ' tree"``, a classifier of yours, or a Pipeline that takes the columns of'
+            " your table; :class:`Model` says more about it. The table is made for it,"
+            " so that it decides equally often for all groups, and :meth:`Fit.model` is"
+            " the trained model."
+        ),
         words=lambda request: values.model_words(request.training),
     )
     estimate: values.EstimateOption | None = option(
         None,
-        doc='Estimate, by cross-fitting, how a model trained on the fit\'s ``"rows"`` or ``"weights"`` will treat the '
-        "people in the table; the answer, with ranges, is in the certificate. :class:`Estimate` names the model. This "
-        "takes seconds to minutes; of more than 50,000 people, that many are taken.",
+        doc=(
+            'Estimate, by cross-fitting, how a model trained on the fit\'s ``"rows"``'
+            ' or ``"weights"`` will treat the people in the table; the answer, with'
+            " ranges, is in the certificate. :class:`Estimate` names the model. This"
+            " takes seconds to minutes; of more than 50,000 people, that many are"
+            " taken."
+        ),
     )
     detail: DetailOption | None = option(
         None,
         choices=get_args(DetailOption),
         label="Numbers in new rows",
-        help="For drawn rows that copy a real row: keep its exact values (rows, the default for a table in memory), "
-        "or redraw them within their bin (bins).",
+        help=(
+            "For drawn rows that copy a real row: keep its exact values (rows, the"
+            " default for a table in memory), or redraw them within their bin (bins)."
+        ),
     )
     weight: str | None = option(
         None,
@@ -213,41 +311,65 @@ class Request:
         metavar="COLUMN",
         label="Design weights",
         help="Column of design weights, on any scale; the fair weights include them.",
-        words=lambda request: f"Rows are weighted by the design weights in {request.weight}.",
+        words=lambda request: (
+            f"Rows are weighted by the design weights in {request.weight}."
+        ),
     )
     forbid: values.ForbidOption | None = option(
         None,
         text="pairs",
         label="Impossible combinations",
         help="Impossible combination: 'sex=Male,pregnant=yes'; repeatable.",
-        page_help="New rows never have them, e.g. sex = Male, pregnant = yes; more follow after a semicolon.",
-        doc='Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``: they get probability zero. Each '
-        "may name any outcome and protected columns, and at most two others.",
-        words=lambda request: [f"Never: {values.rule_text(rule)}." for rule in request.forbid],
+        page_help=(
+            "New rows never have them, e.g. sex = Male, pregnant = yes; more follow"
+            " after a semicolon."
+        ),
+        doc=(
+            'Impossible combinations, e.g. ``[{"sex": "Male", "pregnant": "yes"}]``:'
+            " they get probability zero. Each may name any outcome and protected"
+            " columns, and at most two others."
+        ),
+        words=lambda request: [
+            f"Never: {values.rule_text(rule)}." for rule in request.forbid
+        ],
     )
     keep_columns: str | Sequence[str] | None = option(
         None,
         text="columns",
         label="Keep",
-        help="Columns to keep although they look like identifiers (or notes about people). By default such "
-        "columns are left out of rows, model and report, unless another option names them.",
-        words=lambda request: f"Kept, even if they look like identifiers: {', '.join(request.kept_names)}.",
+        help=(
+            "Columns to keep although they look like identifiers (or notes about"
+            " people). By default such columns are left out of rows, model and report,"
+            " unless another option names them."
+        ),
+        words=lambda request: (
+            f"Kept, even if they look like identifiers: {', '.join(request.kept_names)}."
+        ),
     )
     privacy: Privacy | None = option(
         None,
         record=Privacy,
-        doc=":class:`Privacy` with ε and δ: the result reveals at most that much about any one person. Everything is "
-        "then learned from noisy counts; the wanted rates still hold exactly. It needs a ``domain`` that was declared "
-        "(:meth:`Domain.declare`), and the library opendp. Weights, rows to add and exact values are not available. "
-        "Another private fit of the same people comes on top, so save this one, and draw from it.",
-        words=lambda request: f"The result is private with {request.privacy}: everything is learned from noisy counts.",
+        doc=(
+            ":class:`Privacy` with ε and δ: the result reveals at most that much about"
+            " any one person. Everything is then learned from noisy counts; the wanted"
+            " rates still hold exactly. It needs a ``domain`` that was declared"
+            " (:meth:`Domain.declare`), and the library opendp. Weights, rows to add"
+            " and exact values are not available. Another private fit of the same"
+            " people comes on top, so save this one, and draw from it."
+        ),
+        words=lambda request: (
+            f"The result is private with {request.privacy}: everything is learned from noisy counts."
+        ),
     )
     release: bool = option(
         False,
         text="flag",
         label="Rows to share",
-        help="Draw rows to share: no copies of real rows, no exact numbers, no values that fewer than 10 rows have, "
-        "no identifiers. This is no guarantee; a privacy budget is one.",
+        help=(
+            "Draw rows to share: no copies of real rows, no exact numbers, no values"
+            " that fewer than 10 rows have, no identifiers. This is no guarantee; a"
+            " privacy budget is one."
+        ),
         words=lambda request: values.SHARED if request.privacy is None else (),
     )
     random_state: int | None = option(
@@ -256,57 +378,92 @@ class Request:
         flags=("--seed", "--random-state"),
         text="whole",
         label="Seed",
-        help="The same seed gives the same rows for a table in the same order; by default a new one is chosen.",
+        help=(
+            "The same seed gives the same rows for a table in the same order; by"
+            " default a new one is chosen."
+        ),
     )
     # The last two are for the call alone: a fit does not keep them.
     domain: Domain | Declaration | None = option(
         None,
         compare=False,
         repr=False,
-        doc="How columns are read (kinds, bins, order); by default :meth:`Domain.infer` decides, and "
-        ":meth:`Domain.declare` says it without looking at the rows.",
+        doc=(
+            "How columns are read (kinds, bins, order); by default :meth:`Domain.infer`"
+            " decides, and :meth:`Domain.declare` says it without looking at the rows."
+        ),
     )
     progress: Progress | None = option(
         None,
         compare=False,
         repr=False,
-        doc='Called as ``progress(stage, share)`` with the stage (such as "read", "solve" or "estimate") and how much '
-        "of it is done, from 0 to 1; while solving, before each iteration. An exception that it raises stops the fit.",
+        doc=(
+            'Called as ``progress(stage, share)`` with the stage (such as "read",'
+            ' "solve" or "estimate") and how much of it is done, from 0 to 1; while'
+            " solving, before each iteration. An exception that it raises stops the"
+            " fit."
+        ),
     )
 
     def __post_init__(self) -> None:
-        self._set(**{name: plain_option(name, value) for name, value in vars(self).items()})
+        self._set(
+            **{name: plain_option(name, value) for name, value in vars(self).items()}
+        )
         if isinstance(self.outcome, list | tuple):
             if not self.outcome:
-                raise ColumnError("no outcome column was named; pass at least one as ", Option("outcome"))
+                raise ColumnError(
+                    "no outcome column was named; pass at least one as ",
+                    Option("outcome"),
+                )
             first, *rest = read_columns("outcome", self.outcome)
             self._set(outcome=first, also=[*rest, *self.also_names] or None)
         check_roles(self.outcome, self.role_names[1:], self.weight)
-        choices = {"groups": GroupsOption, "missing": MissingOption, "base": BaseKind, "detail": DetailOption}
+        choices = {
+            "groups": GroupsOption,
+            "missing": MissingOption,
+            "base": BaseKind,
+            "detail": DetailOption,
+        }
         for name, choice in {**choices, "means": values.MeansOption}.items():
-            if getattr(self, name) is not getattr(Request, name):  # some are None by default
+            # some are None by default
+            if getattr(self, name) is not getattr(Request, name):
                 check_choice(name, getattr(self, name), choice)
         self._set(base_share=values.check_share("base_share", self.base_share))
         self._set(largest_weight=values.checked_largest(self))
         for name in ("representation_rate", "statistical_rate"):
             self._set(**{name: values.checked_rates(name, getattr(self, name))})
-        if self.means is not None and self.statistical_rate == 1:  # equal rates would leave nothing to move
+        # equal rates would leave nothing to move
+        if self.means is not None and self.statistical_rate == 1:
             self._set(statistical_rate=None)
         check_seed(self.random_state)
         self.kept_names  # noqa: B018 (which refuses what names no columns)
-        plans = {"relabel": (values.Relabel, values.ParityOption), "estimate": (values.Estimate, values.OutputOption)}
+        plans = {
+            "relabel": (values.Relabel, values.ParityOption),
+            "estimate": (values.Estimate, values.OutputOption),
+        }
         for name, (kind, choice) in plans.items():
-            plan, allowed = getattr(self, name), f"pass one of the choices, {kind.__name__}(…), or None"
+            plan, allowed = (
+                getattr(self, name),
+                f"pass one of the choices, {kind.__name__}(…), or None",
+            )
             if not isinstance(plan, str | kind | None):
                 raise InputError(Option(name), f" is {shown(plan)}; {allowed}")
             if isinstance(plan, str):
                 check_choice(name, plan, choice)
             if plan is not None and self.also_names:
-                raise InputError(Option(name), " is for a single outcome; name only one, or leave this out")
+                raise InputError(
+                    Option(name),
+                    " is for a single outcome; name only one, or leave this out",
+                )
         self._set(model=values.checked_model(self), **for_release(self))
         rules = () if self.forbid is None else self.forbid
-        if not isinstance(rules, list | tuple) or not all(isinstance(rule, Mapping) and rule for rule in rules):
-            wanted = "pass a list of combinations, none of them empty, e.g. [{'sex': 'Male'}]"
+        if not isinstance(rules, list | tuple) or not all(
+            isinstance(rule, Mapping) and rule for rule in rules
+        ):
+            wanted = (
+                "pass a list of combinations, none of them empty, e.g. [{'sex':"
+                " 'Male'}]"
+            )
             raise ForbiddenError(Option("forbid"), f" is {shown(rules)}; {wanted}")
 
     def _set(self, **checked: object) -> None:
@@ -341,12 +498,22 @@ class Request:
     @property
     def role_names(self) -> list[str]:
         """The outcomes, the protected columns, and those of strata."""
-        return [self.outcome, *self.also_names, *self.protected_names, *self.within_names]
+        return [
+            self.outcome,
+            *self.also_names,
+            *self.protected_names,
+            *self.within_names,
+        ]
 
     @property
     def named_columns(self) -> list[str]:
         """The columns that are used on purpose, even if they look like identifiers."""
-        mentioned = [name for wish in (self.target, *(self.forbid or ())) if isinstance(wish, Mapping) for name in wish]
+        mentioned = [
+            name
+            for wish in (self.target, *(self.forbid or ()))
+            if isinstance(wish, Mapping)
+            for name in wish
+        ]
         return [*self.role_names, *map(str, mentioned), *self.kept_names]
 
     @property
@@ -362,27 +529,55 @@ class Request:
     @property
     def estimating(self) -> values.Estimate | None:
         """What is estimated of a model trained on the result; None: nothing."""
-        return values.Estimate(output=self.estimate) if isinstance(self.estimate, str) else self.estimate
+        return (
+            values.Estimate(output=self.estimate)
+            if isinstance(self.estimate, str)
+            else self.estimate
+        )
 
     def words(self) -> Iterator[str]:
         """What was asked for besides rates, one sentence each."""
         target = self.target or {}
         free = self.means is not None or self.model is not None
-        others = [name for name in (self.outcome, *self.also_names) if not free and name not in target]
+        others = [
+            name
+            for name in (self.outcome, *self.also_names)
+            if not free and name not in target
+        ]
         yield from values.share_words({**target, **dict.fromkeys(others)})
         yield from words(self)
         yield "Otherwise the result is as close to the data as possible."
         if self.privacy is None:
-            base = f"The prior has a share of {self.C:.3g} from the base {self.base!r}, {BASES[self.base].sentence}"
+            base = (
+                f"The prior has a share of {self.C:.3g} from the base {self.base!r},"
+                f" {BASES[self.base].sentence}"
+            )
             yield f"{base}; it makes combinations possible that no row has."
 
     def has_labels_of(self, other: "Request") -> bool:
-        """Whether relabelling gives the same labels, because only what comes after them is asked differently."""
-        after = {name: getattr(other, name) for name in ("base", "base_share", "estimate", "detail", "random_state")}
+        """Whether relabelling gives the same labels, because only what comes after them
+        is asked differently.
+        """
+        after = {
+            name: getattr(other, name)
+            for name in ("base", "base_share", "estimate", "detail", "random_state")
+        }
         return replace(self, **after) == other
 
     def kept(self) -> "Request":
-        """Return what a fit keeps of its request: a copy, so that the caller's lists and mappings can change."""
-        asked: dict[str, Any] = {name: value for name, value in vars(self).items() if isinstance(value, Collection)}
-        privacy = None if self.privacy is None else replace(self.privacy, ledger=None, budget=None)
-        return replace(self, **copy.deepcopy(asked), privacy=privacy, domain=None, progress=None)
+        """Return what a fit keeps of its request: a copy, so that the caller's lists
+        and mappings can change.
+        """
+        asked: dict[str, Any] = {
+            name: value
+            for name, value in vars(self).items()
+            if isinstance(value, Collection)
+        }
+        privacy = (
+            None
+            if self.privacy is None
+            else replace(self.privacy, ledger=None, budget=None)
+        )
+        return replace(
+            self, **copy.deepcopy(asked), privacy=privacy, domain=None, progress=None
+        )

@@ -1,4 +1,6 @@
-"""What was solved: the record behind every output, the weights of its rows, and the fewest rows to add."""
+"""What was solved: the record behind every output, the weights of its rows, and the
+fewest rows to add.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +18,13 @@ from fairmaxent.data.table import Counted, Reals, match_rows
 from fairmaxent.engines.lazy_counts import join_weights
 from fairmaxent.engines.lazy_frame import Lazy, check_column, names_of
 from fairmaxent.engines.rows import row_prior
-from fairmaxent.errors import ColumnError, InfeasibleError, InputError, Option, WeightError
+from fairmaxent.errors import (
+    ColumnError,
+    InfeasibleError,
+    InputError,
+    Option,
+    WeightError,
+)
 from fairmaxent.fit.distribution import Distribution, asked_of_rows
 from fairmaxent.fit.option_values import PaperRequest
 from fairmaxent.fit.problem import Problem
@@ -35,10 +43,14 @@ class Solved:
     request: Request | PaperRequest  # what was asked for
     columns: tuple[str, ...]  # columns of the input, in order
     problem: Problem  # of the data, before relabelling
-    weighted: Counted  # the rows that the prior stands on, counting by their fair weights w: the same, or relabelled
-    soft: Reals | None = None  # π(y | x, z) of the profiles, where outcomes were relabelled
+    # the rows that the prior stands on, counting by their fair weights w: the same, or
+    # relabelled
+    weighted: Counted
+    # π(y | x, z) of the profiles, where outcomes were relabelled
+    soft: Reals | None = None
     labels: Reals | None = None  # g(y | x, z): how their outcomes were split
-    student: Any = None  # the trained model that the table was made for; a file does not hold it
+    # the trained model that the table was made for; a file does not hold it
+    student: Any = None
     target: Reals  # wanted probability of each level
     optimum: Optimum
     distribution: Distribution  # p* over the whole domain
@@ -63,59 +75,103 @@ class Solved:
 
     @property
     def filled(self) -> list[tuple[int, ...]]:
-        """Cells that should have a share, but that no row has; the paper's own configurations have none."""
+        """Cells that should have a share, but that no row has; the paper's own
+        configurations have none.
+        """
         if isinstance(self.request, PaperRequest):
             return []
         blocks = self.problem.blocks
         (rows,) = self.weighted.tables([(0,)], blocks.levels)
-        cells = ((self.target[blocks.slices[0]] > 0) & (rows <= 0)).reshape(blocks.shape(0))
+        cells = ((self.target[blocks.slices[0]] > 0) & (rows <= 0)).reshape(
+            blocks.shape(0)
+        )
         return [tuple(cell) for cell in np.argwhere(cells).tolist()]
 
     @property
     def contents(self) -> str:
-        """Which rows are in a saved model, as the end of a sentence that begins with "it holds"; all have some."""
+        """Which rows are in a saved model, as the end of a sentence that begins with
+        "it holds"; all have some.
+        """
         size, details = f"{self.table.size:,}", self.distribution.details
         if self.request.privacy is not None:
-            return f"no row of the data, but {size} drawn from noisy counts; it is private with {self.request.privacy}"
-        exact = [] if details is None else [repr(self.domain.names[index]) for index in sorted(details.positions)]
+            return (
+                f"no row of the data, but {size} drawn from noisy counts; it is private"
+                f" with {self.request.privacy}"
+            )
+        exact = (
+            []
+            if details is None
+            else [repr(self.domain.names[index]) for index in sorted(details.positions)]
+        )
         more = f" and {len(exact) - 3} more columns" if len(exact) > 4 else ""
-        rows = f"all {size} rows" if self.table.keeps_rows else f"the distinct rows among {size}"
-        how = f"with the exact values of {', '.join(exact[: 3 if more else 4])}{more}" if exact else "as levels"
+        rows = (
+            f"all {size} rows"
+            if self.table.keeps_rows
+            else f"the distinct rows among {size}"
+        )
+        how = (
+            f"with the exact values of {', '.join(exact[: 3 if more else 4])}{more}"
+            if exact
+            else "as levels"
+        )
         return f"{rows}, {how}; protect it like the table itself"
 
 
 def spread_over_rows(fit: Solved, fair: Reals | None = None) -> Reals:
-    """Weight of one input row of each distinct row, before its design weight; by outcome if relabelled."""
-    # The weights of the rows of the prior are by default those of the fair distribution on these rows.
+    """Weight of one input row of each distinct row, before its design weight; by
+    outcome if relabelled.
+    """
+    # The weights of the rows of the prior are by default those of the fair distribution
+    # on these rows.
     if fair is None:
         _refuse_filled_cells(fit)
         rows, request = fit.weighted.collect(), fit.request
-        # If nothing is asked of columns outside the fair table, the weights w meet the target θ^w as they are.
-        if isinstance(request, Request) and set(request.target or ()) <= set(fit.roles.names):
+        # If nothing is asked of columns outside the fair table, the weights w meet the
+        # target θ^w as they are.
+        if isinstance(request, Request) and set(request.target or ()) <= set(
+            fit.roles.names
+        ):
             fair = fit.table.size * rows.counts / rows.total
         else:
-            fair = fit.table.size * np.exp(rows_alone(fit).density.log_probability(rows.codes))
+            fair = fit.table.size * np.exp(
+                rows_alone(fit).density.log_probability(rows.codes)
+            )
     if fit.soft is None:
         counts = fit.table.collect().counts
-        return np.asarray(fair / np.where(counts > 0, counts, 1.0))  # rows of design weight zero stay at zero
+        # rows of design weight zero stay at zero
+        return np.asarray(fair / np.where(counts > 0, counts, 1.0))
     parts = fit.problem.profiles.by_row(fair)
-    return np.asarray(np.where(parts > _NOTHING * parts.sum(axis=1, keepdims=True), parts, 0.0))
+    return np.asarray(
+        np.where(parts > _NOTHING * parts.sum(axis=1, keepdims=True), parts, 0.0)
+    )
 
 
 def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str) -> Any:
-    """Add a column of weights to rows in memory, in any order; if relabelled, once for each outcome that has one."""
+    """Add a column of weights to rows in memory, in any order; if relabelled, once for
+    each outcome that has one.
+    """
     check_weight_name(name, frame.columns)
     outcome = fit.roles.names[0]
     if fit.soft is not None and not fit.roles.attributes[0].is_value_coded:
-        none = f"outcome {outcome!r} consists of bins, so a relabelled row has no value to show; turn it into levels "
+        none = (
+            f"outcome {outcome!r} consists of bins, so a relabelled row has no value to"
+            " show; turn it into levels "
+        )
         raise InputError(f"{none}before the fit, or use ", _MODE_ROWS)
     table, blocks = fit.table.collect(), fit.roles.blocks
-    distinct_row = match_rows(table.codes, blocks.pool(fit.domain.encode(frame)), blocks.levels)
+    distinct_row = match_rows(
+        table.codes, blocks.pool(fit.domain.encode(frame)), blocks.levels
+    )
     if (distinct_row < 0).any():
         row = int(np.argmax(distinct_row < 0))
-        raise InputError(f"row {row} was not in the fitted table; pass that table, with its rows in any order")
+        raise InputError(
+            f"row {row} was not in the fitted table; pass that table, with its rows in"
+            " any order"
+        )
     raw = read_weights(frame, fit.request.weight)
-    by_row = with_design(weights[distinct_row], None if raw is None else raw / fit.weight_scale)
+    by_row = with_design(
+        weights[distinct_row], None if raw is None else raw / fit.weight_scale
+    )
     like = frame.get_column(outcome)
     if fit.soft is None:
         return frame.with_columns(frames.number_column(name, by_row, like)).to_native()
@@ -123,38 +179,65 @@ def weigh_rows(fit: Solved, weights: Reals, frame: nw.DataFrame[Any], name: str)
     for level in range(by_row.shape[1]):
         kept = np.flatnonzero(by_row[:, level] > 0)
         column = fit.domain.attribute(outcome).column_of(np.full(len(kept), level))
-        parts.append(frame[kept].with_columns(column, frames.number_column(name, by_row[kept, level], like)))
+        parts.append(
+            frame[kept].with_columns(
+                column, frames.number_column(name, by_row[kept, level], like)
+            )
+        )
     return nw.concat(parts).to_native()
 
 
 def weigh_lazily(fit: Solved, weights: Reals | None, lazy: Lazy, name: str) -> Any:
     """Join a lazy frame with the weights of its distinct rows, inside its engine."""
     if fit.soft is not None:
-        why = "because each row appears there once per outcome; pass the collected table, or use "
-        raise InputError(f"a relabelled fit weighs tables in memory only, {why}", _MODE_ROWS)
+        why = (
+            "because each row appears there once per outcome; pass the collected table,"
+            " or use "
+        )
+        raise InputError(
+            f"a relabelled fit weighs tables in memory only, {why}", _MODE_ROWS
+        )
     for column in fit.columns:
         check_column(lazy, column)
     check_weight_name(name, names_of(lazy))
     blocks, scale, weight = fit.roles.blocks, fit.weight_scale, fit.request.weight
     if weights is not None:
         table = fit.table.collect()
-        return join_weights(lazy, fit.domain, blocks, table, weights, weight=weight, scale=scale, name=name)
-    # Where the distinct rows are on workers, there are no ``weights``; each row is weighed by its levels alone:
-    # w(α)/n_α is a factor that depends on its cell.
+        return join_weights(
+            lazy,
+            fit.domain,
+            blocks,
+            table,
+            weights,
+            weight=weight,
+            scale=scale,
+            name=name,
+        )
+    # Where the distinct rows are on workers, there are no ``weights``; each row is
+    # weighed by its levels alone: w(α)/n_α is a factor that depends on its cell.
     from fairmaxent.engines.cluster_output import weigh_rows
 
     _refuse_filled_cells(fit)
     alone, rules = rows_alone(fit), fit.problem.rules
-    (fair,), (old,) = (rows.tables([(0,)], blocks.levels) for rows in (fit.weighted, fit.problem.counted))
-    factor = np.divide(fit.table.size * fair, old, out=np.zeros(len(old)), where=old > 0)
+    (fair,), (old,) = (
+        rows.tables([(0,)], blocks.levels)
+        for rows in (fit.weighted, fit.problem.counted)
+    )
+    factor = np.divide(
+        fit.table.size * fair, old, out=np.zeros(len(old)), where=old > 0
+    )
     log_levels = alone.potentials.copy()
     with np.errstate(divide="ignore"):
         log_levels[blocks.slices[0]] += np.log(factor) - alone.tilted.log_partition
-    return weigh_rows(lazy, fit.roles, log_levels, rules=rules, weight=weight, scale=scale, name=name)
+    return weigh_rows(
+        lazy, fit.roles, log_levels, rules=rules, weight=weight, scale=scale, name=name
+    )
 
 
 def with_design(weights: Reals, design: Reals | None) -> Reals:
-    """Multiply the weights of rows, possibly by outcome, by their scaled design weights."""
+    """Multiply the weights of rows, possibly by outcome, by their scaled design
+    weights.
+    """
     return np.asarray(weights if design is None else (weights.T * design).T)
 
 
@@ -162,14 +245,25 @@ def check_weight_name(name: str, columns: list[str]) -> None:
     """Refuse what is no name, and that of a column that the table has."""
     read_columns("weight_name", [name])
     if name in columns:
-        raise ColumnError(f"the table already has a column {name!r}; choose another name with ", Option("weight_name"))
+        raise ColumnError(
+            f"the table already has a column {name!r}; choose another name with ",
+            Option("weight_name"),
+        )
 
 
 def _refuse_filled_cells(fit: Solved) -> None:
     """Weights cannot fill cells that no row is in."""
     for cell in fit.filled:
-        why = f"{fit.roles.describe_cell(cell)} needs a share, but has no rows to weigh. Use "
-        instead = _MODE_ROWS, " or ", Option("mode", "top-up"), ", or ask for lower rates."
+        why = (
+            f"{fit.roles.describe_cell(cell)} needs a share, but has no rows to weigh."
+            " Use "
+        )
+        instead = (
+            _MODE_ROWS,
+            " or ",
+            Option("mode", "top-up"),
+            ", or ask for lower rates.",
+        )
         raise InfeasibleError(f"weights cannot reach the fair table: {why}", *instead)
 
 
@@ -183,51 +277,81 @@ def rows_alone(fit: Solved) -> Distribution:
     if isinstance(fit.request, Request):
         features, target = asked_of_rows(fit.problem, fit.weighted, fit.target)
     try:
-        optimum = maximise_entropy(rows, features, target, describe=fit.roles.describe_level)
+        optimum = maximise_entropy(
+            rows, features, target, describe=fit.roles.describe_level
+        )
     except InfeasibleError as problem:
-        instead = " For this fit use ", _MODE_ROWS, " or ", Option("mode", "top-up"), "."
-        raise InfeasibleError("weights alone cannot meet the target: ", problem, *instead) from problem
+        instead = (
+            " For this fit use ",
+            _MODE_ROWS,
+            " or ",
+            Option("mode", "top-up"),
+            ".",
+        )
+        raise InfeasibleError(
+            "weights alone cannot meet the target: ", problem, *instead
+        ) from problem
     return Distribution.of(fit.domain, optimum)
 
 
 LARGEST_TOP_UP = 10_000_000  # more rows are not added to anybody's table
-_MOST_TRIALS = 10_000  # totals that are tried one after the other; nearly always the first one will do
+# totals that are tried one after the other; nearly always the first one will do
+_MOST_TRIALS = 10_000
 
 
 def missing_rows(fit: Solved, sums: Sums) -> NDArray[np.intp]:
-    """How many rows each cell lacks, at the smallest total at which no cell has too many; sums are held if possible."""
+    """How many rows each cell lacks, at the smallest total at which no cell has too
+    many; sums are held if possible.
+    """
     fair = fit.distribution.root_table.ravel()
     old = fit.problem.cells().ravel()
     instead = _MODE_ROWS, " or ", Option("mode", "weights")
     surplus = np.flatnonzero((old > 0) & (fair <= 0))
     if len(surplus):  # adding other rows does not remove these
         cell = np.unravel_index(int(surplus[0]), fit.distribution.root_table.shape)
-        why = f"{fit.roles.describe_cell([int(level) for level in cell])} must have no share, but has rows. Remove "
-        raise InfeasibleError(f"adding rows cannot meet the fair table: {why}them first, or use ", *instead, ".")
+        why = (
+            f"{fit.roles.describe_cell([int(level) for level in cell])} must have no"
+            " share, but has rows. Remove "
+        )
+        raise InfeasibleError(
+            f"adding rows cannot meet the fair table: {why}them first, or use ",
+            *instead,
+            ".",
+        )
     average = old.sum() / fit.table.size * fit.weight_scale
     if not 0.2 <= average <= 5:
         raise WeightError(
-            f"each added row has weight 1, but the design weights are {average:.3g} on average; scale them to an "
-            "average of about 1 before fitting"
+            f"each added row has weight 1, but the design weights are {average:.3g} on"
+            " average; scale them to an average of about 1 before fitting"
         )
-    rows = np.round(np.round(old * fit.weight_scale, 9))  # 2.4999999999999996 is meant to be 2.5
-    least = int(max(rows.sum(), np.ceil(np.max((rows - 1) / np.where(fair > 0, fair, np.inf)))))
+    # 2.4999999999999996 is meant to be 2.5
+    rows = np.round(np.round(old * fit.weight_scale, 9))
+    least = int(
+        max(rows.sum(), np.ceil(np.max((rows - 1) / np.where(fair > 0, fair, np.inf))))
+    )
     more = least - int(rows.sum())
     for total in range(least, least + _MOST_TRIALS) if more <= LARGEST_TOP_UP else ():
         counts = fair_counts(fair, total, rows)
         if counts is not None:
             wanted = fit.distribution.root_table * total
-            return np.asarray((held_counts(counts, wanted, rows, sums) - rows).astype(np.intp))
-    takes = f"takes at least {more:,} more rows (the limit is {LARGEST_TOP_UP:,}), because a group must become far "
+            return np.asarray(
+                (held_counts(counts, wanted, rows, sums) - rows).astype(np.intp)
+            )
+    takes = (
+        f"takes at least {more:,} more rows (the limit is {LARGEST_TOP_UP:,}), because"
+        " a group must become far "
+    )
     advice = "rarer than it is. Use ", *instead, ", or change the target."
     raise InfeasibleError(f"meeting the fair table {takes}", *advice)
 
 
 def fair_counts(fair: Reals, total: int, least: Reals) -> Reals | None:
-    """Whole numbers within one of total·fair, none below ``least``, that add up to ``total``; None if there are none.
+    """Whole numbers within one of total·fair, none below ``least``, that add up to
+    ``total``; None if there are none.
 
-    Rows that are left over go to the largest remainders, the same way each time. At the smallest total, some cells are
-    full with the rows that they have, so no rounding is without bias here, and this one is closest to the fair table.
+    Rows that are left over go to the largest remainders, the same way each time. At the
+    smallest total, some cells are full with the rows that they have, so no rounding is
+    without bias here, and this one is closest to the fair table.
 
     >>> fair_counts(np.array([0.5, 0.5]), 5, np.array([3.0, 0.0]))
     array([3., 2.])
@@ -238,6 +362,8 @@ def fair_counts(fair: Reals, total: int, least: Reals) -> Reals | None:
     open_cells = np.flatnonzero(counts < most)
     if (counts > most).any() or not 0 <= short <= len(open_cells):
         return None
-    largest = open_cells[np.argsort((counts - wanted)[open_cells], kind="stable")[:short]]
+    largest = open_cells[
+        np.argsort((counts - wanted)[open_cells], kind="stable")[:short]
+    ]
     counts[largest] += 1
     return np.asarray(counts)

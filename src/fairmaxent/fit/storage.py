@@ -1,8 +1,10 @@
-"""A fit in one file: JSON for what has names, arrays for what has numbers, never pickle.
+"""A fit in one file: JSON for what has names, arrays for what has numbers, never
+pickle.
 
-Only what cannot be made again is stored; features, weights and the prior follow. So does the certificate: the stored
-one must state the same. What was learned by training a model is checked for its form and its ranges only. Writing the
-same fit twice gives the same bytes. Reading never runs anything from the file.
+Only what cannot be made again is stored; features, weights and the prior follow. So
+does the certificate: the stored one must state the same. What was learned by training a
+model is checked for its form and its ranges only. Writing the same fit twice gives the
+same bytes. Reading never runs anything from the file.
 """
 
 import hashlib
@@ -21,14 +23,31 @@ from fairmaxent.data.columns import Arrays, Record
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.limits import masses, sound
 from fairmaxent.data.roles import Reading, Roles
-from fairmaxent.data.table import Blocks, Mask, Positions, Reals, Table, match_rows, row_keys
+from fairmaxent.data.table import (
+    Blocks,
+    Mask,
+    Positions,
+    Reals,
+    Table,
+    match_rows,
+    row_keys,
+)
 from fairmaxent.errors import DependencyError, StorageError, shown
 from fairmaxent.fairness.weights import reweigh
 from fairmaxent.fit.certificate import Certificate, certify
 from fairmaxent.fit.distribution import Distribution
 from fairmaxent.fit.facts import Told
 from fairmaxent.fit.problem import Problem
-from fairmaxent.fit.records import MOST_BYTES, check_domain, damaged, pack, read_archive, require, unpack, write_archive
+from fairmaxent.fit.records import (
+    MOST_BYTES,
+    check_domain,
+    damaged,
+    pack,
+    read_archive,
+    require,
+    unpack,
+    write_archive,
+)
 from fairmaxent.fit.relabel import with_labels
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
@@ -51,7 +70,9 @@ _LARGEST_RESIDUAL = 1e-6  # solvers stop far below
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Model:
-    """What cannot be made again; fields with the names of those of `Solved` are the same."""
+    """What cannot be made again; fields with the names of those of `Solved` are the
+    same.
+    """
 
     request: Request
     columns: tuple[str, ...]
@@ -69,13 +90,23 @@ class _Model:
     weight_scale: float
 
 
-_MADE_AGAIN = ("measure", "table")  # of a certificate: they follow from the rest, and are no plain values
+# of a certificate: they follow from the rest, and are no plain values
+_MADE_AGAIN = ("measure", "table")
 
 
-def save(fit: Solved, certificate: Certificate, path: str | PathLike[str], *, readable: bool = False) -> None:
+def save(
+    fit: Solved,
+    certificate: Certificate,
+    path: str | PathLike[str],
+    *,
+    readable: bool = False,
+) -> None:
     """Write a fit, whole or not at all; ``readable``: other users may read it."""
     if not isinstance(fit.request, Request):
-        raise StorageError("fits of the paper's own configurations cannot be saved; fit again where they are needed")
+        raise StorageError(
+            "fits of the paper's own configurations cannot be saved; fit again where"
+            " they are needed"
+        )
     record, arrays = _packed(fit)
     record["certificate"] = pack(certificate, without=_MADE_AGAIN)
     write_archive(path, record, arrays, readable=readable)
@@ -85,17 +116,29 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
     weighted, details = fit.weighted.collect(), fit.distribution.details
     prior, base, in_use = fit.optimum.dual.prior, {}, None
     if not isinstance(prior, Rows):
-        made_of: Any = prior.parts[0] if isinstance(prior, Mixture) and fit.request.C < 1 else prior
+        made_of: Any = (
+            prior.parts[0]
+            if isinstance(prior, Mixture) and fit.request.C < 1
+            else prior
+        )
         base = made_of.pack()
     elif prior.rows != np.count_nonzero(weighted.counts):
         every_row = Rows.of(fit.roles.blocks, weighted)
         in_use = match_rows(prior.codes, every_row.codes, prior.blocks.levels) >= 0
     stored = _Model(
-        **{field.name: getattr(fit, field.name) for field in fields(_Model) if hasattr(fit, field.name)},
+        **{
+            field.name: getattr(fit, field.name)
+            for field in fields(_Model)
+            if hasattr(fit, field.name)
+        },
         base=base,
         rows_in_use=in_use,
         solution=fit.optimum.solution,
-        positions={} if details is None else {str(index): rows for index, rows in details.positions.items()},
+        positions=(
+            {}
+            if details is None
+            else {str(index): rows for index, rows in details.positions.items()}
+        ),
     )
     arrays: Arrays = {}
     return {"format": FORMAT, "version": VERSION, **pack(stored, arrays)}, arrays
@@ -104,22 +147,35 @@ def _packed(fit: Solved) -> tuple[Record, Arrays]:
 # ---------------------------------------------------------------- back from a file
 
 
-def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> tuple[Solved, Certificate]:
-    """Read a fit that was saved, and refuse it if its parts do not follow from each other."""
+def load(
+    path: str | PathLike[str], *, max_bytes: int = MOST_BYTES
+) -> tuple[Solved, Certificate]:
+    """Read a fit that was saved, and refuse it if its parts do not follow from each
+    other.
+    """
     record, arrays = read_archive(path, FORMAT, max_bytes)
     if record.get("version") != VERSION:
         raise StorageError(
-            f"{path} has format version {shown(record.get('version'))}, but this fairmaxent reads version {VERSION}; "
-            "upgrade fairmaxent, or fit and save again"
+            f"{path} has format version {shown(record.get('version'))}, but this"
+            f" fairmaxent reads version {VERSION}; upgrade fairmaxent, or fit and save"
+            " again"
         )
     try:
         with np.errstate(all="ignore"):  # of numbers that are refused below
             stated = record.pop("certificate")
-            model = {name: part for name, part in record.items() if name not in ("format", "version")}
+            model = {
+                name: part
+                for name, part in record.items()
+                if name not in ("format", "version")
+            }
             fit = _restored(unpack(model, _Model, arrays))
             again, arrays_again = _packed(fit)
-            # What saving the fit again would not write nobody reads, and it could hold people's rows.
-            require("it holds arrays that are no part of a model", arrays.keys() == arrays_again.keys())
+            # What saving the fit again would not write nobody reads, and it could hold
+            # people's rows.
+            require(
+                "it holds arrays that are no part of a model",
+                arrays.keys() == arrays_again.keys(),
+            )
             same = json.dumps(record) == json.dumps(again)
             require("its header holds something that is no part of a model", same)
             _check_distribution(fit)
@@ -135,14 +191,34 @@ def load(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> tuple[Sol
 def _restored(stored: _Model) -> Solved:
     request, domain = stored.request, stored.domain
     check_domain(domain)
-    roles = Roles.of(domain, request.outcome, request.protected_names, request.within_names, request.also_names)
+    roles = Roles.of(
+        domain,
+        request.outcome,
+        request.protected_names,
+        request.within_names,
+        request.also_names,
+    )
     named = [*domain.names, *([] if request.weight is None else [request.weight])]
-    require("columns and their descriptions do not fit together", sorted(stored.columns) == sorted(named))
-    require("a column that was asked for is not there", set(request.kept_names) <= set(named))
+    require(
+        "columns and their descriptions do not fit together",
+        sorted(stored.columns) == sorted(named),
+    )
+    require(
+        "a column that was asked for is not there",
+        set(request.kept_names) <= set(named),
+    )
     _check_table(stored, roles.blocks)
-    table, design, blocks, share = stored.table, stored.design_weights, roles.blocks, request.C
+    table, design, blocks, share = (
+        stored.table,
+        stored.design_weights,
+        roles.blocks,
+        request.C,
+    )
     positions = _restored_positions(stored, blocks)
-    problem = Problem.of(request, Reading(stored.columns, roles, table, design, stored.weight_column, positions))
+    problem = Problem.of(
+        request,
+        Reading(stored.columns, roles, table, design, stored.weight_column, positions),
+    )
     target = masses(stored.target, blocks.width)
     weighted = reweigh(_relabelled(stored, problem).counted, target[blocks.slices[0]])
     features = cell_features(blocks, problem.moment_scores, target)
@@ -154,36 +230,86 @@ def _restored(stored: _Model) -> Solved:
     elif stored.rows_in_use is not None:
         prior = rows.only(sound(stored.rows_in_use, "b", (rows.rows,)))
     optimum = Optimum(Dual(prior, features, features.mean(target)), stored.solution)
-    profiles, by_cell = None if stored.soft is None else problem.profiles, problem.values is not None
-    distribution = Distribution.of(domain, optimum).detailed(positions, table, design, profiles, by_cell=by_cell)
-    same = {field.name: getattr(stored, field.name) for field in fields(Solved) if hasattr(stored, field.name)}
-    return Solved(**same, problem=problem, weighted=weighted, optimum=optimum, distribution=distribution)
+    profiles, by_cell = (
+        (None if stored.soft is None else problem.profiles),
+        problem.values is not None,
+    )
+    distribution = Distribution.of(domain, optimum).detailed(
+        positions, table, design, profiles, by_cell=by_cell
+    )
+    same = {
+        field.name: getattr(stored, field.name)
+        for field in fields(Solved)
+        if hasattr(stored, field.name)
+    }
+    return Solved(
+        **same,
+        problem=problem,
+        weighted=weighted,
+        optimum=optimum,
+        distribution=distribution,
+    )
 
 
 def _check_table(stored: _Model, blocks: Blocks) -> None:
-    """Refuse rows that are not distinct and in order, and sums that no weights of so many rows have."""
+    """Refuse rows that are not distinct and in order, and sums that no weights of so
+    many rows have.
+    """
     table, weight, size = stored.table, stored.weight_column, len(stored.table.codes)
-    for column, levels in zip(sound(table.codes, "u", (size, len(blocks.levels))).T, blocks.levels, strict=True):
+    for column, levels in zip(
+        sound(table.codes, "u", (size, len(blocks.levels))).T,
+        blocks.levels,
+        strict=True,
+    ):
         sound(column, "u", (size,), high=levels - 1)
     keys, _ = row_keys(table.codes, blocks.levels)
     sound(np.diff(keys), "i", (size - 1,), low=1)
-    single = weight is None or (weight.name == stored.request.weight and len(weight) == 1 and weight.to_list() == [1])
+    single = weight is None or (
+        weight.name == stored.request.weight
+        and len(weight) == 1
+        and weight.to_list() == [1]
+    )
     require("the weight column holds a single one", single)
-    require("the scale of the design weights makes no sense", 0 < stored.weight_scale < np.inf)
-    rows, counts, squares = (masses(sums, size) for sums in (table.rows, table.counts, table.squares))
+    require(
+        "the scale of the design weights makes no sense",
+        0 < stored.weight_scale < np.inf,
+    )
+    rows, counts, squares = (
+        masses(sums, size) for sums in (table.rows, table.counts, table.squares)
+    )
     peaks = masses(table.largest, size)
-    design = None if stored.design_weights is None else masses(stored.design_weights, table.size)
-    fits = 0 < counts.sum() < np.inf and rows.all() and (rows == np.round(rows)).all() and rows.sum() < 2**53
+    design = (
+        None
+        if stored.design_weights is None
+        else masses(stored.design_weights, table.size)
+    )
+    fits = (
+        0 < counts.sum() < np.inf
+        and rows.all()
+        and (rows == np.round(rows)).all()
+        and rows.sum() < 2**53
+    )
     slack = 1e-9 * counts**2
-    fits &= (squares * rows >= counts**2 - slack).all() and (squares <= counts**2 + slack).all()
-    fits &= (peaks <= counts * (1 + 1e-9)).all() and (peaks * rows >= counts * (1 - 1e-9)).all()
+    fits &= (squares * rows >= counts**2 - slack).all() and (
+        squares <= counts**2 + slack
+    ).all()
+    fits &= (peaks <= counts * (1 + 1e-9)).all() and (
+        peaks * rows >= counts * (1 - 1e-9)
+    ).all()
     fits &= design is None or (weight is not None and table.places is not None)
     if table.places is not None:
         sound(table.places, "i", (len(table.places),), low=0, high=size - 1)
         again = Table.tallied(table.codes, table.places, design)
         fits &= (design is None) == (weight is None) == (table.peaks is None)
-        sums = ((rows, again.rows), (counts, again.counts), (squares, again.squares), (peaks, again.largest))
-        fits &= all(np.allclose(stated, real, rtol=1e-6, atol=0) for stated, real in sums)
+        sums = (
+            (rows, again.rows),
+            (counts, again.counts),
+            (squares, again.squares),
+            (peaks, again.largest),
+        )
+        fits &= all(
+            np.allclose(stated, real, rtol=1e-6, atol=0) for stated, real in sums
+        )
     require("the rows and their counts do not fit together", bool(fits))
 
 
@@ -195,18 +321,23 @@ def _restored_positions(stored: _Model, blocks: Blocks) -> Positions | None:
     positions = {int(index): array for index, array in stored.positions.items()}
     for index, array in positions.items():
         starts, level = stored.domain.attributes[index].level_starts, codes[:, index]
-        sound(sound(array, "u", (len(codes),)) - starts[level], "i", (len(codes),), low=0)
+        sound(
+            sound(array, "u", (len(codes),)) - starts[level], "i", (len(codes),), low=0
+        )
         sound(starts[level + 1] - array, "i", (len(codes),), low=1)
     return positions
 
 
 def _relabelled(stored: _Model, problem: Problem) -> Problem:
-    """The problem with the labels of the profiles; soft labels π and how outcomes were split must be possible."""
+    """The problem with the labels of the profiles; soft labels π and how outcomes were
+    split must be possible.
+    """
     soft, labels = stored.soft, stored.labels
     if soft is None or labels is None:
         require("soft labels are not complete", soft is labels)
         return problem
-    if soft.shape[1:] != (problem.blocks.shape(0)[0],):  # before there is an array of that many columns
+    # before there is an array of that many columns
+    if soft.shape[1:] != (problem.blocks.shape(0)[0],):
         raise ValueError("soft labels are about other outcomes")
     profiles = problem.profiles
     for shares in (soft, labels):
@@ -221,26 +352,45 @@ def _relabelled(stored: _Model, problem: Problem) -> Problem:
 
 
 def _check_distribution(fit: Solved) -> None:
-    """Probabilities that are none, a prior that is none, multipliers that do not reach the target."""
+    """Probabilities that are none, a prior that is none, multipliers that do not reach
+    the target.
+    """
     blocks, tilted = fit.roles.blocks, fit.distribution.tilted
     for levels in (tilted.levels, fit.target):
         for part in blocks.split(levels):
-            require("the distribution does not sum to one", _is_close(float(part.sum()), 1.0, slack=1e-5))
-            require("a probability is outside its range", bool(((part >= 0) & (part <= 1 + 1e-9)).all()))
+            require(
+                "the distribution does not sum to one",
+                _is_close(float(part.sum()), 1.0, slack=1e-5),
+            )
+            require(
+                "a probability is outside its range",
+                bool(((part >= 0) & (part <= 1 + 1e-9)).all()),
+            )
     dual, solution = fit.optimum.dual, fit.optimum.solution
-    for component in dual.prior.parts if isinstance(dual.prior, Mixture) else (dual.prior,):
+    for component in (
+        dual.prior.parts if isinstance(dual.prior, Mixture) else (dual.prior,)
+    ):
         excess = component.tilt(np.zeros(blocks.width)).log_partition
         require("the prior does not sum to one", _is_close(excess, 0.0, slack=1e-6))
     value = tilted.log_partition - float(solution.multipliers @ dual.target)
-    residual = float(np.max(np.abs(dual.features.mean(tilted.levels) - dual.target), initial=0.0))
-    require("the solver did not converge", solution.status is Status.CONVERGED and residual <= _LARGEST_RESIDUAL)
+    residual = float(
+        np.max(np.abs(dual.features.mean(tilted.levels) - dual.target), initial=0.0)
+    )
+    require(
+        "the solver did not converge",
+        solution.status is Status.CONVERGED and residual <= _LARGEST_RESIDUAL,
+    )
     same = _is_close(solution.value, value) and _is_close(solution.residual, residual)
     require("the solution states other numbers than it has", same)
 
 
 def _certified(fit: Solved, stated: Any) -> Certificate:
-    """Make the certificate again, and compare it with the stored one; what cannot be made again is as stored."""
-    told: Told = unpack({field.name: stated[field.name] for field in fields(Told)}, Told)
+    """Make the certificate again, and compare it with the stored one; what cannot be
+    made again is as stored.
+    """
+    told: Told = unpack(
+        {field.name: stated[field.name] for field in fields(Told)}, Told
+    )
     _check_told(fit, told)
     certificate = certify(fit, told)
     expected = pack(certificate, without=_MADE_AGAIN)
@@ -251,28 +401,56 @@ def _certified(fit: Solved, stated: Any) -> Certificate:
 
 
 def _check_told(fit: Solved, told: Told) -> None:
-    """Refuse what no fit can say of these columns and cells, and numbers that no trained model can have."""
+    """Refuse what no fit can say of these columns and cells, and numbers that no
+    trained model can have.
+    """
     problem, ledger = fit.problem, told.privacy
     kept = set(fit.columns).intersection(told.left_out_columns)
-    require("the certificate says of a column that it was left out, but the model has it", not kept)
-    binned = tuple(column.name for column in fit.domain.attributes if not column.is_value_coded)
+    require(
+        "the certificate says of a column that it was left out, but the model has it",
+        not kept,
+    )
+    binned = tuple(
+        column.name for column in fit.domain.attributes if not column.is_value_coded
+    )
     redrawn = told.redrawn is None or told.redrawn.columns == binned
     require("the certificate redraws other columns than have bins", redrawn)
-    empty = (fit.target[problem.blocks.slices[0]].reshape(problem.empirical.shape) <= 0) & (problem.empirical > 0)
+    empty = (
+        fit.target[problem.blocks.slices[0]].reshape(problem.empirical.shape) <= 0
+    ) & (problem.empirical > 0)
     names = {problem.roles.describe_cell(cell) for cell in np.argwhere(empty).tolist()}
-    require("the certificate names cells that are not empty", set(told.emptied_cells) <= names)
+    require(
+        "the certificate names cells that are not empty",
+        set(told.emptied_cells) <= names,
+    )
     same = (None if ledger is None else ledger.privacy) == fit.request.privacy
     require("the ledger is about another privacy budget", same)
     if ledger is not None:
         changed = min((look.sensitivity for look in ledger.spent), default=0.0)
-        within = ledger.rho <= ledger.privacy.rho and changed >= ledger.privacy.rows_per_person
+        within = (
+            ledger.rho <= ledger.privacy.rho
+            and changed >= ledger.privacy.rows_per_person
+        )
         require("the ledger spends more than the privacy budget", within)
-        rows = fit.table.keeps_rows or fit.distribution.details is not None or fit.weight_column is not None
+        rows = (
+            fit.table.keeps_rows
+            or fit.distribution.details is not None
+            or fit.weight_column is not None
+        )
         require("a private model keeps rows", not rows)
-    numbers = [*_numbers(pack(told.estimate)), *_numbers(pack(told.decisions, without=("offsets",)))]
+    numbers = [
+        *_numbers(pack(told.estimate)),
+        *_numbers(pack(told.decisions, without=("offsets",))),
+    ]
     for name, number in numbers:
-        fits = math.isnan(number) or 0 <= number <= (math.inf if name in _COUNTS else 1 + 1e-9)
-        require("a number of the estimate or the decisions of the certificate is outside its range", fits)
+        fits = math.isnan(number) or 0 <= number <= (
+            math.inf if name in _COUNTS else 1 + 1e-9
+        )
+        require(
+            "a number of the estimate or the decisions of the certificate is outside"
+            " its range",
+            fits,
+        )
 
 
 _COUNTS = ("folds", "rounds", "trainings", "people", "measured_on")
@@ -292,22 +470,37 @@ def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
 
 def _differences(path: str, stated: Any, expected: Any) -> Iterator[str]:
     """Where two plain values differ by more than rounding."""
-    if isinstance(expected, Mapping) and isinstance(stated, Mapping) and stated.keys() == expected.keys():
+    if (
+        isinstance(expected, Mapping)
+        and isinstance(stated, Mapping)
+        and stated.keys() == expected.keys()
+    ):
         for name in expected:
             yield from _differences(f"{path} {name}", stated[name], expected[name])
-    elif isinstance(expected, list) and isinstance(stated, list) and len(stated) == len(expected):
+    elif (
+        isinstance(expected, list)
+        and isinstance(stated, list)
+        and len(stated) == len(expected)
+    ):
         for told, real in zip(stated, expected, strict=True):
             yield from _differences(path, told, real)
     elif type(stated) is not type(expected) or (
-        not _is_close(stated, expected) if isinstance(stated, float) else stated != expected
+        not _is_close(stated, expected)
+        if isinstance(stated, float)
+        else stated != expected
     ):
-        told, real = (f"{value:.6g}" if isinstance(value, float) else shown(value) for value in (stated, expected))
+        told, real = (
+            f"{value:.6g}" if isinstance(value, float) else shown(value)
+            for value in (stated, expected)
+        )
         yield f"{path} as {told}, but what it holds gives {real}"
 
 
 def _is_close(stated: float, expected: float, *, slack: float = _ABSOLUTE) -> bool:
     both_unknown = math.isnan(stated) and math.isnan(expected)
-    return both_unknown or math.isclose(stated, expected, rel_tol=_RELATIVE, abs_tol=slack)
+    return both_unknown or math.isclose(
+        stated, expected, rel_tol=_RELATIVE, abs_tol=slack
+    )
 
 
 # ---------------------------------------------------------------- in words
@@ -315,7 +508,9 @@ def _is_close(stated: float, expected: float, *, slack: float = _ABSOLUTE) -> bo
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verification:
-    """What was verified of a model file, and what was not; printed, it is a short report."""
+    """What was verified of a model file, and what was not; printed, it is a short
+    report.
+    """
 
     path: str
     sha256: str  # of the whole file, to compare with one that was written down
@@ -327,14 +522,18 @@ class Verification:
     def __str__(self) -> str:
         certificate = self.certificate
         rates = [
-            f"{certificate.measure.rate_name(kind, name)}: {certificate.achieved[kind][name]:.4f}"
+            f"{certificate.measure.rate_name(kind, name)}:"
+            f" {certificate.achieved[kind][name]:.4f}"
             for kind, name in certificate.rates_shown
         ]
         lines = [
             f"{self.path}: verified",
             f"SHA-256 of the file: {self.sha256}",
             f"format version {self.version}; digests of its parts: match",
-            "certificate: made again from the stored rows and distribution; every number agrees",
+            (
+                "certificate: made again from the stored rows and distribution; every"
+                " number agrees"
+            ),
             *rates,
             *(f"not verified: {what}" for what in self.unverified),
             f"it holds {self.holds}",
@@ -345,20 +544,35 @@ class Verification:
 def verify(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> Verification:
     """Check a model file, and say what was checked; nothing in the file is run.
 
-    Raises :class:`fairmaxent.errors.StorageError` if the file is damaged, or if its certificate states something else
-    than follows from the rows and the distribution in it. A file that passes is consistent; who made it, and from which
-    table, it cannot prove: compare its SHA-256 with one that you trust.
+    Raises :class:`fairmaxent.errors.StorageError` if the file is damaged, or if its
+    certificate states something else than follows from the rows and the distribution in
+    it. A file that passes is consistent; who made it, and from which table, it cannot
+    prove: compare its SHA-256 with one that you trust.
     """
     fit, certificate = load(path, max_bytes=max_bytes)
     binned = [column for column in fit.domain.attributes if not column.is_value_coded]
     unverified = {
-        "the estimate for a trained model, which would have to be trained again": certificate.estimate,
-        "the decisions of the table's own model, which would have to be trained again": certificate.decisions,
-        "that the counts have the noise that the ledger states, which only the table would show": certificate.privacy,
-        "which columns were left out, because the model does not have them": certificate.left_out_columns or None,
-        "the seed, which only the rows that were drawn with it would show": fit.request.random_state,
-        "the notes on how columns were read, which are kept as text": certificate.notes or None,
-        "how often each value within a bin was seen, by which values are drawn from bins": binned or None,
+        "the estimate for a trained model, which would have to be trained again": (
+            certificate.estimate
+        ),
+        "the decisions of the table's own model, which would have to be trained again": (
+            certificate.decisions
+        ),
+        "that the counts have the noise that the ledger states, which only the table would show": (
+            certificate.privacy
+        ),
+        "which columns were left out, because the model does not have them": (
+            certificate.left_out_columns or None
+        ),
+        "the seed, which only the rows that were drawn with it would show": (
+            fit.request.random_state
+        ),
+        "the notes on how columns were read, which are kept as text": (
+            certificate.notes or None
+        ),
+        "how often each value within a bin was seen, by which values are drawn from bins": (
+            binned or None
+        ),
     }
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,11 +1,13 @@
-"""Uncertainty: how far the fair table might have come out differently with another sample of people.
+"""Uncertainty: how far the fair table might have come out differently with another
+sample of people.
 
-The fair table t(y, z) depends on the data only through the table e(y, z) of outcome and groups, so that a replicate of
-the fit is a replicate of this small table, made fair in the same way. The mass of a cell with total weight Σw and
-squared weights Σw² becomes θ·Gamma(k + 1/2), with k = (Σw)²/Σw² effective rows and θ = Σw²/Σw: the Bayesian bootstrap
-(Rubin, 1981) of the cells, with the variance that design weights leave. The half row is Jeffreys' prior, without which
-intervals of small cells would be too short, and cells would vanish from replicates. A cell without rows has θ of its
-outcome.
+The fair table t(y, z) depends on the data only through the table e(y, z) of outcome and
+groups, so that a replicate of the fit is a replicate of this small table, made fair in
+the same way. The mass of a cell with total weight Σw and squared weights Σw² becomes
+θ·Gamma(k + 1/2), with k = (Σw)²/Σw² effective rows and θ = Σw²/Σw: the Bayesian
+bootstrap (Rubin, 1981) of the cells, with the variance that design weights leave. The
+half row is Jeffreys' prior, without which intervals of small cells would be too short,
+and cells would vanish from replicates. A cell without rows has θ of its outcome.
 """
 
 from collections.abc import Iterator
@@ -18,7 +20,12 @@ from fairmaxent.data.draws import check_count
 from fairmaxent.data.table import Mask, Reals, Table, effective_rows, tally
 from fairmaxent.engines.rows import in_memory
 from fairmaxent.errors import InfeasibleError, InputError, Option
-from fairmaxent.fairness.rates import by_stratum, group_shares, group_table, outcome_rates
+from fairmaxent.fairness.rates import (
+    by_stratum,
+    group_shares,
+    group_table,
+    outcome_rates,
+)
 from fairmaxent.fit.problem import HALF_A_ROW, Problem
 from fairmaxent.fit.request import Request
 from fairmaxent.fit.solved import Solved
@@ -48,21 +55,30 @@ class TableSpans:
     cells: dict[str, Span]  # the share of each combination of outcome and groups
     outcomes: dict[str, Span]  # the share of each outcome
     groups: dict[str, Span]  # the share of each group
-    representation_rate: dict[str, Span]  # by protected column, or by columns if they are compared jointly
+    # by protected column, or by columns if they are compared jointly
+    representation_rate: dict[str, Span]
     statistical_rate: dict[str, Span]
 
     def lines(self) -> Iterator[tuple[str, Span]]:
         """Everything with its name, the cells last."""
         yield from self.outcomes.items()
         yield from self.groups.items()
-        yield from ((f"representation rate of {name}", span) for name, span in self.representation_rate.items())
-        yield from ((f"statistical rate of {name}", span) for name, span in self.statistical_rate.items())
+        yield from (
+            (f"representation rate of {name}", span)
+            for name, span in self.representation_rate.items()
+        )
+        yield from (
+            (f"statistical rate of {name}", span)
+            for name, span in self.statistical_rate.items()
+        )
         yield from self.cells.items()
 
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """What :meth:`fairmaxent.fit.fit.Fit.uncertainty` returns: intervals of the data's table and of the fair table."""
+    """What :meth:`fairmaxent.fit.fit.Fit.uncertainty` returns: intervals of the data's
+    table and of the fair table.
+    """
 
     before: TableSpans  # of the data
     after: TableSpans  # of the fair distribution
@@ -76,27 +92,50 @@ class Uncertainty:
 
     def __str__(self) -> str:
         after = dict(self.after.lines())
-        rows = [(name, str(before), str(after[name])) for name, before in self.before.lines()]
+        rows = [
+            (name, str(before), str(after[name]))
+            for name, before in self.before.lines()
+        ]
         width = max(len(name) for name, *_ in rows) + 2
-        lines = [f"{'':<{width}}{'before':<28}after", *(f"{name:<{width}}{old:<28}{new}" for name, old, new in rows)]
-        lines.append(f"{100 * self.confidence:g} % intervals from {self.replicates:,} bootstrap replicates of the fit")
+        lines = [
+            f"{'':<{width}}{'before':<28}after",
+            *(f"{name:<{width}}{old:<28}{new}" for name, old, new in rows),
+        ]
+        lines.append(
+            f"{100 * self.confidence:g} % intervals from {self.replicates:,} bootstrap"
+            " replicates of the fit"
+        )
         if self.infeasible:
-            lines.append(f"{self.infeasible:,} more replicates are left out, because no fair table exists for them")
+            lines.append(
+                f"{self.infeasible:,} more replicates are left out, because no fair"
+                " table exists for them"
+            )
         return visible("\n".join(lines))
 
 
-def measure_uncertainty(fit: Solved, *, replicates: int, confidence: float, rng: np.random.Generator) -> Uncertainty:
+def measure_uncertainty(
+    fit: Solved, *, replicates: int, confidence: float, rng: np.random.Generator
+) -> Uncertainty:
     """Make many tables like the data's, make each of them fair, and take quantiles."""
     check_confidence(confidence)
     count, fewest = check_count(replicates), int(np.ceil(2 / (1 - confidence)))
     if count < fewest:
-        few = f" is too few for a confidence of {confidence}; use {fewest} or more, 200 is usual"
+        few = (
+            f" is too few for a confidence of {confidence}; use {fewest} or more, 200"
+            " is usual"
+        )
         raise InputError(Option("replicates", replicates), few)
     if not isinstance(fit.request, Request):
-        raise InputError("uncertainty() is available for fits made by debias(), not for the paper's own configurations")
+        raise InputError(
+            "uncertainty() is available for fits made by debias(), not for the paper's"
+            " own configurations"
+        )
     problem = fit.problem
     if fit.request.training is not None:
-        why = ", because every replicate would have to train it again; the certificate has intervals of what it decides"
+        why = (
+            ", because every replicate would have to train it again; the certificate"
+            " has intervals of what it decides"
+        )
         raise InputError("uncertainty() is not available with ", Option("model"), why)
     cells = _cells(problem)
     before, after = [], []
@@ -110,51 +149,80 @@ def measure_uncertainty(fit: Solved, *, replicates: int, confidence: float, rng:
         before.append(replicate.data_table)
     if len(after) < fewest:
         raise InfeasibleError(
-            f"no fair table exists for {count - len(after):,} of {count:,} replicates, too many for intervals; ask for "
-            "lower rates, or merge small groups"
+            f"no fair table exists for {count - len(after):,} of {count:,} replicates,"
+            " too many for intervals; ask for lower rates, or merge small groups"
         )
     tail = (1 - confidence) / 2
-    old, new = np.stack([problem.data_table, *before]), np.stack([fit.distribution.root_table, *after])
-    seen = np.any([*old, *new], axis=0)  # the same cells in both, as they are read side by side
+    old, new = (
+        np.stack([problem.data_table, *before]),
+        np.stack([fit.distribution.root_table, *after]),
+    )
+    # the same cells in both, as they are read side by side
+    seen = np.any([*old, *new], axis=0)
     spans = [_spans(problem, tables, seen, tail) for tables in (old, new)]
-    return Uncertainty(spans[0], spans[1], confidence, replicates=len(after), infeasible=count - len(after))
+    return Uncertainty(
+        spans[0],
+        spans[1],
+        confidence,
+        replicates=len(after),
+        infeasible=count - len(after),
+    )
 
 
 def _cells(problem: Problem) -> Table:
-    """The rows by outcome and groups, and by whether a rule forbids them: one distinct row for each."""
+    """The rows by outcome and groups, and by whether a rule forbids them: one distinct
+    row for each.
+    """
     blocks = problem.blocks
     if not problem.rules:  # then the other columns do not matter
         sums = (problem.cells(), problem.cells("rows"), problem.cells("squares"))
         counts, people, squares = (cells.ravel() for cells in sums)
-        # There is one too for each outcome that nobody has in a group: somebody might have had it.
+        # There is one too for each outcome that nobody has in a group: somebody might
+        # have had it.
         by_outcome = counts.reshape(blocks.shape(0)[0], -1)
-        present = np.flatnonzero(np.broadcast_to(by_outcome.any(axis=0), by_outcome.shape))
+        present = np.flatnonzero(
+            np.broadcast_to(by_outcome.any(axis=0), by_outcome.shape)
+        )
         codes = np.zeros((len(present), len(blocks.levels)), dtype=np.intp)
         codes[:, 0] = present
         return Table(codes, counts[present], people[present], squares[present])
     table = in_memory(problem.table)
     keys = table.codes[:, 0].astype(np.intp) * 2 + break_any(problem.rules, table.codes)
     _, first, cell = np.unique(keys, return_index=True, return_inverse=True)
-    counts, people, squares = (tally(cell, sums, len(first)) for sums in (table.counts, table.rows, table.squares))
+    counts, people, squares = (
+        tally(cell, sums, len(first))
+        for sums in (table.counts, table.rows, table.squares)
+    )
     return Table(table.codes[first], counts, people, squares)
 
 
-def _replicated_masses(cells: Table, problem: Problem, count: int, rng: np.random.Generator) -> Iterator[Reals]:
+def _replicated_masses(
+    cells: Table, problem: Problem, count: int, rng: np.random.Generator
+) -> Iterator[Reals]:
     """Masses of the cells in each replicate."""
-    outcome = cells.codes[:, 0] // (problem.blocks.levels[0] // problem.blocks.shape(0)[0])
+    outcome = cells.codes[:, 0] // (
+        problem.blocks.levels[0] // problem.blocks.shape(0)[0]
+    )
     rows = np.nan_to_num(effective_rows(cells.counts, cells.squares))
-    # Every cell has half a row more than in the data, but all together at most a quarter of √N, the order of a count's
-    # standard error: with very many cells, half rows would add up.
+    # Every cell has half a row more than in the data, but all together at most a
+    # quarter of √N, the order of a count's standard error: with very many cells, half
+    # rows would add up.
     more = min(HALF_A_ROW, np.sqrt(rows.sum()) / (4 * len(rows)))
-    totals, squares = (tally(outcome, sums, 0) for sums in (cells.counts, cells.squares))
-    usual = np.divide(squares, totals, out=np.zeros_like(totals), where=totals > 0)[outcome]
+    totals, squares = (
+        tally(outcome, sums, 0) for sums in (cells.counts, cells.squares)
+    )
+    usual = np.divide(squares, totals, out=np.zeros_like(totals), where=totals > 0)[
+        outcome
+    ]
     scale = np.divide(cells.squares, cells.counts, out=usual, where=cells.counts > 0)
     for _ in range(count):
         yield scale * rng.gamma(rows + more)
 
 
 def _spans(problem: Problem, tables: Reals, seen: Mask, tail: float) -> TableSpans:
-    """Intervals of a table, given with its replicates behind it along the first axis; of cells, those to show."""
+    """Intervals of a table, given with its replicates behind it along the first axis;
+    of cells, those to show.
+    """
     roles, measure = problem.roles, problem.measure
     outcomes, groups, representation, statistical = {}, {}, {}, {}
 
@@ -163,41 +231,71 @@ def _spans(problem: Problem, tables: Reals, seen: Mask, tail: float) -> TableSpa
         return Span(float(values[0]), float(low), float(high))
 
     for axis in (0, *roles.other_axes):
-        shares = np.stack([group_table(np.swapaxes(table, 0, axis), ()) for table in tables])
+        shares = np.stack(
+            [group_table(np.swapaxes(table, 0, axis), ()) for table in tables]
+        )
         for level, label in enumerate(roles.attributes[axis].labels):
             outcomes[f"{roles.names[axis]} = {label}"] = span(shares[:, level])
     for name, axes in zip(measure.names, measure.groupings, strict=True):
         shares = np.stack([group_shares(table, axes) for table in tables])
         for group in np.ndindex(shares.shape[1:]):
             groups[roles.describe_group(axes, group)] = span(shares[(..., *group)])
-        compared = (group_shares(measure.groups_compared(table, axes), axes) for table in tables)
+        compared = (
+            group_shares(measure.groups_compared(table, axes), axes) for table in tables
+        )
         shares = np.stack([by_stratum(table, measure.strata) for table in compared])
-        by_group = (outcome_rates(measure.outcomes_compared(table, axes), axes) for table in tables)
-        rates = np.stack([by_stratum(table, measure.strata, first=1) for table in by_group])
+        by_group = (
+            outcome_rates(measure.outcomes_compared(table, axes), axes)
+            for table in tables
+        )
+        rates = np.stack(
+            [by_stratum(table, measure.strata, first=1) for table in by_group]
+        )
         strata = list(enumerate(np.asarray(np.isfinite(rates).all(axis=(0, 1)))))
-        of_outcomes = [rates[:, y, stratum, kept] for y in measure.favourable_of(axes) for stratum, kept in strata]
-        representation[name] = _smallest_ratio([shares[:, n, kept] for n, kept in enumerate(shares[0] > 0)], tail)
+        of_outcomes = [
+            rates[:, y, stratum, kept]
+            for y in measure.favourable_of(axes)
+            for stratum, kept in strata
+        ]
+        representation[name] = _smallest_ratio(
+            [shares[:, n, kept] for n, kept in enumerate(shares[0] > 0)], tail
+        )
         statistical[name] = _smallest_ratio(of_outcomes, tail)
-    cells = {roles.describe_cell(cell): span(tables[(..., *cell)]) for cell in np.ndindex(seen.shape) if seen[cell]}
+    cells = {
+        roles.describe_cell(cell): span(tables[(..., *cell)])
+        for cell in np.ndindex(seen.shape)
+        if seen[cell]
+    }
     return TableSpans(cells, outcomes, groups, representation, statistical)
 
 
 def _quantiles(values: Reals, tail: float) -> Reals:
     """Of what comes after the first of the values."""
-    return np.asarray(np.quantile(values[1:], [tail, 1 - tail], axis=0, method="weibull"))
+    return np.asarray(
+        np.quantile(values[1:], [tail, 1 - tail], axis=0, method="weibull")
+    )
 
 
 def _smallest_ratio(comparisons: list[Reals], tail: float) -> Span:
-    """Interval of the smallest ratio between groups: the smallest lower and the smallest upper end of all pairs."""
-    # The pair that looks worst is partly the unluckiest one, so quantiles of the smallest ratio itself would be too
-    # low. Of many groups, those of the lowest and the highest rates are compared.
+    """Interval of the smallest ratio between groups: the smallest lower and the
+    smallest upper end of all pairs.
+    """
+    # The pair that looks worst is partly the unluckiest one, so quantiles of the
+    # smallest ratio itself would be too low. Of many groups, those of the lowest and
+    # the highest rates are compared.
     value, low, high = 1.0, 1.0, 1.0
     for rates in comparisons:
         order = np.argsort(rates[0])
         few, many = rates[:, order[:_PAIRED], None], rates[:, None, order[-_PAIRED:]]
         different = order[:_PAIRED, None] != order[None, -_PAIRED:]
-        ratios = np.divide(few, many, out=np.ones((len(rates), *different.shape)), where=many > 0)[:, different]
+        ratios = np.divide(
+            few, many, out=np.ones((len(rates), *different.shape)), where=many > 0
+        )[:, different]
         if ratios.size:
             lows, highs = _quantiles(ratios, tail)
-            value, low, high = min(value, ratios[0].min()), min(low, lows.min()), min(high, highs.min())
+            value, low, high = (
+                min(value, ratios[0].min()),
+                min(low, lows.min()),
+                min(high, highs.min()),
+            )
     return Span(float(value), float(min(low, value)), float(max(high, value)))

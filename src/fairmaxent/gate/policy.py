@@ -1,4 +1,6 @@
-"""A policy: the rates that a table, or a model's decisions, must have. The same record serves every front door."""
+"""A policy: the rates that a table, or a model's decisions, must have. The same record
+serves every front door.
+"""
 
 import dataclasses
 import os
@@ -9,7 +11,15 @@ from typing import Any
 
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.roles import GroupsOption, WithinOption, read_columns
-from fairmaxent.errors import ColumnError, InputError, Option, StorageError, check_choice, check_flag, did_you_mean
+from fairmaxent.errors import (
+    ColumnError,
+    InputError,
+    Option,
+    StorageError,
+    check_choice,
+    check_flag,
+    did_you_mean,
+)
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.fit.option_values import RateOption, checked_rates
 from fairmaxent.fit.request import Request
@@ -24,14 +34,22 @@ _ASKED = {field.name: field for field in dataclasses.fields(Request)}
 
 def _as_asked(name: str, default: Any = ..., **changes: Any) -> Any:
     """An option that means what it means in a request."""
-    info = {**vars(info_of(_ASKED[name])), "required": False, "doc": "", "heading": "", **changes}
+    info = {
+        **vars(info_of(_ASKED[name])),
+        "required": False,
+        "doc": "",
+        "heading": "",
+        **changes,
+    }
     return option(_ASKED[name].default if default is ... else default, **info)
 
 
 @documented
 @dataclasses.dataclass(frozen=True)
 class Policy:
-    """What :func:`fairmaxent.check` asks of a table: limits of its rates, or that they got no worse, and how surely."""
+    """What :func:`fairmaxent.check` asks of a table: limits of its rates, or that they
+    got no worse, and how surely.
+    """
 
     HEADING = "What is checked"
 
@@ -39,7 +57,10 @@ class Policy:
     protected: str | Sequence[str] = _as_asked("protected", ())
     _: dataclasses.KW_ONLY
     statistical_rate: RateOption = _as_asked(  # noqa: RUF009 (it makes a field)
-        "statistical_rate", None, has_none=True, help=f"{_LIMIT} rates of an outcome: 0.8, or sex=0.8,race=0.7."
+        "statistical_rate",
+        None,
+        has_none=True,
+        help=f"{_LIMIT} rates of an outcome: 0.8, or sex=0.8,race=0.7.",
     )
     representation_rate: RateOption = _as_asked(  # noqa: RUF009
         "representation_rate", help=f"{_LIMIT} shares; written likewise."
@@ -49,49 +70,88 @@ class Policy:
         None,
         main=True,
         metavar="COLUMN",
-        help="A model's decisions (in Python also one for each row): their rates are compared, not the outcome's.",
+        help=(
+            "A model's decisions (in Python also one for each row): their rates are"
+            " compared, not the outcome's."
+        ),
     )
     against: Any = option(
         None,
         main=True,
         text="file",
-        help="File of an earlier table: fail if a rate got worse since then by more than chance explains.",
+        help=(
+            "File of an earlier table: fail if a rate got worse since then by more than"
+            " chance explains."
+        ),
     )
     confident: bool = option(
-        False, main=True, text="flag", help="Pass or fail only if the whole interval lies above or below the limit."
+        False,
+        main=True,
+        text="flag",
+        help="Pass or fail only if the whole interval lies above or below the limit.",
     )
-    confidence: float = option(0.95, text="number", help="Confidence of the intervals, which hold together.")
-    groups: GroupsOption = _as_asked("groups", help="Compare each column on its own, or their intersections.")  # noqa: RUF009
-    within: WithinOption = _as_asked("within", help="Compare within the strata of these columns, e.g. label=yes.")  # noqa: RUF009
+    confidence: float = option(
+        0.95, text="number", help="Confidence of the intervals, which hold together."
+    )
+    groups: GroupsOption = _as_asked(
+        "groups", help="Compare each column on its own, or their intersections."
+    )
+    within: WithinOption = _as_asked(
+        "within", help="Compare within the strata of these columns, e.g. label=yes."
+    )
     missing: MissingOption = _as_asked("missing")  # noqa: RUF009
-    weight: str | None = _as_asked("weight", help="Column of design weights, on any scale.")
-    domain: Domain | None = option(None, repr=False, doc="How columns are read; by default as they are.")
+    weight: str | None = _as_asked(
+        "weight", help="Column of design weights, on any scale."
+    )
+    domain: Domain | None = option(
+        None, repr=False, doc="How columns are read; by default as they are."
+    )
 
     def __post_init__(self) -> None:
         names = read_columns("protected", self.protected or ())
         object.__setattr__(self, "protected", names)
         if not names or (self.outcome is None and self.predictions is None):
-            raise ColumnError("name ", Option("protected"), " columns, and the ", Option("outcome"), " or predictions")
+            raise ColumnError(
+                "name ",
+                Option("protected"),
+                " columns, and the ",
+                Option("outcome"),
+                " or predictions",
+            )
         for name in _KINDS:
             rates = checked_rates(name, getattr(self, name))
             object.__setattr__(self, name, rates)
             for column in rates if isinstance(rates, Mapping) else ():
                 if self.groups == "joint" or column not in names:
                     hint = (
-                        f" names {column!r}; limits by column are for protected columns that are compared on their own"
+                        f" names {column!r}; limits by column are for protected columns"
+                        " that are compared on their own"
                     )
-                    raise ColumnError(Option(name), f"{hint}; {did_you_mean(column, names)}")
+                    raise ColumnError(
+                        Option(name), f"{hint}; {did_you_mean(column, names)}"
+                    )
         for name, choice in (("groups", GroupsOption), ("missing", MissingOption)):
             check_choice(name, getattr(self, name), choice)
         check_flag("confident", self.confident)
         check_confidence(self.confidence)
         if self.against is None and all(limit is None for _, _, limit in self.limits()):
-            raise InputError("there is nothing to check; set a limit, e.g. ", Option("statistical_rate", 0.8))
+            raise InputError(
+                "there is nothing to check; set a limit, e.g. ",
+                Option("statistical_rate", 0.8),
+            )
 
     def limits(self) -> Iterator[tuple[str, tuple[str, ...], float | None]]:
-        """Each rate that is checked: kind, columns, limit; None if it may only be no worse than before."""
-        groupings = [tuple(self.protected)] if self.groups == "joint" else [(name,) for name in self.protected]
-        limits = {kind: rates for kind in _KINDS if (rates := getattr(self, kind)) is not None}
+        """Each rate that is checked: kind, columns, limit; None if it may only be no
+        worse than before.
+        """
+        groupings = (
+            [tuple(self.protected)]
+            if self.groups == "joint"
+            else [(name,) for name in self.protected]
+        )
+        limits = {
+            kind: rates for kind in _KINDS if (rates := getattr(self, kind)) is not None
+        }
         for kind, rates in (limits or {"statistical_rate": None}).items():
             for columns in groupings:
                 limit = rates.get(columns[0]) if isinstance(rates, Mapping) else rates
@@ -99,11 +159,15 @@ class Policy:
                     yield kind, columns, limit
 
 
-def read_policies(path: str | os.PathLike[str] = PROJECT) -> dict[str, tuple[str | None, Policy]]:
-    """Read the policies of a TOML file, each with the file of its table: those of a pyproject.toml have a section.
+def read_policies(
+    path: str | os.PathLike[str] = PROJECT,
+) -> dict[str, tuple[str | None, Policy]]:
+    """Read the policies of a TOML file, each with the file of its table: those of a
+    pyproject.toml have a section.
 
-    One that names ``protected`` columns is a policy; otherwise each of its sections is, by its name. Options are named
-    as in Python. ``data`` and ``against`` are files, seen from the folder of this one.
+    One that names ``protected`` columns is a policy; otherwise each of its sections is,
+    by its name. Options are named as in Python. ``data`` and ``against`` are files,
+    seen from the folder of this one.
     """
     place = Path(path)
     try:
@@ -111,21 +175,38 @@ def read_policies(path: str | os.PathLike[str] = PROJECT) -> dict[str, tuple[str
     except OSError as problem:
         reason = f"cannot read {path}: {problem.strerror}"
         raise StorageError(
-            f"{reason}; name a table, its protected columns and a limit, or a file of policies"
+            f"{reason}; name a table, its protected columns and a limit, or a file of"
+            " policies"
         ) from problem
     except (ValueError, RecursionError) as problem:
-        raise InputError(f"{path} is not valid TOML: {problem}; check that line") from problem
+        raise InputError(
+            f"{path} is not valid TOML: {problem}; check that line"
+        ) from problem
     for key in SECTION.split(".") if place.name == PROJECT else ():
         section = section.get(key, {})
     sections = {"check": section} if "protected" in section else section
-    if not sections or not all(isinstance(values, dict) for values in sections.values()):
-        raise InputError(f"{path} holds no policy; name protected columns and a limit, in [{SECTION}] or a file alone")
+    if not sections or not all(
+        isinstance(values, dict) for values in sections.values()
+    ):
+        raise InputError(
+            f"{path} holds no policy; name protected columns and a limit, in"
+            f" [{SECTION}] or a file alone"
+        )
     policies = {}
     for name, values in sections.items():
-        files = {key: str(place.parent / str(values.pop(key))) for key in ("data", "against") if key in values}
+        files = {
+            key: str(place.parent / str(values.pop(key)))
+            for key in ("data", "against")
+            if key in values
+        }
         try:
-            refuse_unknown(name, values, [field.name for field in dataclasses.fields(Policy)])
-            policies[name] = files.get("data"), Policy(**values, against=files.get("against"))
+            refuse_unknown(
+                name, values, [field.name for field in dataclasses.fields(Policy)]
+            )
+            policies[name] = (
+                files.get("data"),
+                Policy(**values, against=files.get("against")),
+            )
         except (InputError, TypeError) as problem:
             raise InputError(f"{path}, {name}: ", problem) from problem
     return policies

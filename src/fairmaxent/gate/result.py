@@ -1,4 +1,6 @@
-"""What a check found: one line for each limit, the answer over all of them, and the same as a document and as files."""
+"""What a check found: one line for each limit, the answer over all of them, and the
+same as a document and as files.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -19,12 +21,17 @@ from fairmaxent.plain_text import json_text, visible
 Answer = Literal["pass", "fail", "cannot tell"]
 CODES: dict[Answer, int] = {"fail": 1, "cannot tell": 3, "pass": 0}  # the worst first
 _KINDS = {"pass": "pass", "fail": "fail", "cannot tell": "open"}  # of SARIF
-_FOOTER = "Exit codes: 0 pass, 1 fail, 3 cannot tell. A rate is evidence, and no verdict on anybody's conduct."
+_FOOTER = (
+    "Exit codes: 0 pass, 1 fail, 3 cannot tell. A rate is evidence, and no verdict on"
+    " anybody's conduct."
+)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One limit and the rate that it is for; ``before`` is the rate of an earlier table, if that is the limit."""
+    """One limit and the rate that it is for; ``before`` is the rate of an earlier
+    table, if that is the limit.
+    """
 
     kind: str
     columns: tuple[str, ...]
@@ -32,45 +39,88 @@ class Finding:
     rate: Rate
     answer: Answer
     before: Rate | None = None
-    ask: Callable[[], int | None] = lambda: None  # how many people would tell, which takes a moment
+    # how many people would tell, which takes a moment
+    ask: Callable[[], int | None] = lambda: None
 
     @cached_property
     def needed(self) -> int | None:
-        """How many people would be needed, if the answer is "cannot tell"; None: no number of them would do."""
+        """How many people would be needed, if the answer is "cannot tell"; None: no
+        number of them would do.
+        """
         return self.ask() if self.answer == "cannot tell" else None
 
     @property
     def name(self) -> str:
         """The rate, and what it is compared with."""
-        return f"{self.kind.replace('_', ' ')} of {' × '.join(self.columns)}{' since before' * bool(self.before)}"
+        return (
+            f"{self.kind.replace('_', ' ')} of"
+            f" {' × '.join(self.columns)}{' since before' * bool(self.before)}"
+        )
 
     @property
     def sentence(self) -> str:
         """What was found, in a sentence or two."""
         rate, limit = self.rate, f"the limit of {self.limit:g}"
-        ends = [(end, rate.worst.outcome, rate.worst.stratum) for end in (rate.worst.lowest, rate.worst.highest)]
-        counts = {(one.group, one.outcome, one.stratum): one.count for one in rate.groups}
+        ends = [
+            (end, rate.worst.outcome, rate.worst.stratum)
+            for end in (rate.worst.lowest, rate.worst.highest)
+        ]
+        counts = {
+            (one.group, one.outcome, one.stratum): one.count for one in rate.groups
+        }
         people = " and ".join(f"{counts.get(end) or 0:,}" for end in ends)
         who = f"({rate.worst}: {people} people{left_out_text(rate.left_out)})"
-        text = f"The {self.name.removesuffix(' since before')} is {rate.value:.3f}{interval_text(rate.interval)}"
+        text = (
+            f"The {self.name.removesuffix(' since before')} is"
+            f" {rate.value:.3f}{interval_text(rate.interval)}"
+        )
         if self.before is not None:
-            change = "more of a fall than chance explains" if self.answer == "fail" else "no fall beyond chance"
+            change = (
+                "more of a fall than chance explains"
+                if self.answer == "fail"
+                else "no fall beyond chance"
+            )
             return f"{text}, after {self.before.value:.3f}: {change} {who}."
         if self.answer != "cannot tell":
-            return f"{text}, {'below' if self.answer == 'fail' else 'not below'} {limit} {who}."
+            return (
+                f"{text}, {'below' if self.answer == 'fail' else 'not below'} {limit}"
+                f" {who}."
+            )
         if len({group.group for group in rate.groups}) < 2:
             names = f"{' × '.join(self.columns)}{left_out_text(rate.left_out)}"
-            return f"There is one group only, so nothing can be compared with {limit} ({names})."
+            return (
+                f"There is one group only, so nothing can be compared with {limit}"
+                f" ({names})."
+            )
         if rate.interval is None or self.needed is None:
-            return f"{text}; no number of people like these would tell whether that is below {limit} {who}."
+            return (
+                f"{text}; no number of people like these would tell whether that is"
+                f" below {limit} {who}."
+            )
         near = f"because the rate is {abs(rate.value - self.limit):.3f} from the limit"
-        needed = f"About {self.needed:,} people like these would be needed for an answer, four times in five, {near}."
-        return f"{text}, so chance alone may put it above {limit}, or below {who}. {needed}"
+        needed = (
+            f"About {self.needed:,} people like these would be needed for an answer,"
+            f" four times in five, {near}."
+        )
+        return (
+            f"{text}, so chance alone may put it above {limit}, or below {who}."
+            f" {needed}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
-        rate = {"value": self.rate.value, "interval": self.rate.interval, "limit": self.limit}
-        return {"name": self.name, "answer": self.answer, **rate, "needed": self.needed, "sentence": self.sentence}
+        rate = {
+            "value": self.rate.value,
+            "interval": self.rate.interval,
+            "limit": self.limit,
+        }
+        return {
+            "name": self.name,
+            "answer": self.answer,
+            **rate,
+            "needed": self.needed,
+            "sentence": self.sentence,
+        }
 
 
 @dataclass(frozen=True)
@@ -94,21 +144,36 @@ class CheckResult:
         return self.answer == "pass"
 
     def raise_if_unfair(self) -> None:
-        """Raise :class:`fairmaxent.errors.UnfairError`, an AssertionError, unless every limit is kept."""
+        """Raise :class:`fairmaxent.errors.UnfairError`, an AssertionError, unless every
+        limit is kept.
+        """
         if not self.ok:
-            raise UnfairError(f"{self.answer}:", *(f" {one.sentence}" for one in self.findings if one.answer != "pass"))
+            raise UnfairError(
+                f"{self.answer}:",
+                *(f" {one.sentence}" for one in self.findings if one.answer != "pass"),
+            )
 
     @property
     def document(self) -> Document:
         """The answer, what was found, and every rate."""
         kept = sum(found.answer == "pass" for found in self.findings)
-        summary = f"{self.name}: {self.answer} ({kept} of {len(self.findings)} limits kept, {self.rows:,} rows)"
-        rates = [(one.name, f"{one.rate.value:.3f}", f"{one.limit:.3g}", one.answer) for one in self.findings]
-        table = Table("Rates and limits", ("Rate", "Value", "Limit", "Answer"), tuple(rates))
+        summary = (
+            f"{self.name}: {self.answer} ({kept} of {len(self.findings)} limits kept,"
+            f" {self.rows:,} rows)"
+        )
+        rates = [
+            (one.name, f"{one.rate.value:.3f}", f"{one.limit:.3g}", one.answer)
+            for one in self.findings
+        ]
+        table = Table(
+            "Rates and limits", ("Rate", "Value", "Limit", "Answer"), tuple(rates)
+        )
         found = Listing(tuple(one.sentence for one in self.findings))
         section = Section("limits", "What was checked", "Limits", (found, table))
         filing = (("Table", self.file or "passed in Python"), ("Answer", self.answer))
-        return Document("Fairness check", self.name, filing, summary, (section,), (), _FOOTER)
+        return Document(
+            "Fairness check", self.name, filing, summary, (section,), (), _FOOTER
+        )
 
     def __str__(self) -> str:
         document = self.document
@@ -121,46 +186,89 @@ def worst(answers: Iterable[Answer]) -> Answer:
 
 
 def _junit(results: Sequence[CheckResult]) -> str:
-    """JUnit's XML: a suite for each policy, a case for each limit; what nobody can tell is an error, not a failure."""
+    """JUnit's XML: a suite for each policy, a case for each limit; what nobody can tell
+    is an error, not a failure.
+    """
     suites = ElementTree.Element("testsuites", name="fairmaxent check")
     for result in results:
         answers = [found.answer for found in result.findings]
         counts = {"name": result.name, "tests": len(answers)}
-        counts |= {"failures": answers.count("fail"), "errors": answers.count("cannot tell")}
-        suite = ElementTree.SubElement(suites, "testsuite", {name: str(count) for name, count in counts.items()})
+        counts |= {
+            "failures": answers.count("fail"),
+            "errors": answers.count("cannot tell"),
+        }
+        suite = ElementTree.SubElement(
+            suites, "testsuite", {name: str(count) for name, count in counts.items()}
+        )
         for found in result.findings:
-            case = ElementTree.SubElement(suite, "testcase", classname=result.name, name=found.name)
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=result.name, name=found.name
+            )
             if found.answer != "pass":
                 kind = "failure" if found.answer == "fail" else "error"
-                ElementTree.SubElement(case, kind, message=found.sentence, type=found.answer)
+                ElementTree.SubElement(
+                    case, kind, message=found.sentence, type=found.answer
+                )
     text = visible(ElementTree.tostring(suites, encoding="unicode"))
-    return text.translate(dict.fromkeys((0xFFFE, 0xFFFF))) + "\n"  # which XML cannot hold
+    # which XML cannot hold
+    return text.translate(dict.fromkeys((0xFFFE, 0xFFFF))) + "\n"
 
 
 def _sarif(results: Sequence[CheckResult]) -> str:
     """SARIF 2.1.0: a result for each limit, at the first line of its table."""
     listed = []
     for result, found in ((one, found) for one in results for found in one.findings):
-        place = PROJECT if result.file in (None, "-") else str(result.file).replace(os.sep, "/")
-        location = {"artifactLocation": {"uri": quote(place)}, "region": {"startLine": 1}}
-        level, text = "error" if found.answer == "fail" else "none", visible(f"{result.name}: {found.sentence}")
-        judged = {"ruleId": found.kind, "kind": _KINDS[found.answer], "level": level, "message": {"text": text}}
+        place = (
+            PROJECT
+            if result.file in (None, "-")
+            else str(result.file).replace(os.sep, "/")
+        )
+        location = {
+            "artifactLocation": {"uri": quote(place)},
+            "region": {"startLine": 1},
+        }
+        level, text = (
+            "error" if found.answer == "fail" else "none",
+            visible(f"{result.name}: {found.sentence}"),
+        )
+        judged = {
+            "ruleId": found.kind,
+            "kind": _KINDS[found.answer],
+            "level": level,
+            "message": {"text": text},
+        }
         listed.append(judged | {"locations": [{"physicalLocation": location}]})
-    rules = [{"id": kind} for kind in sorted({str(found["ruleId"]) for found in listed})]
-    run = {"tool": {"driver": {"name": "fairmaxent", "rules": rules}}, "results": listed}
+    rules = [
+        {"id": kind} for kind in sorted({str(found["ruleId"]) for found in listed})
+    ]
+    run = {
+        "tool": {"driver": {"name": "fairmaxent", "rules": rules}},
+        "results": listed,
+    }
     return json_text({"version": "2.1.0", "runs": [run]}) + "\n"
 
 
 def _json(results: Sequence[CheckResult]) -> str:
-    names, found = ("name", "answer", "file", "rows"), [[part.to_dict() for part in one.findings] for one in results]
-    checks = [{name: getattr(one, name) for name in names} | {"findings": found.pop(0)} for one in results]
-    return json_text({"answer": worst(one.answer for one in results), "checks": checks}) + "\n"
+    names, found = (
+        ("name", "answer", "file", "rows"),
+        [[part.to_dict() for part in one.findings] for one in results],
+    )
+    checks = [
+        {name: getattr(one, name) for name in names} | {"findings": found.pop(0)}
+        for one in results
+    ]
+    return (
+        json_text({"answer": worst(one.answer for one in results), "checks": checks})
+        + "\n"
+    )
 
 
 # The forms of an answer, by name, and by the suffixes of files.
 FORMS: dict[str, Callable[[Sequence[CheckResult]], str]] = {
     "text": lambda results: "\n\n".join(map(str, results)) + "\n",
-    "markdown": lambda results: "\n".join(to_markdown(result.document) for result in results),
+    "markdown": lambda results: "\n".join(
+        to_markdown(result.document) for result in results
+    ),
     "junit": _junit,
     "sarif": _sarif,
     "json": _json,

@@ -1,7 +1,21 @@
-"""A look at a table before anything is done to it: what it holds, what to watch out for, and what is proposed."""
+"""A look at a table before anything is done to it: what it holds, what to watch out
+for, and what is proposed.
+"""
 
-from fairmaxent.inspection.findings import ColumnSummary, GroupingRates, Inspection, inspect
+from fairmaxent.inspection.findings import (
+    ColumnSummary,
+    GroupingRates,
+    Inspection,
+    inspect,
+)
 from fairmaxent.inspection.proposals import Proposal
 from fairmaxent.inspection.verdict import Verdict
 
-__all__ = ["ColumnSummary", "GroupingRates", "Inspection", "Proposal", "Verdict", "inspect"]
+__all__ = [
+    "ColumnSummary",
+    "GroupingRates",
+    "Inspection",
+    "Proposal",
+    "Verdict",
+    "inspect",
+]

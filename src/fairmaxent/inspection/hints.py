@@ -1,4 +1,6 @@
-"""What to look at in a table before anything is done to it: proxies, gaps, doubtful levels, leaks."""
+"""What to look at in a table before anything is done to it: proxies, gaps, doubtful
+levels, leaks.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +27,9 @@ NOTABLE = 0.01
 
 @dataclass(frozen=True)
 class Proxy:
-    """How well a column predicts a protected one: 0 is no better than chance, 1 is perfect."""
+    """How well a column predicts a protected one: 0 is no better than chance, 1 is
+    perfect.
+    """
 
     column: str
     protected: str
@@ -33,7 +37,9 @@ class Proxy:
 
 
 def proxies(roles: Roles, codes: Codes, design: Reals | None) -> list[Proxy]:
-    """Every column but the outcome and identifiers against every protected one, the strongest first."""
+    """Every column but the outcome and identifiers against every protected one, the
+    strongest first.
+    """
     names = roles.domain.names
     each = (
         Proxy(names[other], names[group], strength)
@@ -44,19 +50,35 @@ def proxies(roles: Roles, codes: Codes, design: Reals | None) -> list[Proxy]:
     return sorted(each, key=lambda proxy: -proxy.strength)
 
 
-def predictors(roles: Roles, wanted: int, codes: Codes, design: Reals | None) -> Iterator[tuple[int, float]]:
+def predictors(
+    roles: Roles, wanted: int, codes: Codes, design: Reals | None
+) -> Iterator[tuple[int, float]]:
     """How well each other column predicts one, by their numbers."""
     sizes = roles.domain.sizes
-    rows = len(codes) if design is None else float(effective_rows(design.sum(), (design**2).sum()))
+    rows = (
+        len(codes)
+        if design is None
+        else float(effective_rows(design.sum(), (design**2).sum()))
+    )
     for other in range(len(sizes)):
         if other != wanted:
-            table = tally(codes[:, wanted].astype(np.intp) * sizes[other] + codes[:, other], design, 0)
-            table = np.append(table, np.zeros(sizes[wanted] * sizes[other] - len(table)))
-            yield other, predicted_share(table.reshape(sizes[wanted], sizes[other]), rows)
+            table = tally(
+                codes[:, wanted].astype(np.intp) * sizes[other] + codes[:, other],
+                design,
+                0,
+            )
+            table = np.append(
+                table, np.zeros(sizes[wanted] * sizes[other] - len(table))
+            )
+            yield (
+                other,
+                predicted_share(table.reshape(sizes[wanted], sizes[other]), rows),
+            )
 
 
 def predicted_share(table: Reals, rows: float) -> float:
-    """Share of the entropy of a table's rows that its columns predict, less what chance alone would predict.
+    """Share of the entropy of a table's rows that its columns predict, less what chance
+    alone would predict.
 
     >>> predicted_share(np.array([[50.0, 0.0], [0.0, 50.0]]), 100)
     1.0
@@ -73,9 +95,18 @@ def predicted_share(table: Reals, rows: float) -> float:
     return float(np.clip((predicted - chance) / (total - chance), 0.0, 1.0))
 
 
-HintKind = Literal["identifier", "missing", "similar levels", "total", "leak", "many outcomes", "weights"]
+HintKind = Literal[
+    "identifier",
+    "missing",
+    "similar levels",
+    "total",
+    "leak",
+    "many outcomes",
+    "weights",
+]
 
-LEAKS = 0.75  # a column that predicts so much of another's entropy says it nearly always
+# a column that predicts so much of another's entropy says it nearly always
+LEAKS = 0.75
 _SHOWN = 5  # of a list
 _MANY_OUTCOMES = 5
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d])[-_./' ]+(?=[^\W\d])")
@@ -97,25 +128,47 @@ def _hint(kind: HintKind, columns: str | Sequence[str], *parts: object) -> Hint:
     return Hint(kind, (columns,) if isinstance(columns, str) else tuple(columns), parts)
 
 
-def column_hints(frame: frames.Frame, domain: Domain, roles: Sequence[str], weight: str | None) -> Iterator[Hint]:
-    """What can be said about columns by themselves; ``roles`` are those that are compared."""
+def column_hints(
+    frame: frames.Frame, domain: Domain, roles: Sequence[str], weight: str | None
+) -> Iterator[Hint]:
+    """What can be said about columns by themselves; ``roles`` are those that are
+    compared.
+    """
     identifiers = tuple(name for name in domain.identifiers if name not in roles)
     if identifiers:
-        what = "looks like an identifier" if len(identifiers) == 1 else "look like identifiers"
-        what = f"{listed(map(shown, identifiers), 'column')} {what}: left out of the fair table unless you add "
-        yield _hint("identifier", identifiers, what, replace(KEEP_COLUMNS, value=list(identifiers)))
+        what = (
+            "looks like an identifier"
+            if len(identifiers) == 1
+            else "look like identifiers"
+        )
+        what = (
+            f"{listed(map(shown, identifiers), 'column')} {what}: left out of the fair"
+            " table unless you add "
+        )
+        yield _hint(
+            "identifier",
+            identifiers,
+            what,
+            replace(KEEP_COLUMNS, value=list(identifiers)),
+        )
     for attribute in domain.attributes:
         if attribute.name not in identifiers:
             yield from _gaps(attribute, len(frame), has_role=attribute.name in roles)
             yield from _similar_levels(attribute, has_role=attribute.name in roles)
     yield from _totals(frame, domain)
     if weight is not None:
-        yield _hint("weights", weight, f"shares, rates and percentages count each row by its {shown(weight)}")
+        yield _hint(
+            "weights",
+            weight,
+            f"shares, rates and percentages count each row by its {shown(weight)}",
+        )
     for attribute in domain.attributes if weight is None else ():
         named = words_for("weights").intersection(words_in(attribute.name))
         if named and attribute.kind == "numeric" and attribute.name not in roles:
             what = f"if {attribute.name!r} says how many people a row stands for, use "
-            yield _hint("weights", attribute.name, what, Option("weight", attribute.name))
+            yield _hint(
+                "weights", attribute.name, what, Option("weight", attribute.name)
+            )
 
 
 def role_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hint]:
@@ -123,38 +176,66 @@ def role_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hin
     outcome = roles.domain.attributes[roles.outcome]
     edges = halves(outcome) if len(known_levels(outcome)) > _MANY_OUTCOMES else None
     if edges is not None:
-        what = f"the outcome {outcome.name!r} has {len(known_levels(outcome))} levels, each compared on its own; to cut"
-        yield _hint("many outcomes", outcome.name, f"{what} it in two, use ", Option("bins", {outcome.name: [*edges]}))
+        what = (
+            f"the outcome {outcome.name!r} has {len(known_levels(outcome))} levels,"
+            " each compared on its own; to cut"
+        )
+        yield _hint(
+            "many outcomes",
+            outcome.name,
+            f"{what} it in two, use ",
+            Option("bins", {outcome.name: [*edges]}),
+        )
     yield from leak_hints(roles, codes, design)
 
 
 def leak_hints(roles: Roles, codes: Codes, design: Reals | None) -> Iterator[Hint]:
-    """Columns that all but say the outcome: a model that may use them looks better than it is."""
+    """Columns that all but say the outcome: a model that may use them looks better than
+    it is.
+    """
     names, found = roles.domain.names, predictors(roles, roles.outcome, codes, design)
     strong = (names[other] for other, strength in found if strength >= LEAKS)
     leaks = [name for name in strong if name not in roles.domain.identifiers]
     if leaks:
         verb, them = ("predicts", "it") if len(leaks) == 1 else ("predict", "them")
-        what = f"{listed(map(shown, leaks), 'column')} {verb} the outcome nearly perfectly"
-        condition = f"if that is only known afterwards, or is the outcome in other words, leave {them} out with "
+        what = (
+            f"{listed(map(shown, leaks), 'column')} {verb} the outcome nearly perfectly"
+        )
+        condition = (
+            "if that is only known afterwards, or is the outcome in other words, leave"
+            f" {them} out with "
+        )
         yield _hint("leak", leaks, f"{what}; {condition}", Option("drop", leaks))
 
 
 def _gaps(attribute: Attribute, rows: int, *, has_role: bool) -> Iterator[Hint]:
-    """Missing values that matter: in a column that is compared, or in most rows of another one."""
+    """Missing values that matter: in a column that is compared, or in most rows of
+    another one.
+    """
     if attribute.missing is None:
         return
     share = float(attribute.level_counts()[attribute.missing] / attribute.counts.sum())
     if has_role:
-        what = f"{attribute.name!r} is missing for {share:.1%} of the rows, which are not compared, and keep their"
+        what = (
+            f"{attribute.name!r} is missing for {share:.1%} of the rows, which are not"
+            " compared, and keep their"
+        )
         advice = "share unless you choose another one; to compare them as a group, use "
-        yield _hint("missing", attribute.name, f"{what} {advice}", Option("missing", "compare"))
+        yield _hint(
+            "missing", attribute.name, f"{what} {advice}", Option("missing", "compare")
+        )
     elif share > 0.5:
-        yield _hint("missing", attribute.name, f"{attribute.name!r} is missing for {share:.0%} of the rows")
+        yield _hint(
+            "missing",
+            attribute.name,
+            f"{attribute.name!r} is missing for {share:.0%} of the rows",
+        )
 
 
 def _similar_levels(attribute: Attribute, *, has_role: bool) -> Iterator[Hint]:
-    """Levels that are probably one: they differ in case, spaces or marks, or are short and long forms."""
+    """Levels that are probably one: they differ in case, spaces or marks, or are short
+    and long forms.
+    """
     if attribute.kind not in ("categorical", "ordered"):
         return
     alike: dict[str, list[str]] = {}
@@ -162,14 +243,23 @@ def _similar_levels(attribute: Attribute, *, has_role: bool) -> Iterator[Hint]:
         alike.setdefault(_same_as(level), []).append(level)
     groups = [levels for levels in alike.values() if len(levels) > 1]
     if groups:
-        named = "; ".join(" and ".join(map(shown, levels[:4])) for levels in groups[:_SHOWN])
-        consequence = ", because they are compared as different groups" if has_role else ""
-        what = f"in {attribute.name!r}, these levels may be the same: {named}; make them one first{consequence}"
+        named = "; ".join(
+            " and ".join(map(shown, levels[:4])) for levels in groups[:_SHOWN]
+        )
+        consequence = (
+            ", because they are compared as different groups" if has_role else ""
+        )
+        what = (
+            f"in {attribute.name!r}, these levels may be the same: {named}; make them"
+            f" one first{consequence}"
+        )
         yield _hint("similar levels", attribute.name, what)
 
 
 def _same_as(level: str) -> str:
-    """A key that levels share if they are probably the same: in small letters, without marks between letters."""
+    """A key that levels share if they are probably the same: in small letters, without
+    marks between letters.
+    """
     text = plain(level)
     for number, words in enumerate(groups_of_words("men_and_women")):
         if text.rstrip(".") in words:
@@ -178,23 +268,32 @@ def _same_as(level: str) -> str:
 
 
 def _totals(frame: frames.Frame, domain: Domain) -> Iterator[Hint]:
-    """A level called total, or a last row that is one: a sum of other rows is no person."""
+    """A level called total, or a last row that is one: a sum of other rows is no
+    person.
+    """
     last = frame.row(len(frame) - 1) if len(frame) else ()
     names = list(frame.columns)
     for attribute in domain.attributes:
         if attribute.kind not in ("categorical", "ordered"):
             continue
-        levels = known_levels(attribute) if attribute.name not in domain.identifiers else []
+        levels = (
+            known_levels(attribute) if attribute.name not in domain.identifiers else []
+        )
         end = last[names.index(attribute.name)] if attribute.name in names else None
         texts = [*levels, *([end] if isinstance(end, str) else [])]
         total = next(filter(is_total, texts), None)
         if total is not None:
-            what = f"{attribute.name!r} has the value {shown(total)}; if that marks sums, remove those rows first"
+            what = (
+                f"{attribute.name!r} has the value {shown(total)}; if that marks sums,"
+                " remove those rows first"
+            )
             yield _hint("total", attribute.name, what)
 
 
 def listed(items: Iterable[str], noun: str) -> str:
     """Write a list in words, with a number of further things if it is long."""
     texts = list(items)
-    texts[_SHOWN:] = [counted(len(texts) - _SHOWN, f"more {noun}")] if len(texts) > _SHOWN else []
+    texts[_SHOWN:] = (
+        [counted(len(texts) - _SHOWN, f"more {noun}")] if len(texts) > _SHOWN else []
+    )
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

@@ -1,7 +1,9 @@
-"""Which columns may be the outcome and the protected ones, and which outcome is the good one, each with the reason.
+"""Which columns may be the outcome and the protected ones, and which outcome is the
+good one, each with the reason.
 
-Names, kinds, numbers of levels and positions suggest it; the words that names are made of are in vocabulary.toml.
-Nothing here is certain, so each proposal says how sure it is.
+Names, kinds, numbers of levels and positions suggest it; the words that names are made
+of are in vocabulary.toml. Nothing here is certain, so each proposal says how sure it
+is.
 """
 
 import re
@@ -15,73 +17,123 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
-from fairmaxent.data.identifiers import spellings, vocabulary, without_accents, words_for, words_in
+from fairmaxent.data.identifiers import (
+    spellings,
+    vocabulary,
+    without_accents,
+    words_for,
+    words_in,
+)
 from fairmaxent.data.levels import DEFAULT_BINS
 
 Role = Literal["outcome", "favourable", "protected"]
 Confidence = Literal["likely", "guess", "candidate"]
 Meaning = Literal["good", "bad", "yes", "no", "high", "low"]
 
-# Points of a candidate for the outcome: from how many on it is proposed, and by how many it must lead.
+# Points of a candidate for the outcome: from how many on it is proposed, and by how
+# many it must lead.
 _LIKELY, _GUESS, _LEAD = 4.0, 3.5, 1.0
 _CANDIDATE, _CANDIDATES = 2.0, 4
 _FEW_LEVELS = 5
 _MOST_GROUPS, _MOST_PROTECTED = 10, 3
 _ROWS_IN_CELL = 20
-_PAIRS: tuple[tuple[Meaning, Meaning], ...] = (("good", "bad"), ("yes", "no"), ("high", "low"))
+_PAIRS: tuple[tuple[Meaning, Meaning], ...] = (
+    ("good", "bad"),
+    ("yes", "no"),
+    ("high", "low"),
+)
 OPPOSITES = {word: other for pair in _PAIRS for word, other in (pair, pair[::-1])}
-_LONG = 7  # letters of a word that may be part of a longer one: "ausfall" in "kreditausfall", "default" in "defaulted"
+# letters of a word that may be part of a longer one: "ausfall" in "kreditausfall",
+# "default" in "defaulted"
+_LONG = 7
 _OUTCOMES = ("good_outcomes", "bad_outcomes", "neutral_outcomes")
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A column for a role, or a good outcome: likely, a guess to be checked, or a candidate that was not chosen."""
+    """A column for a role, or a good outcome: likely, a guess to be checked, or a
+    candidate that was not chosen.
+    """
 
     role: Role
     value: object
     reason: str
     confidence: Confidence
-    edges: tuple[float, ...] | None = None  # for a column of numbers: where to cut it into groups
+    # for a column of numbers: where to cut it into groups
+    edges: tuple[float, ...] | None = None
 
 
 def propose_outcome(domain: Domain, others: Collection[str]) -> tuple[Proposal, ...]:
-    """Propose one column, or if none stands out, several candidates; ``others`` have another role already."""
+    """Propose one column, or if none stands out, several candidates; ``others`` have
+    another role already.
+    """
     last = domain.names[-1]
-    columns = [column for column in domain.attributes if column.name not in (*others, *domain.identifiers)]
-    scored = filter(None, (_scored(column, is_last=column.name == last) for column in columns))
+    columns = [
+        column
+        for column in domain.attributes
+        if column.name not in (*others, *domain.identifiers)
+    ]
+    scored = filter(
+        None, (_scored(column, is_last=column.name == last) for column in columns)
+    )
     ranked = sorted(scored, key=lambda candidate: -candidate[0])
     for most, best in ranked[:1]:
-        if most >= max([_GUESS, *(points + _LEAD for points, _ in ranked[1:2])]) and best.edges is None:
+        if (
+            most >= max([_GUESS, *(points + _LEAD for points, _ in ranked[1:2])])
+            and best.edges is None
+        ):
             return (replace(best, confidence="likely" if most >= _LIKELY else "guess"),)
-    return tuple(candidate for points, candidate in ranked[:_CANDIDATES] if points >= _CANDIDATE)
+    return tuple(
+        candidate for points, candidate in ranked[:_CANDIDATES] if points >= _CANDIDATE
+    )
 
 
 def _scored(attribute: Attribute, *, is_last: bool) -> tuple[float, Proposal] | None:
     """A column as the outcome, with its points; None if it cannot be one."""
     levels = known_levels(attribute)
-    named = next((word for key in _OUTCOMES if (word := named_in(attribute.name, key))), None)
-    # A column that people are grouped by is no outcome: not even "marital_status", for its "status".
-    by_name = any(named_in(attribute.name, key) for key in ("protected", "maybe_protected"))
-    if len(levels) < 2 or by_name or (attribute.kind == "categorical" and are_groups(levels)):
+    named = next(
+        (word for key in _OUTCOMES if (word := named_in(attribute.name, key))), None
+    )
+    # A column that people are grouped by is no outcome: not even "marital_status", for
+    # its "status".
+    by_name = any(
+        named_in(attribute.name, key) for key in ("protected", "maybe_protected")
+    )
+    if (
+        len(levels) < 2
+        or by_name
+        or (attribute.kind == "categorical" and are_groups(levels))
+    ):
         return None
-    if not attribute.is_value_coded or attribute.kind == "date" or len(levels) > DEFAULT_BINS:
+    if (
+        not attribute.is_value_coded
+        or attribute.kind == "date"
+        or len(levels) > DEFAULT_BINS
+    ):
         edges = halves(attribute)
         if edges is None or not (named or is_last):
             return None
         reason = f"its name ({named!r})" if named else "the last column"
         reason += ", but numbers have to be cut in two"
-        return _CANDIDATE, Proposal("outcome", attribute.name, reason, "candidate", edges)
+        return _CANDIDATE, Proposal(
+            "outcome", attribute.name, reason, "candidate", edges
+        )
     signs = [
         (named, 3.0, f"its name ({named!r})"),
         (len(levels) == 2, 2.0, "two values"),
         (2 < len(levels) <= _FEW_LEVELS, 0.5, f"only {len(levels)} values"),
-        (any(meaning_of(level) in ("good", "bad") for level in levels), 1.0, "values such as good or bad"),
+        (
+            any(meaning_of(level) in ("good", "bad") for level in levels),
+            1.0,
+            "values such as good or bad",
+        ),
         (is_last, 1.5, "the last column"),
     ]
     found = [(points, reason) for is_there, points, reason in signs if is_there]
     reasons = ", ".join(reason for _, reason in found)
-    return sum(points for points, _ in found), Proposal("outcome", attribute.name, reasons, "candidate")
+    return sum(points for points, _ in found), Proposal(
+        "outcome", attribute.name, reasons, "candidate"
+    )
 
 
 def known_levels(attribute: Attribute) -> list[str]:
@@ -90,34 +142,56 @@ def known_levels(attribute: Attribute) -> list[str]:
 
 
 def halves(attribute: Attribute) -> tuple[float, ...] | None:
-    """Cut numbers in two at their median, a value that both sides have something of; None if that is impossible."""
+    """Cut numbers in two at their median, a value that both sides have something of;
+    None if that is impossible.
+    """
     edges = _quantile_edges(attribute, (0.5,))
     return edges if edges is not None and len(edges) == 3 else None
 
 
-def _quantile_edges(attribute: Attribute, shares: Sequence[float]) -> tuple[float, ...] | None:
-    """The smallest number, some quantiles, and the largest; None for what is not a number."""
+def _quantile_edges(
+    attribute: Attribute, shares: Sequence[float]
+) -> tuple[float, ...] | None:
+    """The smallest number, some quantiles, and the largest; None for what is not a
+    number.
+    """
     if attribute.kind != "numeric" or not attribute.values.dtype.is_numeric():
         return None
     count = len(attribute.counts) - (attribute.missing is not None)
-    numbers, counts = frames.to_numbers(attribute.values)[:count], attribute.counts[:count]
+    numbers, counts = (
+        frames.to_numbers(attribute.values)[:count],
+        attribute.counts[:count],
+    )
     if len(numbers) < 2:
         return None
     order = np.argsort(numbers, kind="stable")
     reached = np.cumsum(counts[order]) / counts.sum()
-    inner = [float(numbers[order][min(int(np.searchsorted(reached, share)), len(order) - 1)]) for share in shares]
+    inner = [
+        float(numbers[order][min(int(np.searchsorted(reached, share)), len(order) - 1)])
+        for share in shares
+    ]
     return tuple(sorted({float(numbers.min()), *inner, float(numbers.max())}))
 
 
-def propose_protected(domain: Domain, outcome: str | None, rows: int) -> tuple[Proposal, ...]:
-    """Propose columns by their names or values; those that would need a decision first are candidates.
+def propose_protected(
+    domain: Domain, outcome: str | None, rows: int
+) -> tuple[Proposal, ...]:
+    """Propose columns by their names or values; those that would need a decision first
+    are candidates.
 
-    Not more are proposed than the rows can bear: each combination of outcome and groups should have a few of them.
+    Not more are proposed than the rows can bear: each combination of outcome and groups
+    should have a few of them.
     """
     proposals: list[Proposal] = []
     cells = 2 if outcome is None else len(known_levels(domain.attribute(outcome)))
-    columns = [column for column in domain.attributes if column.name not in (outcome, *domain.identifiers)]
-    for attribute in sorted(columns, key=lambda column: not named_in(column.name, "protected")):
+    columns = [
+        column
+        for column in domain.attributes
+        if column.name not in (outcome, *domain.identifiers)
+    ]
+    for attribute in sorted(
+        columns, key=lambda column: not named_in(column.name, "protected")
+    ):
         proposal = _protected(attribute)
         if proposal is None:
             continue
@@ -126,8 +200,14 @@ def propose_protected(domain: Domain, outcome: str | None, rows: int) -> tuple[P
         if proposal.confidence == "guess" and chosen:
             proposal = replace(proposal, confidence="candidate")
         if proposal.confidence != "candidate":
-            if chosen and (len(chosen) == _MOST_PROTECTED or grown * _ROWS_IN_CELL > rows):
-                proposal = replace(proposal, confidence="candidate", reason=f"{proposal.reason}, but few rows for all")
+            if chosen and (
+                len(chosen) == _MOST_PROTECTED or grown * _ROWS_IN_CELL > rows
+            ):
+                proposal = replace(
+                    proposal,
+                    confidence="candidate",
+                    reason=f"{proposal.reason}, but few rows for all",
+                )
             else:
                 cells = grown
         proposals.append(proposal)
@@ -141,13 +221,24 @@ def _protected(attribute: Attribute) -> Proposal | None:
     by_value = attribute.kind == "categorical" and are_groups(levels)
     if len(levels) < 2 or not (named or maybe or by_value):
         return None
-    reason = f"its name ({named or maybe!r})" if named or maybe else f"its values ({', '.join(levels[:3])})"
-    edges = None if attribute.is_value_coded else _quantile_edges(attribute, (1 / 3, 2 / 3))
+    reason = (
+        f"its name ({named or maybe!r})"
+        if named or maybe
+        else f"its values ({', '.join(levels[:3])})"
+    )
+    edges = (
+        None if attribute.is_value_coded else _quantile_edges(attribute, (1 / 3, 2 / 3))
+    )
     if edges is not None:
         reason = f"{reason}, but numbers have to be cut into a few groups"
         return Proposal("protected", attribute.name, reason, "candidate", edges)
     if len(levels) > _MOST_GROUPS or not attribute.is_value_coded:
-        return Proposal("protected", attribute.name, f"{reason}, but many groups: merge some first", "candidate")
+        return Proposal(
+            "protected",
+            attribute.name,
+            f"{reason}, but many groups: merge some first",
+            "candidate",
+        )
     confidence: Confidence = "likely" if named else "guess" if by_value else "candidate"
     return Proposal("protected", attribute.name, reason, confidence)
 
@@ -156,7 +247,9 @@ def propose_favourable(attribute: Attribute) -> tuple[Proposal, ...]:
     """Propose the good levels of an outcome; none if nothing says which they are."""
     levels = known_levels(attribute)
     # Numbers such as 1 and 2 say nothing by themselves; 0 and 1 do.
-    are_codes = all(level.lstrip("-").isdigit() for level in levels) and {*levels} not in ({"0", "1"}, {"-1", "1"})
+    are_codes = all(level.lstrip("-").isdigit() for level in levels) and {
+        *levels
+    } not in ({"0", "1"}, {"-1", "1"})
     if not attribute.is_value_coded or len(levels) < 2 or are_codes:
         return ()
     meanings = _meanings(levels)
@@ -167,32 +260,57 @@ def propose_favourable(attribute: Attribute) -> tuple[Proposal, ...]:
             other = meanings.index(OPPOSITES[wanted])
             good, reason = [1 - other], f"{levels[other]!r} is the opposite"
         if 0 < len(good) < len(levels):
-            return tuple(Proposal("favourable", values[number], reason, confidence) for number in good)
+            return tuple(
+                Proposal("favourable", values[number], reason, confidence)
+                for number in good
+            )
     return ()
 
 
 def _meanings(levels: Sequence[str]) -> list[Meaning | None]:
-    """What each level says; one letter says something only beside its opposite: y beside n, but not beside x."""
+    """What each level says; one letter says something only beside its opposite: y
+    beside n, but not beside x.
+    """
     meanings = [meaning_of(level) for level in levels]
     letters = [len(level.strip()) == 1 and level.strip().isalpha() for level in levels]
     return [
-        None if is_letter and meaning is not None and OPPOSITES[meaning] not in meanings else meaning
+        (
+            None
+            if is_letter and meaning is not None and OPPOSITES[meaning] not in meanings
+            else meaning
+        )
         for is_letter, meaning in zip(letters, meanings, strict=True)
     ]
 
 
 def _readings(name: str) -> list[tuple[Meaning, Confidence, str]]:
-    """Which levels are good, by what the name of the outcome says: of yes and no, and of high and low."""
+    """Which levels are good, by what the name of the outcome says: of yes and no, and
+    of high and low.
+    """
     bad = named_in(name, "bad_outcomes")
     good = named_in(name, "good_outcomes")
     money = named_in(name, "money")
     clear: tuple[Meaning, Confidence, str] = ("good", "likely", "its name")
     if bad is not None and good is None:
-        return [clear, ("no", "likely", f"{bad!r} is bad to have"), ("low", "guess", f"{bad!r} is bad to have")]
+        return [
+            clear,
+            ("no", "likely", f"{bad!r} is bad to have"),
+            ("low", "guess", f"{bad!r} is bad to have"),
+        ]
     sure: Confidence = "likely" if good is not None else "guess"
-    because = f"{good!r} is good to have" if good is not None else "yes is usually the good outcome"
-    money_because = f"more {money} is better" if money is not None else "more is usually better"
-    return [clear, ("yes", sure, because), ("high", "likely" if money else "guess", money_because)]
+    because = (
+        f"{good!r} is good to have"
+        if good is not None
+        else "yes is usually the good outcome"
+    )
+    money_because = (
+        f"more {money} is better" if money is not None else "more is usually better"
+    )
+    return [
+        clear,
+        ("yes", sure, because),
+        ("high", "likely" if money else "guess", money_because),
+    ]
 
 
 @cache
@@ -211,7 +329,8 @@ def plain(text: str) -> str:
 
 
 def named_in(name: str, key: str) -> str | None:
-    """Return the first word of a part of the vocabulary that a name holds; long words may be part of longer ones.
+    """Return the first word of a part of the vocabulary that a name holds; long words
+    may be part of longer ones.
 
     >>> named_in("loan_default", "bad_outcomes"), named_in("Kreditausfall", "bad_outcomes")
     ('default', 'ausfall')
@@ -221,7 +340,15 @@ def named_in(name: str, key: str) -> str | None:
     exact = next((word for word in words if word in vocabulary), None)
     if exact is not None:
         return exact
-    return next((part for word in words for part in sorted(vocabulary) if len(part) >= _LONG and part in word), None)
+    return next(
+        (
+            part
+            for word in words
+            for part in sorted(vocabulary)
+            if len(part) >= _LONG and part in word
+        ),
+        None,
+    )
 
 
 def meaning_of(level: str) -> Meaning | None:
@@ -233,14 +360,20 @@ def meaning_of(level: str) -> Meaning | None:
     text = plain(level)
     amounts: tuple[Meaning, Meaning] = ("low", "high")
     for amount in amounts:
-        if text.startswith(tuple(map(without_accents, vocabulary()["beginnings"][amount]))):
+        if text.startswith(
+            tuple(map(without_accents, vocabulary()["beginnings"][amount]))
+        ):
             return amount
     words = re.findall(r"-?\w+", text.replace("_", " "))
     whole = _meaning_of_word("".join(words)) if len(words) <= 2 else None
     if whole is not None:
         return whole
     negated = bool(words) and words[0] in words_for("negations")
-    meanings = {meaning for word in words[negated:] if (meaning := _meaning_of_word(word)) is not None}
+    meanings = {
+        meaning
+        for word in words[negated:]
+        if (meaning := _meaning_of_word(word)) is not None
+    }
     if len(words) < 2 or len(meanings) != 1:
         return None
     meaning = meanings.pop()
@@ -252,10 +385,13 @@ def _meaning_of_word(word: str) -> Meaning | None:
 
 
 def are_groups(levels: Collection[str]) -> bool:
-    """Whether levels are those by which people are often grouped, such as female and male.
+    """Whether levels are those by which people are often grouped, such as female and
+    male.
 
     >>> are_groups(["Female", "Male"]), are_groups(["M", "F"]), are_groups(["a", "b"]), are_groups(["f"])
     (True, True, False, False)
     """
     words = {plain(level) for level in levels}
-    return len(words) > 1 and any(len(words & group) > 1 and words <= group for group in groups_of_words("groups"))
+    return len(words) > 1 and any(
+        len(words & group) > 1 and words <= group for group in groups_of_words("groups")
+    )

@@ -1,4 +1,6 @@
-"""Is it fair? Which group has the outcome less often than which other, how sure that is, and of whom nobody can say."""
+"""Is it fair? Which group has the outcome less often than which other, how sure that
+is, and of whom nobody can say.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,25 +21,35 @@ _CLEAR = 0.8  # an interval that reaches lower leaves room for a gap that matter
 
 @dataclass(frozen=True)
 class Verdict:
-    """The clearest gap between the largest group of some columns and another one, and who is set apart.
+    """The clearest gap between the largest group of some columns and another one, and
+    who is set apart.
 
-    A group is *set apart*, and never compared, if it is too small: if fewer than five of its rows would have the
-    outcome, or would not have it, if it had it as often as all rows. A person more or less then changes its rate so
-    much that it says nothing. Rows with weights count as the unweighted rows that tell as much.
+    A group is *set apart*, and never compared, if it is too small: if fewer than five
+    of its rows would have the outcome, or would not have it, if it had it as often as
+    all rows. A person more or less then changes its rate so much that it says nothing.
+    Rows with weights count as the unweighted rows that tell as much.
 
-    Of the others, the largest is compared with each, and the gap that is most surely one is told; if none is, the
-    widest. Their intervals hold together: if there are m of them, each has the confidence 1 − α / m.
+    Of the others, the largest is compared with each, and the gap that is most surely
+    one is told; if none is, the widest. Their intervals hold together: if there are m
+    of them, each has the confidence 1 − α / m.
     """
 
     outcome: str
-    gap: Rate | None  # between two groups, with their shares; None: no two groups are large enough
+    # between two groups, with their shares; None: no two groups are large enough
+    gap: Rate | None
     set_apart: tuple[GroupRate, ...]  # with their shares, the largest first
     others: int = 1  # that the largest was compared with
 
     @property
     def most(self) -> float:
-        """The largest ratio that the rows do not contradict; 1 (equal rates): the gap may well be chance."""
-        return 1.0 if self.gap is None or self.gap.interval is None else self.gap.interval[1]
+        """The largest ratio that the rows do not contradict; 1 (equal rates): the gap
+        may well be chance.
+        """
+        return (
+            1.0
+            if self.gap is None or self.gap.interval is None
+            else self.gap.interval[1]
+        )
 
     @property
     def headline(self) -> str:
@@ -45,48 +57,91 @@ class Verdict:
         if self.gap is None or self.gap.interval is None:
             return ""
         pair, interval = self.gap.worst, self.gap.interval
-        least, most = (_named(pair.columns, group) for group in (pair.lowest, pair.highest))
+        least, most = (
+            _named(pair.columns, group) for group in (pair.lowest, pair.highest)
+        )
         ratio, low, high = map(_digits, (self.gap.value, *interval))
-        unclear = "the table is too small to tell" if interval[0] < _CLEAR else "the table shows no clear gap"
-        chance = f"may well be chance: {unclear}" if self.most == 1 else "is unlikely to be chance"
-        gap = f"have {_named([self.outcome], [pair.outcome])} {ratio} times as often as people with {most}"
+        unclear = (
+            "the table is too small to tell"
+            if interval[0] < _CLEAR
+            else "the table shows no clear gap"
+        )
+        chance = (
+            f"may well be chance: {unclear}"
+            if self.most == 1
+            else "is unlikely to be chance"
+        )
+        gap = (
+            f"have {_named([self.outcome], [pair.outcome])} {ratio} times as often as"
+            f" people with {most}"
+        )
         return f"People with {least} {gap} (between {low} and {high}). That {chance}."
 
     @property
     def details(self) -> str:
-        """Who was compared, if that is not obvious, and who is set apart; nothing if nobody is."""
+        """Who was compared, if that is not obvious, and who is set apart; nothing if
+        nobody is.
+        """
         few = [
-            f"{group.count:,} {'person' if group.count == 1 else 'people'} with {_named(group.columns, group.group)}"
+            f"{group.count:,} {'person' if group.count == 1 else 'people'} with"
+            f" {_named(group.columns, group.group)}"
             for group in self.set_apart
         ]
-        each = "The largest group was compared with each other one, and the clearest gap is told." * (self.others > 1)
-        apart = f"Too little is known to say anything about {listed(few, 'group')}." if few else ""
+        each = (
+            "The largest group was compared with each other one, and the clearest gap"
+            " is told." * (self.others > 1)
+        )
+        apart = (
+            f"Too little is known to say anything about {listed(few, 'group')}."
+            if few
+            else ""
+        )
         return f"{each} {apart}".strip()
 
     def __str__(self) -> str:
         return visible(f"{self.headline} {self.details}".strip())
 
 
-def judge(table: GroupedTable, representation: Rate, outcome: str, confidence: float) -> Verdict:
-    """Compare the largest group with each other one that is large enough, for each outcome of the table."""
+def judge(
+    table: GroupedTable, representation: Rate, outcome: str, confidence: float
+) -> Verdict:
+    """Compare the largest group with each other one that is large enough, for each
+    outcome of the table.
+    """
     labels, sizes = table.rows.labels, table.effective.sizes
     shares = {labels.index(group.group): group for group in representation.groups}
-    pooled = np.nansum(sizes * table.rates, axis=1, keepdims=True) / np.nansum(sizes, axis=1, keepdims=True)
+    pooled = np.nansum(sizes * table.rates, axis=1, keepdims=True) / np.nansum(
+        sizes, axis=1, keepdims=True
+    )
     is_large = sizes * np.minimum(pooled, 1 - pooled) >= _EXPECTED
     order = sorted(shares, key=lambda group: -shares[group].rate)
     apart = tuple(shares[group] for group in order if not is_large[:, group].any())
     ranked = [[group for group in order if large[group]] for large in is_large]
-    gaps = np.array([(row, groups[0], other) for row, groups in enumerate(ranked) for other in groups[1:]])
+    gaps = np.array(
+        [
+            (row, groups[0], other)
+            for row, groups in enumerate(ranked)
+            for other in groups[1:]
+        ]
+    )
     if not len(gaps):
         return Verdict(outcome, None, apart)
     cells = gaps[:, :1], gaps[:, 1:]
     ratios = smallest_over_largest(table.rates[cells])
     # The rates of the second of two outcomes follow from those of the first.
     compared = len(gaps) / (2 if table.is_two_sided and len(table.outcomes) == 2 else 1)
-    low, high = ratio_ends([Compared(table.effective[cells])], 1 - (1 - confidence) / compared)
-    best = min(range(len(gaps)), key=lambda gap: (high[gap], ratios[gap], -shares[gaps[gap, 2]].rate))
+    low, high = ratio_ends(
+        [Compared(table.effective[cells])], 1 - (1 - confidence) / compared
+    )
+    best = min(
+        range(len(gaps)),
+        key=lambda gap: (high[gap], ratios[gap], -shares[gaps[gap, 2]].rate),
+    )
     row, largest, other = gaps[best].tolist()
-    lowest, highest = (shares[group] for group in sorted([other, largest], key=lambda group: table.rates[row, group]))
+    lowest, highest = (
+        shares[group]
+        for group in sorted([other, largest], key=lambda group: table.rates[row, group])
+    )
     worst = Pair(table.rows.columns, table.outcomes[row], lowest.group, highest.group)
     value = float(ratios[best])
     gap = Rate(value, widened((low[best], high[best]), value), worst, (lowest, highest))
@@ -95,9 +150,14 @@ def judge(table: GroupedTable, representation: Rate, outcome: str, confidence: f
 
 def _named(columns: Sequence[str], levels: Sequence[object]) -> str:
     """Levels with the columns that they are of: sex 'Female' and age '[17, 31)'."""
-    return " and ".join(f"{cut(name)} {shown(value_text(level))}" for name, level in zip(columns, levels, strict=True))
+    return " and ".join(
+        f"{cut(name)} {shown(value_text(level))}"
+        for name, level in zip(columns, levels, strict=True)
+    )
 
 
 def _digits(ratio: float) -> str:
     """Two digits, or more in order not to look like 0 or 1."""
-    return f"{ratio:.2f}" if ratio in (0, 1) or 0.005 <= ratio < 0.995 else f"{ratio:.4f}"
+    return (
+        f"{ratio:.2f}" if ratio in (0, 1) or 0.005 <= ratio < 0.995 else f"{ratio:.4f}"
+    )

@@ -1,1 +1,3 @@
-"""Maximum entropy: a prior is anything that can be tilted; features, priors, dual, solvers and the optimum."""
+"""Maximum entropy: a prior is anything that can be tilted; features, priors, dual,
+solvers and the optimum.
+"""

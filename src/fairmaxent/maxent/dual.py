@@ -44,7 +44,11 @@ class Point(SearchPoint):
     def hessian(self) -> Reals:
         """Cov[φ]."""
         width = self.features.blocks.width
-        need_memory(_PAIR_MEMORY * width**2, f"a Hessian of {width:,} levels", "merge levels, or use NewtonCG")
+        need_memory(
+            _PAIR_MEMORY * width**2,
+            f"a Hessian of {width:,} levels",
+            "merge levels, or use NewtonCG",
+        )
         return self.features.covariance(self.tilted.levels, self.tilted.pairs())
 
     def variance(self) -> Reals:
@@ -59,7 +63,8 @@ class Dual:
     prior: Prior
     features: Features
     target: Reals  # θ
-    watch: Callable[[float], None] = unwatched  # called before each step with the share of the work done; it may raise
+    # called before each step with the share of the work done; it may raise
+    watch: Callable[[float], None] = unwatched
 
     @property
     def size(self) -> int:
@@ -83,6 +88,8 @@ class Dual:
         )
 
     def thinned(self, rows: int) -> "Dual":
-        """Return a cheaper dual of similar curvature; itself if its prior has no more rows than this."""
+        """Return a cheaper dual of similar curvature; itself if its prior has no more
+        rows than this.
+        """
         prior = self.prior.thinned(rows)
         return self if prior is self.prior else Dual(prior, self.features, self.target)

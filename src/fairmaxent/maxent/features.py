@@ -1,8 +1,9 @@
 """Features φ: the properties of a level that the target is about.
 
-An attribute enters by one indicator per level (less a reference level, so that the Hessian is regular), or by its value
-alone, standardised (a *moment* feature). Features of a block depend on its level only, so they form one sparse matrix
-over the levels of all blocks.
+An attribute enters by one indicator per level (less a reference level, so that the
+Hessian is regular), or by its value alone, standardised (a *moment* feature). Features
+of a block depend on its level only, so they form one sparse matrix over the levels of
+all blocks.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,9 @@ from fairmaxent.data.table import Blocks, Indices, Mask, Reals, tally
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """φ as a sparse matrix over levels, feature by feature, with the levels that are possible at all."""
+    """φ as a sparse matrix over levels, feature by feature, with the levels that are
+    possible at all.
+    """
 
     blocks: Blocks
     starts: Indices  # first entry of each feature; a feature has at least one entry
@@ -32,7 +35,11 @@ class Features:
     def potentials(self, multipliers: Reals) -> Reals:
         """⟨λ, φ⟩ of each level, −∞ for removed levels."""
         lengths = np.diff(np.append(self.starts, len(self.levels)))
-        spread = tally(self.levels, self.values * np.repeat(multipliers, lengths), self.blocks.width)
+        spread = tally(
+            self.levels,
+            self.values * np.repeat(multipliers, lengths),
+            self.blocks.width,
+        )
         return np.where(self.possible, spread, -np.inf)
 
     def mean(self, levels: Reals) -> Reals:
@@ -49,13 +56,17 @@ class Features:
         return self._sum(half.T, self.values[:, None])
 
     def precondition(self, levels: Reals, vector: Reals) -> Reals:
-        """Solve with the covariance of each block on its own, as if blocks were independent.
+        """Solve with the covariance of each block on its own, as if blocks were
+        independent.
 
-        The indicators of a block have the covariance diag(p) − ppᵀ, whose inverse is diag(1/p) + 11ᵀ/p₀, with p₀ what
-        the reference has left (Sherman and Morrison). Other features stand alone with their variance.
+        The indicators of a block have the covariance diag(p) − ppᵀ, whose inverse is
+        diag(1/p) + 11ᵀ/p₀, with p₀ what the reference has left (Sherman and Morrison).
+        Other features stand alone with their variance.
         """
         variance = self.variance(levels)
-        alone = (np.diff(np.append(self.starts, len(self.levels))) == 1) & (self.values[self.starts] == 1.0)
+        alone = (np.diff(np.append(self.starts, len(self.levels))) == 1) & (
+            self.values[self.starts] == 1.0
+        )
         share = np.where(alone, self.mean(levels), variance)
         smallest = 1e-12 * max(float(share.max(initial=0.0)), 1e-300)
         result = vector / np.maximum(share, smallest)
@@ -63,17 +74,24 @@ class Features:
         block = np.searchsorted(ends, self.levels[self.starts], side="right")
         count = len(self.blocks.levels)
         left = 1.0 - tally(block[alone], share[alone], count)
-        together = tally(block[alone], vector[alone], count) / np.maximum(left, smallest)
+        together = tally(block[alone], vector[alone], count) / np.maximum(
+            left, smallest
+        )
         return np.asarray(result + np.where(alone, together[block], 0.0))
 
     def prescribed(self) -> Mask:
-        """Levels whose probability the target fixes: those of blocks with an indicator for all but the reference."""
+        """Levels whose probability the target fixes: those of blocks with an indicator
+        for all but the reference.
+        """
         alone = np.diff(np.append(self.starts, len(self.levels))) == 1
         indicator = np.zeros(self.blocks.width, dtype=bool)
         indicator[self.levels[self.starts[alone]]] = True
         result = np.zeros(self.blocks.width, dtype=bool)
         for part in self.blocks.slices:
-            result[part] = np.count_nonzero(indicator[part]) == np.count_nonzero(self.possible[part]) - 1
+            result[part] = (
+                np.count_nonzero(indicator[part])
+                == np.count_nonzero(self.possible[part]) - 1
+            )
         return result
 
     def level_of(self, feature: int) -> int:
@@ -87,41 +105,63 @@ class Features:
         return np.asarray(np.add.reduceat(values * per_level[self.levels], self.starts))
 
 
-def cell_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals) -> Features:
-    """Exact mode: the root enters by one indicator per cell, so its complete table is prescribed.
+def cell_features(
+    blocks: Blocks, moments: Sequence[Reals | None], levels: Reals
+) -> Features:
+    """Exact mode: the root enters by one indicator per cell, so its complete table is
+    prescribed.
 
-    ``moments`` are the scores of attributes that enter as a moment; levels wanted at probability zero are removed.
+    ``moments`` are the scores of attributes that enter as a moment; levels wanted at
+    probability zero are removed.
     """
     root = _indicators(levels[blocks.slices[0]])
-    return _assemble(blocks, [root, *_attribute_features(blocks, moments, levels)], levels > 0)
+    return _assemble(
+        blocks, [root, *_attribute_features(blocks, moments, levels)], levels > 0
+    )
 
 
-def attribute_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals) -> Features:
-    """The paper's mode: every attribute enters by itself, including those pooled in the root.
+def attribute_features(
+    blocks: Blocks, moments: Sequence[Reals | None], levels: Reals
+) -> Features:
+    """The paper's mode: every attribute enters by itself, including those pooled in the
+    root.
 
-    The target then says nothing about single cells of the root, so none is removed for a target of zero.
+    The target then says nothing about single cells of the root, so none is removed for
+    a target of zero.
     """
     marginals = root_marginals(blocks, levels)
     level_of_cell = np.unravel_index(np.arange(blocks.levels[0]), blocks.shape(0))
     root = [
         _features_of(moments[attribute], share).dense()[level]
-        for attribute, share, level in zip(blocks.members[0], marginals, level_of_cell, strict=True)
+        for attribute, share, level in zip(
+            blocks.members[0], marginals, level_of_cell, strict=True
+        )
     ]
     possible = levels > 0
     possible[blocks.slices[0]] = reduce(np.multiply.outer, marginals).ravel() > 0
-    return _assemble(blocks, [_Entries.of(np.hstack(root)), *_attribute_features(blocks, moments, levels)], possible)
+    return _assemble(
+        blocks,
+        [_Entries.of(np.hstack(root)), *_attribute_features(blocks, moments, levels)],
+        possible,
+    )
 
 
 def root_marginals(blocks: Blocks, levels: Reals) -> list[Reals]:
-    """Share of each level of the attributes pooled in the root, whose levels come first in ``levels``."""
+    """Share of each level of the attributes pooled in the root, whose levels come first
+    in ``levels``.
+    """
     table = levels[blocks.slices[0]].reshape(blocks.shape(0))
     axes = range(table.ndim)
-    return [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+    return [
+        table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes
+    ]
 
 
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    """The features of one block as a sparse matrix (levels × features), feature by feature."""
+    """The features of one block as a sparse matrix (levels × features), feature by
+    feature.
+    """
 
     shape: tuple[int, int]
     features: Indices
@@ -132,7 +172,12 @@ class _Entries:
     def of(cls, matrix: Reals) -> "_Entries":
         """Keep what is not zero."""
         features, levels = np.nonzero(matrix.T)
-        return cls((matrix.shape[0], matrix.shape[1]), features, levels, matrix.T[features, levels])
+        return cls(
+            (matrix.shape[0], matrix.shape[1]),
+            features,
+            levels,
+            matrix.T[features, levels],
+        )
 
     def dense(self) -> Reals:
         """Write the zeros, too."""
@@ -145,35 +190,55 @@ def _assemble(blocks: Blocks, matrices: Sequence[_Entries], possible: Mask) -> F
     """Stack the features of all blocks into one sparse matrix, feature by feature."""
     starts, levels, values, entries = [], [], [], 0
     for part, matrix in zip(blocks.slices, matrices, strict=True):
-        starts.append(entries + np.searchsorted(matrix.features, np.arange(matrix.shape[1])))
+        starts.append(
+            entries + np.searchsorted(matrix.features, np.arange(matrix.shape[1]))
+        )
         levels.append(part.start + matrix.levels)
         values.append(matrix.values)
         entries += len(matrix.levels)
-    return Features(blocks, np.concatenate(starts), np.concatenate(levels), np.concatenate(values), possible)
+    return Features(
+        blocks,
+        np.concatenate(starts),
+        np.concatenate(levels),
+        np.concatenate(values),
+        possible,
+    )
 
 
-def _attribute_features(blocks: Blocks, moments: Sequence[Reals | None], levels: Reals) -> list[_Entries]:
+def _attribute_features(
+    blocks: Blocks, moments: Sequence[Reals | None], levels: Reals
+) -> list[_Entries]:
     """Features of the blocks of a single attribute."""
     return [
         _features_of(moments[attribute], levels[part])
-        for (attribute,), part in zip(blocks.members[1:], blocks.slices[1:], strict=True)
+        for (attribute,), part in zip(
+            blocks.members[1:], blocks.slices[1:], strict=True
+        )
     ]
 
 
 def _features_of(scores: Reals | None, levels: Reals) -> _Entries:
-    return _indicators(levels) if scores is None else _Entries.of(_moment(scores, levels))
+    return (
+        _indicators(levels) if scores is None else _Entries.of(_moment(scores, levels))
+    )
 
 
 def _indicators(levels: Reals) -> _Entries:
-    """One indicator per possible level but the likeliest, which is the best conditioned reference."""
+    """One indicator per possible level but the likeliest, which is the best conditioned
+    reference.
+    """
     kept = levels > 0
     kept[np.argmax(levels)] = False
     (chosen,) = np.nonzero(kept)
-    return _Entries((len(levels), len(chosen)), np.arange(len(chosen)), chosen, np.ones(len(chosen)))
+    return _Entries(
+        (len(levels), len(chosen)), np.arange(len(chosen)), chosen, np.ones(len(chosen))
+    )
 
 
 def _moment(scores: Reals, levels: Reals) -> Reals:
-    """Standardised value of each level; a level without value (missing) gets an indicator of its own."""
+    """Standardised value of each level; a level without value (missing) gets an
+    indicator of its own.
+    """
     absent = np.isnan(scores)
     mass = np.where(absent, 0.0, levels)
     values = np.where(absent, 0.0, scores)

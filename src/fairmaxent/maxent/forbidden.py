@@ -15,15 +15,20 @@ class Rule:
 
     text: str  # for people
     roots: Mask  # levels of the root it applies to
-    others: tuple[tuple[int, int], ...]  # (block, level) of the other blocks it names, by block
+    # (block, level) of the other blocks it names, by block
+    others: tuple[tuple[int, int], ...]
 
     @classmethod
     def of(cls, blocks: Blocks, assignment: Mapping[int, int], text: str) -> "Rule":
         """Build from levels of attributes.
 
-        Refuses what no base can do exactly: besides the root a tree has only pairs of blocks to say no to.
+        Refuses what no base can do exactly: besides the root a tree has only pairs of
+        blocks to say no to.
         """
-        others_of = {a: (np.arange(blocks.sizes[a]) != level).astype(np.float64) for a, level in assignment.items()}
+        others_of = {
+            a: (np.arange(blocks.sizes[a]) != level).astype(np.float64)
+            for a, level in assignment.items()
+        }
         roots = blocks.spread(others_of)[blocks.slices[0]] == 0
         others = sorted(
             (blocks.block_of(attribute), level)
@@ -33,8 +38,9 @@ class Rule:
         if len(others) > 2:
             raise ForbiddenError(
                 Option("forbid"),
-                f" {text}: it names {len(others)} columns besides the outcome and the protected ones, and at most 2 "
-                "can be honoured exactly. Join columns into one, or state it in pairs.",
+                f" {text}: it names {len(others)} columns besides the outcome and the"
+                " protected ones, and at most 2 can be honoured exactly. Join columns"
+                " into one, or state it in pairs.",
             )
         return cls(text, roots, tuple(others))
 
@@ -65,30 +71,46 @@ def allowed_roots(rules: Sequence[Rule], root_levels: int) -> Mask:
 
 def needed_edges(rules: Sequence[Rule]) -> list[tuple[int, int]]:
     """Pairs of blocks that a tree must join, each once, in order."""
-    pairs = {(rule.others[0][0], rule.others[1][0]) for rule in rules if len(rule.others) == 2}
+    pairs = {
+        (rule.others[0][0], rule.others[1][0])
+        for rule in rules
+        if len(rule.others) == 2
+    }
     return sorted(pairs)
 
 
-def strike_out(rules: Sequence[Rule], parents: Sequence[int], tables: Sequence[Reals]) -> None:
-    """Strike the forbidden cells out of freshly built tables; of those with a hub, for all of its levels or for one."""
+def strike_out(
+    rules: Sequence[Rule], parents: Sequence[int], tables: Sequence[Reals]
+) -> None:
+    """Strike the forbidden cells out of freshly built tables; of those with a hub, for
+    all of its levels or for one.
+    """
     for rule in rules:
         if len(rule.others) == 1:
             block, level = rule.others[0]
             table = tables[block - 1]
             table[np.repeat(rule.roots, len(table) // len(rule.roots)), :, level] = 0.0
         elif len(rule.others) == 2:
-            for (first, first_level), (second, second_level) in (rule.others, rule.others[::-1]):
+            for (first, first_level), (second, second_level) in (
+                rule.others,
+                rule.others[::-1],
+            ):
                 table = tables[second - 1]
                 if parents[first - 1] == first:
                     hubs = np.arange(tables[first - 1].shape[2]) == first_level
                     table[np.outer(rule.roots, hubs).ravel(), :, second_level] = 0.0
                     break
                 if parents[second - 1] == first:
-                    table[np.repeat(rule.roots, len(table) // len(rule.roots)), first_level, second_level] = 0.0
+                    table[
+                        np.repeat(rule.roots, len(table) // len(rule.roots)),
+                        first_level,
+                        second_level,
+                    ] = 0.0
                     break
             else:
                 raise ForbiddenError(
                     Option("forbid"),
-                    f" {rule.text}: the forbidden pairs of columns form a cycle, which no tree can honour exactly. "
-                    "Drop this rule, or join two of the columns into one.",
+                    f" {rule.text}: the forbidden pairs of columns form a cycle, which"
+                    " no tree can honour exactly. Drop this rule, or join two of the"
+                    " columns into one.",
                 )

@@ -8,18 +8,25 @@ from fairmaxent.data.table import Reals
 def log_sum_exp(values: Reals, axis: int = -1) -> Reals:
     """log Σ e^{value} along an axis, −∞ for an empty sum.
 
-    Written out because it stands in every inner loop, where SciPy's checks cost more than the sum.
+    Written out because it stands in every inner loop, where SciPy's checks cost more
+    than the sum.
     """
     top = values.max(axis=axis, keepdims=True, initial=-np.inf)
     if np.isfinite(top).all():
-        return np.asarray(np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis=axis))
+        return np.asarray(
+            np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis=axis)
+        )
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis=axis))
+        return np.asarray(
+            np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis=axis)
+        )
 
 
 def softmax(scores: Reals) -> tuple[float, Reals]:
-    """log Σ e^{score} and the normalised e^{score}; all zero where every score is −∞."""
+    """log Σ e^{score} and the normalised e^{score}; all zero where every score is
+    −∞.
+    """
     log_partition = float(log_sum_exp(scores))
     if np.isneginf(log_partition):
         return log_partition, np.zeros_like(scores)
@@ -37,7 +44,8 @@ def entropy(shares: Reals) -> float:
 
 
 def log_gamma(x: Reals) -> Reals:
-    """log Γ(x) for x > 0, to six digits: Γ(x) = Γ(x + 3) / (x(x + 1)(x + 2)), and Stirling's series for Γ(x + 3).
+    """log Γ(x) for x > 0, to six digits: Γ(x) = Γ(x + 3) / (x(x + 1)(x + 2)), and
+    Stirling's series for Γ(x + 3).
 
     Written out because importing SciPy's would be paid at everybody's first fit.
     """
@@ -45,4 +53,10 @@ def log_gamma(x: Reals) -> Reals:
     inverse = 1 / z
     square = inverse * inverse
     series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260)))
-    return np.asarray((z - 0.5) * np.log(z) - z + 0.5 * np.log(2 * np.pi) + series - np.log(x * (x + 1) * (x + 2)))
+    return np.asarray(
+        (z - 0.5) * np.log(z)
+        - z
+        + 0.5 * np.log(2 * np.pi)
+        + series
+        - np.log(x * (x + 1) * (x + 2))
+    )

@@ -11,25 +11,38 @@ from fairmaxent.maxent.dual import Dual
 from fairmaxent.maxent.features import Features
 from fairmaxent.maxent.priors.protocol import Prior
 from fairmaxent.maxent.priors.rows import Rows
-from fairmaxent.maxent.solvers import Newton, NewtonCG, Solution, Solver, Status, ThinnedNewton
+from fairmaxent.maxent.solvers import (
+    Newton,
+    NewtonCG,
+    Solution,
+    Solver,
+    Status,
+    ThinnedNewton,
+)
 from fairmaxent.progress import unwatched
 
 # Above this many features a dense Hessian no longer pays.
 DENSE_FEATURES = 3000
-# A Hessian visits every pair of blocks in every row; up to this many visits it is cheap enough to take at each step.
+# A Hessian visits every pair of blocks in every row; up to this many visits it is cheap
+# enough to take at each step.
 _VISITS = 1 << 24
-# A thinned table needs several rows for each feature, or it says little about how features go together.
+# A thinned table needs several rows for each feature, or it says little about how
+# features go together.
 _ROWS_PER_FEATURE = 16
 
-# A row that lost this much weight against another (as a logarithm) may be one that no solution uses.
+# A row that lost this much weight against another (as a logarithm) may be one that no
+# solution uses.
 _VANISHED = 20.0
 
-Describe = Callable[[int], str]  # names a level, by its position among the levels of all blocks
+# names a level, by its position among the levels of all blocks
+Describe = Callable[[int], str]
 
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """p* ∝ q·e^{⟨λ, φ⟩}: the dual (its prior on the face that the target allows) and where it is least."""
+    """p* ∝ q·e^{⟨λ, φ⟩}: the dual (its prior on the face that the target allows) and
+    where it is least.
+    """
 
     dual: Dual
     solution: Solution
@@ -41,14 +54,17 @@ class Optimum:
 
 
 def default_solver(dual: Dual) -> Solver:
-    """Newton; with a Hessian from a part of the rows if there are many, and without one for many features."""
+    """Newton; with a Hessian from a part of the rows if there are many, and without one
+    for many features.
+    """
     if dual.size > DENSE_FEATURES:
         return NewtonCG()
     blocks = len(dual.features.blocks.levels)
     rows = max(2 * _VISITS // blocks**2, _ROWS_PER_FEATURE * dual.size)
     if dual.thinned(rows) is dual:
         return Newton()
-    # Blocks are visited in pairs for a Hessian, twice for a gradient: spend about as much on the one as on the other.
+    # Blocks are visited in pairs for a Hessian, twice for a gradient: spend about as
+    # much on the one as on the other.
     gradients = rows * blocks / (4 * dual.prior.rows)
     return ThinnedNewton(rows=rows, refresh=max(1, round(gradients)))
 
@@ -62,18 +78,24 @@ def maximise_entropy(
     solver: Solver | None = None,
     watch: Callable[[float], None] = unwatched,
 ) -> Optimum:
-    """Solve for the multipliers that give the features the averages they have under ``levels``.
+    """Solve for the multipliers that give the features the averages they have under
+    ``levels``.
 
-    A target on the boundary of what rows alone can reach is met by dropping, exactly, the rows that no solution
-    uses. A target outside raises InfeasibleError and names the levels that stand in the way. ``watch`` is called before
-    each step of the solver with the share of the work that is done.
+    A target on the boundary of what rows alone can reach is met by dropping, exactly,
+    the rows that no solution uses. A target outside raises InfeasibleError and names
+    the levels that stand in the way. ``watch`` is called before each step of the solver
+    with the share of the work that is done.
     """
     dual = Dual(prior, features, features.mean(levels), watch)
     _refuse_unreachable_levels(dual, levels, describe)
     chosen = solver or default_solver(dual)
     solution = chosen.solve(dual)
-    if isinstance(prior, Rows) and (solution.status is not Status.CONVERGED or _vanishing(prior, features, solution)):
-        dual = Dual(_rows_in_use(prior, features, levels, describe), features, dual.target)
+    if isinstance(prior, Rows) and (
+        solution.status is not Status.CONVERGED or _vanishing(prior, features, solution)
+    ):
+        dual = Dual(
+            _rows_in_use(prior, features, levels, describe), features, dual.target
+        )
         solution = chosen.solve(dual)
     if solution.status is not Status.CONVERGED:
         raise _failure(solution, dual, describe)
@@ -86,24 +108,31 @@ def _refuse_unreachable_levels(dual: Dual, levels: Reals, describe: Describe) ->
     missing = np.flatnonzero((levels > 0) & ~reachable & dual.features.prescribed())
     if len(missing):
         raise InfeasibleError(
-            f"the target asks for {describe(int(missing[0]))} with probability {levels[missing[0]]:.3g}, but no "
-            "possible row has it. Change the target or the forbidden combinations, or let a base reach it with ",
+            f"the target asks for {describe(int(missing[0]))} with probability"
+            f" {levels[missing[0]]:.3g}, but no possible row has it. Change the target"
+            " or the forbidden combinations, or let a base reach it with ",
             BASE_SHARE,
             " > 0.",
         )
 
 
 def _vanishing(prior: Rows, features: Features, solution: Solution) -> bool:
-    """Say whether some row has all but lost its weight, as happens where the target lies on the boundary."""
+    """Say whether some row has all but lost its weight, as happens where the target
+    lies on the boundary.
+    """
     change = prior.scores(features.potentials(solution.multipliers))
     return bool(np.ptp(change) > _VANISHED)
 
 
-def _rows_in_use(prior: Rows, features: Features, levels: Reals, describe: Describe) -> Rows:
-    """Keep the rows that some weighting with the wanted averages uses (the minimal face of the target).
+def _rows_in_use(
+    prior: Rows, features: Features, levels: Reals, describe: Describe
+) -> Rows:
+    """Keep the rows that some weighting with the wanted averages uses (the minimal face
+    of the target).
 
-    One linear program finds a weighting of largest support: scale it up freely (κ), and count each row's
-    weight only up to 1; the sum of what is counted is largest when every row that can be used is.
+    One linear program finds a weighting of largest support: scale it up freely (κ), and
+    count each row's weight only up to 1; the sum of what is counted is largest when
+    every row that can be used is.
     """
     from scipy.optimize import linprog
     from scipy.sparse import csr_array, hstack
@@ -119,28 +148,36 @@ def _rows_in_use(prior: Rows, features: Features, levels: Reals, describe: Descr
         bounds=[(0, 1)] * rows + [(0, None)] * (rows + 1),
         method="highs",
     )
-    used: Mask = program.x[:rows] > 0.5 if program.status == 0 else np.zeros(rows, dtype=bool)
+    used: Mask = (
+        program.x[:rows] > 0.5 if program.status == 0 else np.zeros(rows, dtype=bool)
+    )
     if not used.any():
         raise _infeasible_rows(values, features, levels, describe)
     return prior.only(used)
 
 
-def _infeasible_rows(values: Reals, features: Features, levels: Reals, describe: Describe) -> InfeasibleError:
-    """Find the smallest change of the target that rows can reach, and name where it is largest."""
+def _infeasible_rows(
+    values: Reals, features: Features, levels: Reals, describe: Describe
+) -> InfeasibleError:
+    """Find the smallest change of the target that rows can reach, and name where it is
+    largest.
+    """
     from scipy.optimize import linprog
 
     rows, count = values.shape
     unit = np.eye(count)
     program = linprog(
         np.concatenate([np.zeros(rows), np.ones(2 * count)]),
-        A_eq=np.block([[values.T, unit, -unit], [np.ones((1, rows)), np.zeros((1, 2 * count))]]),
+        A_eq=np.block(
+            [[values.T, unit, -unit], [np.ones((1, rows)), np.zeros((1, 2 * count))]]
+        ),
         b_eq=np.append(features.mean(levels), 1.0),
         method="highs",
     )
     change = program.x[rows : rows + count] - program.x[rows + count :]
     worst = int(np.argmax(np.abs(change)))
     return InfeasibleError(
-        f"no weighting of the rows meets all targets at once; the nearest one misses "
+        "no weighting of the rows meets all targets at once; the nearest one misses "
         f"{describe(features.level_of(worst))} by {abs(change[worst]):.3g}. Use ",
         BASE_SHARE,
         " > 0, which adds rows that are not in the data, or change the target.",
@@ -151,24 +188,29 @@ def _row_features(prior: Rows, features: Features) -> Reals:
     """φ of every distinct row."""
     matrix = np.zeros((features.blocks.width, features.count))
     lengths = np.diff(np.append(features.starts, len(features.levels)))
-    matrix[features.levels, np.repeat(np.arange(features.count), lengths)] = features.values
+    matrix[features.levels, np.repeat(np.arange(features.count), lengths)] = (
+        features.values
+    )
     values = np.zeros((len(prior.codes), features.count))
     for column, part in zip(prior.codes.T, features.blocks.slices, strict=True):
         values += matrix[part][column]
     return values
 
 
-def _failure(solution: Solution, dual: Dual, describe: Describe) -> SolverError | InfeasibleError:
+def _failure(
+    solution: Solution, dual: Dual, describe: Describe
+) -> SolverError | InfeasibleError:
     gradient = dual.at(solution.multipliers).gradient
     worst = int(np.argmax(np.abs(gradient)))
     level = describe(dual.features.level_of(worst))
     if solution.status is Status.UNBOUNDED:
         return InfeasibleError(
-            f"the targets cannot all be met: {level} stays {abs(gradient[worst]):.3g} away from its target. "
-            "Change that target or the forbidden combinations."
+            f"the targets cannot all be met: {level} stays {abs(gradient[worst]):.3g}"
+            " away from its target. Change that target or the forbidden combinations."
         )
     return SolverError(
-        f"{solution.method} {solution.status.value} after {solution.iterations} iterations; {level} is still "
-        f"{abs(gradient[worst]):.3g} away from its target. The targets may contradict each other: relax one, or "
-        "pass another solver."
+        f"{solution.method} {solution.status.value} after {solution.iterations}"
+        f" iterations; {level} is still {abs(gradient[worst]):.3g} away from its"
+        " target. The targets may contradict each other: relax one, or pass another"
+        " solver."
     )

@@ -1,8 +1,10 @@
-"""Solvers of the dual: frozen configurations with one method, ``solve``, and the one loop that all of them share.
+"""Solvers of the dual: frozen configurations with one method, ``solve``, and the one
+loop that all of them share.
 
-`Newton` is the default. `ThinnedNewton` is for many rows or many blocks: Newton on a thinned table, corrected by what
-the gradients show. `NewtonCG` is for more features than a dense Hessian can hold. `BoxNewton` is the box-constrained
-Newton of the paper's appendix ("Full algorithm", Algorithm 5).
+`Newton` is the default. `ThinnedNewton` is for many rows or many blocks: Newton on a
+thinned table, corrected by what the gradients show. `NewtonCG` is for more features
+than a dense Hessian can hold. `BoxNewton` is the box-constrained Newton of the paper's
+appendix ("Full algorithm", Algorithm 5).
 """
 
 from collections import deque
@@ -20,7 +22,8 @@ from fairmaxent.data.table import Reals
 from fairmaxent.errors import InputError, SolverError
 from fairmaxent.maxent.dual import Dual, Point, SearchPoint
 
-# Below this residual a solver that can make no further progress has met the limits of float64, not a problem.
+# Below this residual a solver that can make no further progress has met the limits of
+# float64, not a problem.
 ROUNDING = 1e-9
 
 
@@ -58,10 +61,14 @@ Product = Callable[[Reals], Reals]  # of a matrix with a vector
 _SHORT = 0.3  # of the slope that is left after a step that was too short
 
 
-def iterate(dual: Dual, step: Step, *, method: str, tolerance: float, max_iterations: int) -> Solution:
-    """Repeat ``step`` from λ = 0 until the gradient vanishes; a step that returns None can make no progress.
+def iterate(
+    dual: Dual, step: Step, *, method: str, tolerance: float, max_iterations: int
+) -> Solution:
+    """Repeat ``step`` from λ = 0 until the gradient vanishes; a step that returns None
+    can make no progress.
 
-    h(λ*) = −KL(p*‖q) ≥ −L_q where a solution exists (proof of Lemma 4.2), and a lower value proves that there is none.
+    h(λ*) = −KL(p*‖q) ≥ −L_q where a solution exists (proof of Lemma 4.2), and a lower
+    value proves that there is none.
     """
     point, reached = dual.start, 0.0
     floor = dual.prior.log_floor() - 1e-6
@@ -83,11 +90,15 @@ def iterate(dual: Dual, step: Step, *, method: str, tolerance: float, max_iterat
             status = Status.CONVERGED if point.residual <= ROUNDING else Status.STALLED
             break
         point = following
-    return Solution(point.multipliers, point.value, point.residual, iterations, status, method)
+    return Solution(
+        point.multipliers, point.value, point.residual, iterations, status, method
+    )
 
 
 def _way(start: float, now: float, tolerance: float) -> float:
-    """How far the residual has come from the start to the tolerance, in digits, from 0 to 1."""
+    """How far the residual has come from the start to the tolerance, in digits, from 0
+    to 1.
+    """
     if now <= tolerance:
         return 1.0
     return max(0.0, log(start / now) / log(start / max(tolerance, 1e-300)))
@@ -105,12 +116,15 @@ def backtrack(
     size: Callable[[P], float] = attrgetter("residual"),
     falls: float = 0.9,
 ) -> P | None:
-    """Halve the step until the dual falls enough (Armijo), or the size of its gradient does; None: neither does.
+    """Halve the step until the dual falls enough (Armijo), or the size of its gradient
+    does; None: neither does.
 
-    Close to the optimum the dual changes by less than its rounding error while the gradient still improves.
+    Close to the optimum the dual changes by less than its rounding error while the
+    gradient still improves.
 
-    A step that leaves much of the slope is too short, as where a rare combination has to become rarer still: Newton's
-    method takes its exponential for a parabola, and wins a factor e at a time. Then twice the step is tried.
+    A step that leaves much of the slope is too short, as where a rare combination has
+    to become rarer still: Newton's method takes its exponential for a parabola, and
+    wins a factor e at a time. Then twice the step is tried.
     """
     slope = float(point.gradient @ direction)
     rounding = 8 * np.finfo(float).eps * max(1.0, abs(point.value))
@@ -121,17 +135,28 @@ def backtrack(
             short = float(trial.gradient @ direction) < _SHORT * slope
             farther = at(point.multipliers + 2 * length * direction) if short else trial
             return farther if size(farther) < size(trial) else trial
-        if trial.value <= point.value + 1e-4 * length * slope and trial.value < point.value - rounding:
+        if (
+            trial.value <= point.value + 1e-4 * length * slope
+            and trial.value < point.value - rounding
+        ):
             return trial
         length *= 0.5
     return None
 
 
-def conjugate_gradients(product: Product, gradient: Reals, precondition: Product, *, enough: float, most: int) -> Reals:
+def conjugate_gradients(
+    product: Product,
+    gradient: Reals,
+    precondition: Product,
+    *,
+    enough: float,
+    most: int,
+) -> Reals:
     """Solve Hd = −g up to ``enough``, seeing H only through its products with vectors.
 
-    Written out because SciPy's ``cg`` divides by the curvature pᵀHp, which rounds to zero where the dual is flat; there
-    we stop with what we have, a descent direction already.
+    Written out because SciPy's ``cg`` divides by the curvature pᵀHp, which rounds to
+    zero where the dual is flat; there we stop with what we have, a descent direction
+    already.
     """
     residual, direction = -gradient, np.zeros(len(gradient))
     search = precondition(residual)
@@ -171,7 +196,13 @@ class Newton:
             last = _Last(regularised(point.hessian()), point.residual)
             return backtrack(dual.at, point, last.direction(point))
 
-        return iterate(dual, step, method="newton", tolerance=self.tolerance, max_iterations=self.max_iterations)
+        return iterate(
+            dual,
+            step,
+            method="newton",
+            tolerance=self.tolerance,
+            max_iterations=self.max_iterations,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,9 +217,11 @@ class _Last:
         return np.asarray(-np.linalg.solve(self.hessian, point.gradient))
 
     def finishes(self, point: Point, tolerance: float) -> bool:
-        """Say whether one more step with this Hessian will do, so that the last one of all costs none.
+        """Say whether one more step with this Hessian will do, so that the last one of
+        all costs none.
 
-        Such a step shrinks the residual about as much as the step before (Shamanskii); half a digit is left to spare.
+        Such a step shrinks the residual about as much as the step before (Shamanskii);
+        half a digit is left to spare.
         """
         return 3 * point.residual**2 <= tolerance * self.residual
 
@@ -196,8 +229,9 @@ class _Last:
 def regularised(hessian: Reals) -> Reals:
     """H with just enough added to the diagonal for it to factorise.
 
-    H is singular where features repeat each other on the support (rows alone often do). The gradient then
-    lies in its range, and a vanishing ridge picks the shortest of the equivalent steps.
+    H is singular where features repeat each other on the support (rows alone often do).
+    The gradient then lies in its range, and a vanishing ridge picks the shortest of the
+    equivalent steps.
     """
     scale = float(np.max(np.diag(hessian), initial=np.finfo(float).tiny))
     ridge = 1e-14 * scale
@@ -210,7 +244,10 @@ def regularised(hessian: Reals) -> Reals:
             ridge *= 100
         else:
             return np.asarray(regular)
-    raise SolverError("the Hessian of the dual is not a covariance; please report this with the data that led to it")
+    raise SolverError(
+        "the Hessian of the dual is not a covariance; please report this with the data"
+        " that led to it"
+    )
 
 
 _MEMORY = 12  # changes of the gradient that are remembered
@@ -219,11 +256,13 @@ _ENDED = 1e-11  # a residual that is no reason to ask all rows for a Hessian
 
 @dataclass(frozen=True)
 class ThinnedNewton:
-    """Newton's method whose Hessian is estimated rarely, from a part of the rows, and improved in between.
+    """Newton's method whose Hessian is estimated rarely, from a part of the rows, and
+    improved in between.
 
-    A Hessian counts every pair of blocks in every row; a gradient counts every block. So the rows are thinned for the
-    Hessian, and every step corrects it by the change of the exact gradient (limited-memory BFGS). Where the iteration
-    ends is decided by the gradient alone. A step that this Hessian cannot make is tried with all rows.
+    A Hessian counts every pair of blocks in every row; a gradient counts every block.
+    So the rows are thinned for the Hessian, and every step corrects it by the change of
+    the exact gradient (limited-memory BFGS). Where the iteration ends is decided by the
+    gradient alone. A step that this Hessian cannot make is tried with all rows.
     """
 
     rows: int
@@ -243,23 +282,36 @@ class ThinnedNewton:
             if model.steps >= self.refresh:
                 model = _Curvature(_inverse(point, thinned))
             following = backtrack(dual.at, point, -model.solve(point.gradient))
-            if following is None and model.steps:  # what was learned far away misleads here
+            # what was learned far away misleads here
+            if following is None and model.steps:
                 model = _Curvature(_inverse(point, thinned))
                 following = backtrack(dual.at, point, -model.solve(point.gradient))
-            if following is None and point.residual > _ENDED:  # features repeat each other but for a few rows
-                model = _Curvature(np.asarray(np.linalg.inv(regularised(point.hessian()))))
+            # features repeat each other but for a few rows
+            if following is None and point.residual > _ENDED:
+                model = _Curvature(
+                    np.asarray(np.linalg.inv(regularised(point.hessian())))
+                )
                 following = backtrack(dual.at, point, -model.solve(point.gradient))
             if following is not None:
-                model.learn(following.multipliers - point.multipliers, following.gradient - point.gradient)
+                model.learn(
+                    following.multipliers - point.multipliers,
+                    following.gradient - point.gradient,
+                )
             return following
 
         return iterate(
-            dual, step, method="thinned-newton", tolerance=self.tolerance, max_iterations=self.max_iterations
+            dual,
+            step,
+            method="thinned-newton",
+            tolerance=self.tolerance,
+            max_iterations=self.max_iterations,
         )
 
 
 def _inverse(point: Point, thinned: Dual) -> Reals:
-    """H⁻¹ with correlations from the thinned rows and the exact variances; a feature unseen there stands alone."""
+    """H⁻¹ with correlations from the thinned rows and the exact variances; a feature
+    unseen there stands alone.
+    """
     hessian = thinned.at(point.multipliers).hessian()
     rough, exact = np.diag(hessian), point.variance()
     seen = rough > 1e-12 * exact
@@ -275,7 +327,9 @@ class _Curvature:
 
     inverse: Reals
     steps: int = 0
-    changes: deque[tuple[Reals, Reals, float]] = field(default_factory=lambda: deque(maxlen=_MEMORY))
+    changes: deque[tuple[Reals, Reals, float]] = field(
+        default_factory=lambda: deque(maxlen=_MEMORY)
+    )
 
     def learn(self, step: Reals, change: Reals) -> None:
         """Remember a step unless rounding has eaten its curvature."""
@@ -292,7 +346,9 @@ class _Curvature:
             weights.append(float(step @ result) / curvature)
             result -= weights[-1] * change
         result = self.inverse @ result
-        for (step, change, curvature), weight in zip(self.changes, reversed(weights), strict=True):
+        for (step, change, curvature), weight in zip(
+            self.changes, reversed(weights), strict=True
+        ):
             result += (weight - float(change @ result) / curvature) * step
         return result
 
@@ -301,8 +357,9 @@ class _Curvature:
 class NewtonCG:
     """Inexact Newton that sees the Hessian only through differences of gradients.
 
-    A Hessian-vector product is a central difference of two gradients. Its error only makes the step inexact: where
-    the iteration ends is decided by the gradient alone, which is exact.
+    A Hessian-vector product is a central difference of two gradients. Its error only
+    makes the step inexact: where the iteration ends is decided by the gradient alone,
+    which is exact.
     """
 
     tolerance: float = 1e-12
@@ -315,28 +372,41 @@ class NewtonCG:
         def step(point: Point) -> Point | None:
             return backtrack(dual.at, point, self._direction(dual, point))
 
-        return iterate(dual, step, method="newton-cg", tolerance=self.tolerance, max_iterations=self.max_iterations)
+        return iterate(
+            dual,
+            step,
+            method="newton-cg",
+            tolerance=self.tolerance,
+            max_iterations=self.max_iterations,
+        )
 
     def _direction(self, dual: Dual, point: Point) -> Reals:
         """Solve Hd = −g, preconditioned as if blocks were independent."""
 
         def product(vector: Reals) -> Reals:
             step = 1e-5 / max(float(np.abs(vector).max()), 1e-300)
-            ahead, behind = (dual.at(point.multipliers + move * vector).gradient for move in (step, -step))
+            ahead, behind = (
+                dual.at(point.multipliers + move * vector).gradient
+                for move in (step, -step)
+            )
             return np.asarray((ahead - behind) / (2 * step))
 
         precondition = partial(dual.features.precondition, point.tilted.levels)
         enough = min(0.1, point.residual**0.5) * point.distance
-        return conjugate_gradients(product, point.gradient, precondition, enough=enough, most=self.max_products)
+        return conjugate_gradients(
+            product, point.gradient, precondition, enough=enough, most=self.max_products
+        )
 
 
 @dataclass(frozen=True)
 class BoxNewton:
-    """λ ← λ + y/e² with y the minimiser of ⟨g, y⟩ + yᵀHy/2e in the box ‖y‖_∞ ≤ 1/8n, ‖λ + y‖_∞ ≤ R.
+    """λ ← λ + y/e² with y the minimiser of ⟨g, y⟩ + yᵀHy/2e in the box ‖y‖_∞ ≤ 1/8n, ‖λ
+    + y‖_∞ ≤ R.
 
-    R = 8n·log(1/Cε) and at most T = 16nR·log(1/Cε) iterations. Provable for every start, and slow: each
-    step is at most 1/8ne² long, and 1/e of a Newton step close to the optimum. The paper runs all T
-    iterations; we stop as soon as the gradient shows that nothing is left to gain.
+    R = 8n·log(1/Cε) and at most T = 16nR·log(1/Cε) iterations. Provable for every
+    start, and slow: each step is at most 1/8ne² long, and 1/e of a Newton step close to
+    the optimum. The paper runs all T iterations; we stop as soon as the gradient shows
+    that nothing is left to gain.
     """
 
     C: float  # the share of the base
@@ -346,8 +416,8 @@ class BoxNewton:
     def __post_init__(self) -> None:
         if not 0 < self.C <= 1:
             raise InputError(
-                f"BoxNewton needs C in (0, 1], got {self.C}: its bounds R and T grow without limit "
-                "as C goes to 0. Use Newton for C = 0."
+                f"BoxNewton needs C in (0, 1], got {self.C}: its bounds R and T grow"
+                " without limit as C goes to 0. Use Newton for C = 0."
             )
 
     def solve(self, dual: Dual) -> Solution:
@@ -360,16 +430,26 @@ class BoxNewton:
         def step(point: Point) -> Point:
             low = np.maximum(-1 / (8 * size), -radius - point.multipliers)
             high = np.minimum(1 / (8 * size), radius - point.multipliers)
-            return dual.at(point.multipliers + box_minimiser(point.gradient, point.hessian(), low, high) / e**2)
+            return dual.at(
+                point.multipliers
+                + box_minimiser(point.gradient, point.hessian(), low, high) / e**2
+            )
 
-        return iterate(dual, step, method="box-newton", tolerance=self.tolerance, max_iterations=limit)
+        return iterate(
+            dual,
+            step,
+            method="box-newton",
+            tolerance=self.tolerance,
+            max_iterations=limit,
+        )
 
 
 def box_minimiser(gradient: Reals, hessian: Reals, low: Reals, high: Reals) -> Reals:
     """Minimise ⟨g, y⟩ + yᵀHy/2e subject to low ≤ y ≤ high.
 
-    Where the unconstrained minimiser lies in the box it is the answer. Otherwise the quadratic program is, with
-    H/e = LLᵀ, the bounded least-squares problem min ‖Lᵀy + L⁻¹g‖, solved by an active-set method.
+    Where the unconstrained minimiser lies in the box it is the answer. Otherwise the
+    quadratic program is, with H/e = LLᵀ, the bounded least-squares problem min ‖Lᵀy +
+    L⁻¹g‖, solved by an active-set method.
     """
     from scipy.optimize import lsq_linear
 
@@ -380,4 +460,6 @@ def box_minimiser(gradient: Reals, hessian: Reals, low: Reals, high: Reals) -> R
     ridge = 1e-12 * max(float(np.diag(matrix).max()), 1e-300)
     lower = np.linalg.cholesky(matrix + ridge * np.eye(len(matrix)))
     offset = np.linalg.solve(lower, gradient)
-    return np.asarray(lsq_linear(lower.T, -offset, bounds=(low, high), method="bvls", tol=1e-12).x)
+    return np.asarray(
+        lsq_linear(lower.T, -offset, bounds=(low, high), method="bvls", tol=1e-12).x
+    )

@@ -1,4 +1,5 @@
-"""Metrics: how groups differ in a frame, in predictions, or in a fit, with intervals and the groups behind a number.
+"""Metrics: how groups differ in a frame, in predictions, or in a fit, with intervals
+and the groups behind a number.
 
 A new metric is a function of `definitions`, and its name in the list below.
 """
@@ -13,5 +14,11 @@ from fairmaxent.metrics.definitions import (
 )
 from fairmaxent.metrics.scorer import fair_scorer
 
-__all__ = ["calibration", "conditional_demographic_disparity", "equal_opportunity", "equalised_odds", "fair_scorer"]
+__all__ = [
+    "calibration",
+    "conditional_demographic_disparity",
+    "equal_opportunity",
+    "equalised_odds",
+    "fair_scorer",
+]
 __all__ += ["representation_rate", "statistical_rate"]

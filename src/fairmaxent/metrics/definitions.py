@@ -1,4 +1,6 @@
-"""Definitions of the metrics: rates of a frame, of predictions, or of a fitted distribution, and what they compare."""
+"""Definitions of the metrics: rates of a frame, of predictions, or of a fitted
+distribution, and what they compare.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +15,14 @@ from fairmaxent.errors import InputError, LevelError, checked_number, did_you_me
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.metrics import group_rates as rates
 from fairmaxent.metrics.group_rates import GroupedTable, Number, Rate, worst_ratio
-from fairmaxent.metrics.groups import Comparison, GroupedRows, Label, StratumLevels, favourable_codes, stratum_text
+from fairmaxent.metrics.groups import (
+    Comparison,
+    GroupedRows,
+    Label,
+    StratumLevels,
+    favourable_codes,
+    stratum_text,
+)
 from fairmaxent.metrics.intervals import Interval, interval_text
 
 
@@ -30,12 +39,14 @@ def representation_rate(
 ) -> Rate:
     """Smallest over largest share of a group, min P(g) / max P(g) (Definition 2.1).
 
-    `data` is a frame, or a fit or its distribution (then the rate is exact). Of several protected columns the worst one
-    counts; ``groups="joint"`` compares their intersections. A group without any rows is unknown here and is not
-    compared, and neither are missing values, unless ``missing="compare"`` makes a group of them. `weight` is a column,
-    or one number per row, such as ``fit.weights()``. With a `domain`, such as ``fit.domain``, its levels (e.g. bins)
-    are compared instead of values. `within` is as in :func:`fairmaxent.debias`: groups are compared with those of their
-    own stratum, and the worst stratum counts.
+    `data` is a frame, or a fit or its distribution (then the rate is exact). Of several
+    protected columns the worst one counts; ``groups="joint"`` compares their
+    intersections. A group without any rows is unknown here and is not compared, and
+    neither are missing values, unless ``missing="compare"`` makes a group of them.
+    `weight` is a column, or one number per row, such as ``fit.weights()``. With a
+    `domain`, such as ``fit.domain``, its levels (e.g. bins) are compared instead of
+    values. `within` is as in :func:`fairmaxent.debias`: groups are compared with those
+    of their own stratum, and the worst stratum counts.
     """
     compared = Comparison(protected, groups, weight, missing, domain, within=within)
     parts = (part for rows in compared.grouped(data) for part in rows.parts())
@@ -56,32 +67,48 @@ def statistical_rate(
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
-    """Worst ratio of P(y | g) between two groups over the favourable outcomes (Definition 2.2).
+    """Worst ratio of P(y | g) between two groups over the favourable outcomes
+    (Definition 2.2).
 
-    `outcome` is a column, or an array with one prediction per row; with ``as_probability`` it holds the probability of
-    the favourable outcome, and groups are compared by their means. `favourable` is a level, a list of levels, or None
-    for every level, each compared on its own. Rows with a missing outcome do not count, unless it is favourable, or
-    ``missing="compare"`` makes a level of it. The other options are as in `representation_rate`. With a recorded
-    decision as the outcome and the true label as the column, ``within={"label": "yes"}`` is equal opportunity.
+    `outcome` is a column, or an array with one prediction per row; with
+    ``as_probability`` it holds the probability of the favourable outcome, and groups
+    are compared by their means. `favourable` is a level, a list of levels, or None for
+    every level, each compared on its own. Rows with a missing outcome do not count,
+    unless it is favourable, or ``missing="compare"`` makes a level of it. The other
+    options are as in `representation_rate`. With a recorded decision as the outcome and
+    the true label as the column, ``within={"label": "yes"}`` is equal opportunity.
     """
-    compared = Comparison(protected, groups, weight, missing, domain, within, outcome, favourable)
+    compared = Comparison(
+        protected, groups, weight, missing, domain, within, outcome, favourable
+    )
     tables: list[GroupedTable] = []
     for rows in compared.grouped(data, by_levels=not as_probability):
         if as_probability:
             chance = rows.probabilities(outcome)
-            tables += [GroupedTable.of_means(part, chance[part.rows], favourable) for part in rows.parts()]
+            tables += [
+                GroupedTable.of_means(part, chance[part.rows], favourable)
+                for part in rows.parts()
+            ]
             continue
         codes, outcomes = rows.levels
         chosen = favourable_codes(outcomes, favourable)
-        if favourable is not None and not tally(codes, rows.weights, len(outcomes))[chosen].all():
-            raise LevelError(f"no row has the outcome {favourable!r}; {did_you_mean_level(favourable, outcomes)}")
+        if (
+            favourable is not None
+            and not tally(codes, rows.weights, len(outcomes))[chosen].all()
+        ):
+            raise LevelError(
+                f"no row has the outcome {favourable!r};"
+                f" {did_you_mean_level(favourable, outcomes)}"
+            )
         tables += [GroupedTable.of_outcomes(part, favourable) for part in rows.parts()]
     return worst_ratio(tables, confidence)
 
 
 @dataclass(frozen=True)
 class Odds(Number):
-    """The worse of two ratios, of true and of false positive rates, with its confidence interval."""
+    """The worse of two ratios, of true and of false positive rates, with its confidence
+    interval.
+    """
 
     value: float
     interval: Interval | None
@@ -97,7 +124,10 @@ class Odds(Number):
         true, false = self.true_positive, self.false_positive
         kind, worse = ("true", true) if true.value <= false.value else ("false", false)
         left_out = rates.left_out_text([*true.left_out, *false.left_out])
-        return f"{self.value:.3f}{interval_text(self.interval)}: {kind} positives, {worse.worst}{left_out}"
+        return (
+            f"{self.value:.3f}{interval_text(self.interval)}: {kind} positives,"
+            f" {worse.worst}{left_out}"
+        )
 
 
 def equal_opportunity(
@@ -115,16 +145,29 @@ def equal_opportunity(
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Rate:
-    """Worst ratio between two groups of the true positive rate P(Ŷ = y | Y = y, g) (Hardt, Price and Srebro, 2016).
+    """Worst ratio between two groups of the true positive rate P(Ŷ = y | Y = y, g)
+    (Hardt, Price and Srebro, 2016).
 
-    `outcome` is what happened and `predictions` is what a model predicts: each a column of the frame, or an array with
-    one value per row. With ``as_probability`` the predictions are probabilities of the favourable outcome, which is
-    predicted if its probability is above `threshold`. `favourable` is a level, a list of levels, or None for every
-    level, each compared on its own; probabilities refer to a single level. A group without rows of that outcome has no
-    such rate: it is not compared, and is listed in `left_out`. The other options are as in `representation_rate`.
+    `outcome` is what happened and `predictions` is what a model predicts: each a column
+    of the frame, or an array with one value per row. With ``as_probability`` the
+    predictions are probabilities of the favourable outcome, which is predicted if its
+    probability is above `threshold`. `favourable` is a level, a list of levels, or None
+    for every level, each compared on its own; probabilities refer to a single level. A
+    group without rows of that outcome has no such rate: it is not compared, and is
+    listed in `left_out`. The other options are as in `representation_rate`.
     """
-    compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
-    (true,) = _positives(compared, frame, predictions, [True], threshold, as_probability=as_probability)
+    compared = Comparison(
+        protected,
+        groups,
+        weight,
+        missing,
+        domain,
+        outcome=outcome,
+        favourable=favourable,
+    )
+    (true,) = _positives(
+        compared, frame, predictions, [True], threshold, as_probability=as_probability
+    )
     return worst_ratio(true, confidence)
 
 
@@ -143,41 +186,88 @@ def equalised_odds(
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> Odds:
-    """Worst ratio between two groups of the true positive rate or of the false positive rate, P(Ŷ = y | Y ≠ y, g).
+    """Worst ratio between two groups of the true positive rate or of the false positive
+    rate, P(Ŷ = y | Y ≠ y, g).
 
-    The value is the smaller of the two worst ratios, and `difference` is the larger of the two largest differences. The
-    result also holds both rates: `true_positive`, which is the equal opportunity, and `false_positive`. The options are
-    as in `equal_opportunity`.
+    The value is the smaller of the two worst ratios, and `difference` is the larger of
+    the two largest differences. The result also holds both rates: `true_positive`,
+    which is the equal opportunity, and `false_positive`. The options are as in
+    `equal_opportunity`.
     """
-    compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
-    true, false = _positives(compared, frame, predictions, [True, False], threshold, as_probability=as_probability)
+    compared = Comparison(
+        protected,
+        groups,
+        weight,
+        missing,
+        domain,
+        outcome=outcome,
+        favourable=favourable,
+    )
+    true, false = _positives(
+        compared,
+        frame,
+        predictions,
+        [True, False],
+        threshold,
+        as_probability=as_probability,
+    )
     worse = worst_ratio([*true, *false], confidence)
-    return Odds(worse.value, worse.interval, worst_ratio(true, confidence), worst_ratio(false, confidence))
+    return Odds(
+        worse.value,
+        worse.interval,
+        worst_ratio(true, confidence),
+        worst_ratio(false, confidence),
+    )
 
 
 def _positives(
-    compared: Comparison, frame: Any, predictions: Any, kinds: list[bool], threshold: float, *, as_probability: bool
+    compared: Comparison,
+    frame: Any,
+    predictions: Any,
+    kinds: list[bool],
+    threshold: float,
+    *,
+    as_probability: bool,
 ) -> Iterator[list[GroupedTable]]:
-    """True positives among the rows with an outcome, and false positives among the rows without it."""
-    checked_number("threshold", threshold, "be a probability, at least 0 and below 1, e.g. 0.5", lambda t: 0 <= t < 1)
+    """True positives among the rows with an outcome, and false positives among the rows
+    without it.
+    """
+    checked_number(
+        "threshold",
+        threshold,
+        "be a probability, at least 0 and below 1, e.g. 0.5",
+        lambda t: 0 <= t < 1,
+    )
     if not as_probability and threshold != 0.5:
-        raise InputError("threshold only applies to probabilities; pass as_probability=True, or leave threshold out")
+        raise InputError(
+            "threshold only applies to probabilities; pass as_probability=True, or"
+            " leave threshold out"
+        )
     opened = compared.open(frame)
-    predicted = compared.predicted(opened, predictions, threshold if as_probability else None)
+    predicted = compared.predicted(
+        opened, predictions, threshold if as_probability else None
+    )
     codes, outcomes = opened.levels
     groupings = [compared.group(opened, columns) for columns in compared.groupings]
     for true in kinds:
         among = {code: (codes == code) == true for code in predicted}
         tables = [
-            GroupedTable.of_positives(rows.only(among[code]), positive[among[code]], outcomes[code])
+            GroupedTable.of_positives(
+                rows.only(among[code]), positive[among[code]], outcomes[code]
+            )
             for rows in groupings
             for code, positive in predicted.items()
         ]
         tables = [table for table in tables if table.compared]
-        if not any(table.compared >= min(2, len(table.rows.labels)) for table in tables):
+        if not any(
+            table.compared >= min(2, len(table.rows.labels)) for table in tables
+        ):
             kind, rows_with = ("true", "with") if true else ("false", "without")
             few = f"fewer than two groups have rows {rows_with} the favourable outcome"
-            raise LevelError(f"{kind} positive rates cannot be compared: {few}. Add rows, or merge groups.")
+            raise LevelError(
+                f"{kind} positive rates cannot be compared: {few}. Add rows, or merge"
+                " groups."
+            )
         yield tables
 
 
@@ -195,20 +285,33 @@ def calibration(
     domain: Domain | None = None,
     confidence: float = 0.95,
 ) -> rates.Calibration:
-    """Compare predictions with what happened, in each group: the mean probability with the observed share.
+    """Compare predictions with what happened, in each group: the mean probability with
+    the observed share.
 
-    `outcome` is what happened, and `probabilities` are those of the outcome `favourable`, one level: each is a column
-    of the frame, or an array with one value per row. The result has the largest `gap` between two groups in observed
-    share minus mean probability, and for each group its calibration `error` over `bins` of equal weight, with the error
-    to expect by chance alone. The other options are as in `representation_rate`.
+    `outcome` is what happened, and `probabilities` are those of the outcome
+    `favourable`, one level: each is a column of the frame, or an array with one value
+    per row. The result has the largest `gap` between two groups in observed share minus
+    mean probability, and for each group its calibration `error` over `bins` of equal
+    weight, with the error to expect by chance alone. The other options are as in
+    `representation_rate`.
     """
-    compared = Comparison(protected, groups, weight, missing, domain, outcome=outcome, favourable=favourable)
+    compared = Comparison(
+        protected,
+        groups,
+        weight,
+        missing,
+        domain,
+        outcome=outcome,
+        favourable=favourable,
+    )
     return rates.calibrate(compared, frame, probabilities, bins, confidence)
 
 
 @dataclass(frozen=True)
 class GroupDisparity:
-    """One group's disparity: over all strata together, and in each stratum in which there is one."""
+    """One group's disparity: over all strata together, and in each stratum in which
+    there is one.
+    """
 
     columns: tuple[str, ...]
     group: Label
@@ -218,9 +321,11 @@ class GroupDisparity:
 
 @dataclass(frozen=True)
 class Disparity(Number):
-    """The largest disparity of a group, which is 0 if there is none, and that of every group.
+    """The largest disparity of a group, which is 0 if there is none, and that of every
+    group.
 
-    Strata in which everybody or nobody has the favourable outcome count with 0, and are listed in `left_out`.
+    Strata in which everybody or nobody has the favourable outcome count with 0, and are
+    listed in `left_out`.
     """
 
     value: float
@@ -233,9 +338,14 @@ class Disparity(Number):
         return max(self.groups, key=lambda group: group.value)
 
     def _words(self) -> str:
-        names = ", ".join(stratum_text(stratum).removeprefix(" within ") for stratum in self.left_out)
+        names = ", ".join(
+            stratum_text(stratum).removeprefix(" within ") for stratum in self.left_out
+        )
         alike = f"; everybody or nobody has the outcome in {names}" if names else ""
-        return f"{self.value:.3f}: {' × '.join(self.worst.columns)}, {rates.group_text(self.worst.group)}{alike}"
+        return (
+            f"{self.value:.3f}: {' × '.join(self.worst.columns)},"
+            f" {rates.group_text(self.worst.group)}{alike}"
+        )
 
 
 def conditional_demographic_disparity(
@@ -250,12 +360,15 @@ def conditional_demographic_disparity(
     missing: MissingOption = "ignore",
     domain: Domain | None = None,
 ) -> Disparity:
-    """Share of a group among those without the favourable outcome, minus its share among those with it.
+    """Share of a group among those without the favourable outcome, minus its share
+    among those with it.
 
-    Above 0, the group is overrepresented among those turned away (Wachter, Mittelstadt and Russell, 2021).
-    `favourable` is the one good level of the `outcome`, which is a column, or an array with one prediction per row.
-    With `within`, which is as in :func:`fairmaxent.debias`, this is taken in each stratum and averaged by the size of
-    the strata; without it, it is the plain demographic disparity. The other options are as in `statistical_rate`.
+    Above 0, the group is overrepresented among those turned away (Wachter, Mittelstadt
+    and Russell, 2021). `favourable` is the one good level of the `outcome`, which is a
+    column, or an array with one prediction per row. With `within`, which is as in
+    :func:`fairmaxent.debias`, this is taken in each stratum and averaged by the size of
+    the strata; without it, it is the plain demographic disparity. The other options are
+    as in `statistical_rate`.
 
     Examples
     --------
@@ -264,31 +377,56 @@ def conditional_demographic_disparity(
     >>> print(conditional_demographic_disparity(people, "hired", "sex", favourable="yes"))
     0.667: sex, F
     """
-    compared = Comparison(protected, groups, weight, missing, domain, within, outcome, favourable)
-    found = [_disparities(rows, rows.one_favourable(favourable)) for rows in compared.grouped(data)]
+    compared = Comparison(
+        protected, groups, weight, missing, domain, within, outcome, favourable
+    )
+    found = [
+        _disparities(rows, rows.one_favourable(favourable))
+        for rows in compared.grouped(data)
+    ]
     disparities = tuple(group for groups, _ in found for group in groups)
     left_out = dict.fromkeys(stratum for _, strata in found for stratum in strata)
-    return Disparity(max(group.value for group in disparities), disparities, tuple(left_out))
+    return Disparity(
+        max(group.value for group in disparities), disparities, tuple(left_out)
+    )
 
 
-def _disparities(rows: GroupedRows, favourable: int) -> tuple[list[GroupDisparity], list[StratumLevels]]:
-    """The disparity of each group that has weight, and the strata in which there is none."""
+def _disparities(
+    rows: GroupedRows, favourable: int
+) -> tuple[list[GroupDisparity], list[StratumLevels]]:
+    """The disparity of each group that has weight, and the strata in which there is
+    none.
+    """
     size = len(rows.labels)
     sizes, by_stratum = [], {}
     for levels, of_stratum in rows.strata:
         part = rows.only(of_stratum)
         accepted = part.levels[0] == favourable
-        away, taken = (tally(part.group, np.where(among, part.weights, 0.0), size) for among in (~accepted, accepted))
+        away, taken = (
+            tally(part.group, np.where(among, part.weights, 0.0), size)
+            for among in (~accepted, accepted)
+        )
         sizes.append(away.sum() + taken.sum())
         if away.any() and taken.any():
             by_stratum[levels] = away / away.sum() - taken / taken.sum()
     if not by_stratum:
-        raise LevelError("everybody or nobody has the favourable outcome, so there is nothing to compare")
+        raise LevelError(
+            "everybody or nobody has the favourable outcome, so there is nothing to"
+            " compare"
+        )
     left_out = [levels for levels, _ in rows.strata if levels not in by_stratum]
-    table = np.array([by_stratum.get(levels, np.zeros(size)) for levels, _ in rows.strata])
+    table = np.array(
+        [by_stratum.get(levels, np.zeros(size)) for levels, _ in rows.strata]
+    )
     means = np.array(sizes) @ table / sum(sizes)
     by_group = []
     for code in np.flatnonzero(tally(rows.group, rows.weights, size) > 0):
-        strata = tuple((levels, float(values[code])) for levels, values in by_stratum.items() if levels)
-        by_group.append(GroupDisparity(rows.columns, rows.labels[code], float(means[code]), strata))
+        strata = tuple(
+            (levels, float(values[code]))
+            for levels, values in by_stratum.items()
+            if levels
+        )
+        by_group.append(
+            GroupDisparity(rows.columns, rows.labels[code], float(means[code]), strata)
+        )
     return by_group, left_out

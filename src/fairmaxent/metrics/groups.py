@@ -1,4 +1,6 @@
-"""What every metric compares: rows with weights, their groups and strata, and the levels of their outcome."""
+"""What every metric compares: rows with weights, their groups and strata, and the
+levels of their outcome.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,34 +15,48 @@ from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.roles import GroupsOption, WithinOption, read_columns, read_within
 from fairmaxent.data.table import Codes, Mask, Reals, row_keys
-from fairmaxent.errors import ColumnError, InputError, LevelError, Option, check_choice, did_you_mean_level
+from fairmaxent.errors import (
+    ColumnError,
+    InputError,
+    LevelError,
+    Option,
+    check_choice,
+    did_you_mean_level,
+)
 from fairmaxent.fairness.rates import MissingOption
 from fairmaxent.metrics.effective_counts import WeightSums
 
-# The label of missing values. A cell may hold the same text, so this is an object of its own, compared with `is`; it is
-# joined when the module is loaded, because Python keeps a single object for equal texts in the code.
+# The label of missing values. A cell may hold the same text, so this is an object of
+# its own, compared with `is`; it is joined when the module is loaded, because Python
+# keeps a single object for equal texts in the code.
 MISSING = "".join(("miss", "ing"))
 
 Levels = tuple[Codes, list[object]]  # level of each row, and the levels
 Label = tuple[object, ...]  # of a group: its level of each column
 StratumLevels = tuple[tuple[str, object], ...]  # column and value
-Stratum = tuple[StratumLevels, Any]  # and its rows: all of them, if nothing is compared within strata
+# and its rows: all of them, if nothing is compared within strata
+Stratum = tuple[StratumLevels, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRows:
-    """Rows with weights: a sample, or the cells of an exact marginal with their probabilities."""
+    """Rows with weights: a sample, or the cells of an exact marginal with their
+    probabilities.
+    """
 
     frame: frames.Frame
     weights: Reals  # 0: not compared
     levels: Levels  # of the outcome
     exact: bool  # the cells of a marginal: nothing is estimated from a sample
-    counted: WeightSums | None = field(default=None, kw_only=True)  # of the rows that each stands for, if several
+    # of the rows that each stands for, if several
+    counted: WeightSums | None = field(default=None, kw_only=True)
 
     def one_favourable(self, level: object) -> int:
         """Code of the one outcome that the probabilities refer to."""
         if level is None or len(codes := favourable_codes(self.levels[1], level)) != 1:
-            what = f" is {level!r}; name the one outcome that the probabilities refer to"
+            what = (
+                f" is {level!r}; name the one outcome that the probabilities refer to"
+            )
             raise InputError(Option("favourable"), what)
         return codes[0]
 
@@ -50,7 +66,10 @@ class MeasuredRows:
         outside = ~((chance >= 0) & (chance <= 1))
         if outside.any():
             row = int(np.argmax(outside))
-            raise InputError(f"row {row} has probability {chance[row]}; every probability must lie between 0 and 1")
+            raise InputError(
+                f"row {row} has probability {chance[row]}; every probability must lie"
+                " between 0 and 1"
+            )
         return chance
 
 
@@ -67,17 +86,29 @@ class GroupedRows(MeasuredRows):
 
     def only(self, rows: Any) -> "GroupedRows":
         """Some of the rows, in the same groups."""
-        counted = self.counted and WeightSums(*(part[rows] for part in vars(self.counted).values()))
-        parts: dict[str, Any] = {"group": self.group[rows], "weights": self.weights[rows], "counted": counted}
-        return replace(self, **parts, levels=(self.levels[0][rows], self.levels[1]), rows=rows)
+        counted = self.counted and WeightSums(
+            *(part[rows] for part in vars(self.counted).values())
+        )
+        parts: dict[str, Any] = {
+            "group": self.group[rows],
+            "weights": self.weights[rows],
+            "counted": counted,
+        }
+        return replace(
+            self, **parts, levels=(self.levels[0][rows], self.levels[1]), rows=rows
+        )
 
     def parts(self) -> "Iterator[GroupedRows]":
-        """The rows of each stratum; groups that no row of it has are no groups there."""
+        """The rows of each stratum; groups that no row of it has are no groups
+        there.
+        """
         for levels, rows in self.strata:
             part = replace(self.only(rows), stratum=levels)
             if levels:
                 present, group = np.unique(part.group, return_inverse=True)
-                part = replace(part, group=group, labels=[self.labels[code] for code in present])
+                part = replace(
+                    part, group=group, labels=[self.labels[code] for code in present]
+                )
             yield part
 
 
@@ -87,7 +118,8 @@ class Comparison:
 
     protected: str | Sequence[str]
     groups: GroupsOption
-    weight: Any  # a column, one number per row, or sums, if each row of the frame stands for several
+    # a column, one number per row, or sums, if each row of the frame stands for several
+    weight: Any
     missing: MissingOption
     domain: Domain | None
     within: WithinOption = None
@@ -97,98 +129,187 @@ class Comparison:
     def __post_init__(self) -> None:
         """Refuse columns with two roles."""
         check_choice("missing", self.missing, MissingOption)
-        names = [*(name for columns in self.groupings for name in columns), *read_within(self.within)]
+        names = [
+            *(name for columns in self.groupings for name in columns),
+            *read_within(self.within),
+        ]
         names += [self.outcome] if isinstance(self.outcome, str) else []
         for name in names:
             if names.count(name) > 1:
-                roles = f"column {name!r} is named twice; it can be the outcome, or protected, or named by "
+                roles = (
+                    f"column {name!r} is named twice; it can be the outcome, or"
+                    " protected, or named by "
+                )
                 raise ColumnError(roles, Option("within"), ", but only one of these")
 
     @property
     def groupings(self) -> list[tuple[str, ...]]:
-        """Columns whose levels, or intersections of levels, are compared with each other."""
+        """Columns whose levels, or intersections of levels, are compared with each
+        other.
+        """
         check_choice("groups", self.groups, GroupsOption)
         names = tuple(read_columns("protected", self.protected))
         if not names:
-            raise ColumnError(Option("protected"), " names no column; name at least one")
+            raise ColumnError(
+                Option("protected"), " names no column; name at least one"
+            )
         return [names] if self.groups == "joint" else [(name,) for name in names]
 
     def grouped(self, data: Any, *, by_levels: bool = True) -> Iterator[GroupedRows]:
-        """The rows of a frame, or the cells of a fit's exact marginals, by each grouping in turn."""
+        """The rows of a frame, or the cells of a fit's exact marginals, by each
+        grouping in turn.
+        """
         distribution = _distribution_of(data)
-        if distribution is None or not (self.outcome is None or (isinstance(self.outcome, str) and by_levels)):
+        if distribution is None or not (
+            self.outcome is None or (isinstance(self.outcome, str) and by_levels)
+        ):
             rows = self.open(data, outcome_is="predictions" if by_levels else None)
             yield from (self.group(rows, columns) for columns in self.groupings)
         else:
             exact = replace(self, domain=None)
-            yield from (exact.group(exact._open_marginal(distribution, columns), columns) for columns in self.groupings)
+            yield from (
+                exact.group(exact._open_marginal(distribution, columns), columns)
+                for columns in self.groupings
+            )
 
     def open(self, data: Any, *, outcome_is: str | None = "outcomes") -> MeasuredRows:
-        """Open a frame with its weights and the levels of its outcome, as messages call it; None: it has no levels."""
+        """Open a frame with its weights and the levels of its outcome, as messages call
+        it; None: it has no levels.
+        """
         if _distribution_of(data) is not None:
-            raise InputError("a fitted distribution has no rows to predict; name its outcome column, or pass a frame")
+            raise InputError(
+                "a fitted distribution has no rows to predict; name its outcome column,"
+                " or pass a frame"
+            )
         frame, weight = frames.open_frame(data), self.weight
         if isinstance(weight, WeightSums):
-            return replace(self._with_levels(frame, weight.weight, outcome_is, exact=False), counted=weight)
+            return replace(
+                self._with_levels(frame, weight.weight, outcome_is, exact=False),
+                counted=weight,
+            )
         named = isinstance(weight, str | None)
-        weights = frames.read_weights(frame, weight) if named else frames.check_weights(weight, len(frame))
+        weights = (
+            frames.read_weights(frame, weight)
+            if named
+            else frames.check_weights(weight, len(frame))
+        )
         weights = np.ones(len(frame)) if weights is None else frames.in_range(weights)
         return self._with_levels(frame, weights, outcome_is, exact=False)
 
-    def _open_marginal(self, distribution: Any, columns: tuple[str, ...]) -> MeasuredRows:
+    def _open_marginal(
+        self, distribution: Any, columns: tuple[str, ...]
+    ) -> MeasuredRows:
         if self.weight is not None:
-            raise InputError("a fitted distribution has no rows to weight; leave out ", Option("weight"))
+            raise InputError(
+                "a fitted distribution has no rows to weight; leave out ",
+                Option("weight"),
+            )
         outcome = () if self.outcome is None else (self.outcome,)
-        marginal = frames.open_frame(distribution.marginal((*outcome, *columns, *read_within(self.within))))
+        marginal = frames.open_frame(
+            distribution.marginal((*outcome, *columns, *read_within(self.within)))
+        )
         domain = getattr(distribution, "domain", None)
         for attribute in () if domain is None else domain.attributes:
-            # A marginal shows labels, "missing" among them, where these values are missing.
-            if attribute.missing is not None and not attribute.is_value_coded and attribute.name in marginal.columns:
-                values, label = nw.col(attribute.name), attribute.labels[attribute.missing]
-                marginal = marginal.with_columns(nw.when(values != label).then(values).alias(attribute.name))
+            # A marginal shows labels, "missing" among them, where these values are
+            # missing.
+            if (
+                attribute.missing is not None
+                and not attribute.is_value_coded
+                and attribute.name in marginal.columns
+            ):
+                values, label = (
+                    nw.col(attribute.name),
+                    attribute.labels[attribute.missing],
+                )
+                marginal = marginal.with_columns(
+                    nw.when(values != label).then(values).alias(attribute.name)
+                )
         weights = frames.to_numbers(frames.column(marginal, "probability"))
         return self._with_levels(marginal, weights, "predictions", exact=True)
 
-    def _with_levels(self, frame: frames.Frame, weights: Reals, outcome_is: str | None, *, exact: bool) -> MeasuredRows:
-        """Rows with the levels of their outcome; those with a missing outcome count only if that is compared."""
+    def _with_levels(
+        self,
+        frame: frames.Frame,
+        weights: Reals,
+        outcome_is: str | None,
+        *,
+        exact: bool,
+    ) -> MeasuredRows:
+        """Rows with the levels of their outcome; those with a missing outcome count
+        only if that is compared.
+        """
         if self.outcome is None or outcome_is is None:
-            return MeasuredRows(frame, weights, (np.zeros(len(frame), dtype=np.intp), [None]), exact)
-        codes, outcomes = levels = levels_of(outcome_column(frame, self.outcome, what=outcome_is), self.domain)
+            return MeasuredRows(
+                frame, weights, (np.zeros(len(frame), dtype=np.intp), [None]), exact
+            )
+        codes, outcomes = levels = levels_of(
+            outcome_column(frame, self.outcome, what=outcome_is), self.domain
+        )
         last = len(outcomes) - 1
         # Whoever calls missing favourable wants to compare it.
-        wanted = self.favourable is not None and last in favourable_codes(outcomes, self.favourable)
+        wanted = self.favourable is not None and last in favourable_codes(
+            outcomes, self.favourable
+        )
         if self.missing == "ignore" and outcomes[last] is MISSING and not wanted:
             weights = np.where(codes == last, 0.0, weights)
         return MeasuredRows(frame, weights, levels, exact)
 
     def group(self, rows: MeasuredRows, columns: tuple[str, ...]) -> GroupedRows:
-        """Rows by the groups of some columns; those of a missing group count only if that is compared."""
+        """Rows by the groups of some columns; those of a missing group count only if
+        that is compared.
+        """
         group, labels = _groups_of(rows.frame, columns, self.domain)
         weights = rows.weights
         if self.missing == "ignore":
-            named = np.array([all(level is not MISSING for level in label) for label in labels], dtype=bool)
+            named = np.array(
+                [all(level is not MISSING for level in label) for label in labels],
+                dtype=bool,
+            )
             weights = np.where(named[group], weights, 0.0)
         parts = columns, labels, group, self._strata_of(rows)
-        return GroupedRows(rows.frame, weights, rows.levels, rows.exact, *parts, counted=rows.counted)
+        return GroupedRows(
+            rows.frame, weights, rows.levels, rows.exact, *parts, counted=rows.counted
+        )
 
-    def predicted(self, rows: MeasuredRows, predictions: Any, threshold: float | None) -> dict[int, Mask]:
-        """The rows that are predicted to have each favourable outcome, by its code; None: not by probabilities."""
+    def predicted(
+        self, rows: MeasuredRows, predictions: Any, threshold: float | None
+    ) -> dict[int, Mask]:
+        """The rows that are predicted to have each favourable outcome, by its code;
+        None: not by probabilities.
+        """
         outcomes = rows.levels[1]
         if threshold is not None:
-            return {rows.one_favourable(self.favourable): rows.probabilities(predictions) > threshold}
-        # Under the outcome's name, so that a domain reads predictions by the same levels.
+            return {
+                rows.one_favourable(self.favourable): (
+                    rows.probabilities(predictions) > threshold
+                )
+            }
+        # Under the outcome's name, so that a domain reads predictions by the same
+        # levels.
         name = outcome_column(rows.frame, self.outcome).name
-        predicted, levels = levels_of(outcome_column(rows.frame, predictions).alias(name), self.domain)
+        predicted, levels = levels_of(
+            outcome_column(rows.frame, predictions).alias(name), self.domain
+        )
         if all(code_of(outcomes, value) is None for value in levels):
             examples = f"predictions are e.g. {levels[:3]}, outcomes {outcomes[:3]}"
             advice = "Spell predictions like the outcomes, or pass as_probability=True."
-            raise LevelError(f"no prediction is an outcome of the rows: {examples}. {advice}")
+            raise LevelError(
+                f"no prediction is an outcome of the rows: {examples}. {advice}"
+            )
         # An outcome that nobody is predicted to have has no code among the predictions.
-        codes = {code: code_of(levels, outcomes[code]) for code in favourable_codes(outcomes, self.favourable)}
-        return {code: predicted == (-1 if among is None else among) for code, among in codes.items()}
+        codes = {
+            code: code_of(levels, outcomes[code])
+            for code in favourable_codes(outcomes, self.favourable)
+        }
+        return {
+            code: predicted == (-1 if among is None else among)
+            for code, among in codes.items()
+        }
 
     def _strata_of(self, rows: MeasuredRows) -> list[Stratum]:
-        """The strata that are compared; those of missing values are only if that is asked for."""
+        """The strata that are compared; those of missing values are only if that is
+        asked for.
+        """
         named = read_within(self.within)
         if not named:
             return [((), ...)]
@@ -199,51 +320,96 @@ class Comparison:
                 return level is not MISSING or self.missing == "compare"
             return any(code_of([level], value) == 0 for value in listed(values))
 
-        chosen = [code for code, label in enumerate(labels) if all(map(is_meant, label, named.values()))]
+        chosen = [
+            code
+            for code, label in enumerate(labels)
+            if all(map(is_meant, label, named.values()))
+        ]
         if not chosen:
-            what = f" is {self.within!r}, but no row is in such a stratum; name another level"
+            what = (
+                f" is {self.within!r}, but no row is in such a stratum; name another"
+                " level"
+            )
             raise LevelError(Option("within"), what)
         order = np.argsort(stratum, kind="stable")
         starts = np.searchsorted(stratum[order], np.arange(len(labels) + 1))
-        parts = [(labels[code], order[starts[code] : starts[code + 1]]) for code in chosen]
+        parts = [
+            (labels[code], order[starts[code] : starts[code + 1]]) for code in chosen
+        ]
         if rows.exact:  # cells of a marginal that have no probability are nobody's
             parts = [(label, part[rows.weights[part] > 0]) for label, part in parts]
-        return [(tuple(zip(named, label, strict=True)), part) for label, part in parts if len(part)]
+        return [
+            (tuple(zip(named, label, strict=True)), part)
+            for label, part in parts
+            if len(part)
+        ]
 
 
 def stratum_text(levels: StratumLevels) -> str:
-    """A stratum in words, to be put after what is compared; nothing if there is none."""
-    return " within " + ", ".join(f"{column} = {value_text(value)}" for column, value in levels) if levels else ""
+    """A stratum in words, to be put after what is compared; nothing if there is
+    none.
+    """
+    return (
+        " within "
+        + ", ".join(f"{column} = {value_text(value)}" for column, value in levels)
+        if levels
+        else ""
+    )
 
 
 def _distribution_of(data: Any) -> Any:
-    """The distribution of a fit, or the data if they are one: their type has a `marginal`; a frame may have columns."""
+    """The distribution of a fit, or the data if they are one: their type has a
+    `marginal`; a frame may have columns.
+    """
     candidates = (getattr(data, "distribution", None), data)
-    return next((found for found in candidates if callable(getattr(type(found), "marginal", None))), None)
+    return next(
+        (
+            found
+            for found in candidates
+            if callable(getattr(type(found), "marginal", None))
+        ),
+        None,
+    )
 
 
-def _groups_of(frame: frames.Frame, columns: Sequence[str], domain: Domain | None) -> tuple[Codes, list[Label]]:
-    """Group of each row and the groups' labels; only intersections that occur are groups."""
+def _groups_of(
+    frame: frames.Frame, columns: Sequence[str], domain: Domain | None
+) -> tuple[Codes, list[Label]]:
+    """Group of each row and the groups' labels; only intersections that occur are
+    groups.
+    """
     levels = [levels_of(frames.column(frame, name), domain) for name in columns]
     codes = np.column_stack([column for column, _ in levels])
     keys, _ = row_keys(codes, [len(labels) for _, labels in levels])
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    labels_by_column = [[labels[code] for code in column[first]] for column, labels in levels]
+    labels_by_column = [
+        [labels[code] for code in column[first]] for column, labels in levels
+    ]
     return group, list(zip(*labels_by_column, strict=True))
 
 
-def outcome_column(frame: frames.Frame, outcome: Any, *, what: str = "predictions") -> frames.Column:
-    """Return the outcome as a column: one of the frame's, or an array with one value per row."""
+def outcome_column(
+    frame: frames.Frame, outcome: Any, *, what: str = "predictions"
+) -> frames.Column:
+    """Return the outcome as a column: one of the frame's, or an array with one value
+    per row.
+    """
     if isinstance(outcome, str):
         return frames.column(frame, outcome)
     column = nw.from_native(outcome, series_only=True, pass_through=True)
     if not isinstance(column, nw.Series):
         values = np.asarray(outcome)
         if values.ndim != 1:
-            raise InputError(f"{what} have shape {values.shape}; pass one per row, e.g. column 1 of predict_proba")
+            raise InputError(
+                f"{what} have shape {values.shape}; pass one per row, e.g. column 1 of"
+                " predict_proba"
+            )
         column = nw.new_series("outcome", values.tolist(), backend=frame.implementation)
     if len(column) != len(frame):
-        raise InputError(f"{len(column)} {what} for {len(frame)} rows; pass one per row, in the same order")
+        raise InputError(
+            f"{len(column)} {what} for {len(frame)} rows; pass one per row, in the same"
+            " order"
+        )
     return column
 
 
@@ -254,7 +420,9 @@ def levels_of(series: frames.Column, domain: Domain | None) -> Levels:
     if domain is not None and series.name in domain.names:
         attribute = domain.attribute(series.name)
         codes = np.append(attribute.levels_of(values), -1)[codes]
-        raw = attribute.values.to_list() if attribute.is_value_coded else attribute.labels
+        raw = (
+            attribute.values.to_list() if attribute.is_value_coded else attribute.labels
+        )
         labels = list(raw[: attribute.size - (attribute.missing is not None)])
     if (codes < 0).any():
         codes, labels = np.where(codes < 0, len(labels), codes), [*labels, MISSING]
@@ -265,27 +433,43 @@ def favourable_codes(outcomes: list[object], favourable: object) -> list[int]:
     """Codes of the favourable levels; None means every level."""
     if favourable is None:
         return list(range(len(outcomes)))
-    wanted = [MISSING if frames.is_missing(value) else value for value in listed(favourable)]
+    wanted = [
+        MISSING if frames.is_missing(value) else value for value in listed(favourable)
+    ]
     if not wanted:
-        raise LevelError(Option("favourable"), " is empty; name an outcome level, or pass None for every level")
+        raise LevelError(
+            Option("favourable"),
+            " is empty; name an outcome level, or pass None for every level",
+        )
     codes = [code_of(outcomes, value) for value in wanted]
     if None in codes:
         value = wanted[codes.index(None)]
-        raise LevelError(f"no row has the outcome {value!r}; {did_you_mean_level(value, outcomes)}")
+        raise LevelError(
+            f"no row has the outcome {value!r}; {did_you_mean_level(value, outcomes)}"
+        )
     return sorted({code for code in codes if code is not None})
 
 
 def listed(values: object) -> list[object]:
     """Values as a list; a single one may come alone."""
-    return list(values) if isinstance(values, list | tuple | set | frozenset) else [values]
+    return (
+        list(values) if isinstance(values, list | tuple | set | frozenset) else [values]
+    )
 
 
 def code_of(levels: list[object], value: object) -> int | None:
-    """Code of a level, looked up by value or else by its text; None if there is no such level."""
+    """Code of a level, looked up by value or else by its text; None if there is no such
+    level.
+    """
     if value is MISSING:  # which comes last, after a text that reads the same
         return len(levels) - 1 if levels and levels[-1] is MISSING else None
     equal = [code for code, level in enumerate(levels) if level == value]
     if equal:  # True and 1 are equal, but two levels if a column has both
-        return min(equal, key=lambda code: isinstance(levels[code], bool) != isinstance(value, bool | np.bool_))
+        return min(
+            equal,
+            key=lambda code: (
+                isinstance(levels[code], bool) != isinstance(value, bool | np.bool_)
+            ),
+        )
     texts = [value_text(level) for level in levels]
     return texts.index(value_text(value)) if value_text(value) in texts else None

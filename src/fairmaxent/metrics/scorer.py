@@ -1,4 +1,6 @@
-"""A scorer for model selection: how good a model is, less what it falls short of a wanted fairness."""
+"""A scorer for model selection: how good a model is, less what it falls short of a
+wanted fairness.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,21 +13,44 @@ import numpy as np
 from fairmaxent.data import frames
 from fairmaxent.data.columns import factorize
 from fairmaxent.data.roles import GroupsOption
-from fairmaxent.errors import ColumnError, InputError, Option, check_choice, checked_number
+from fairmaxent.errors import (
+    ColumnError,
+    InputError,
+    Option,
+    check_choice,
+    checked_number,
+)
 from fairmaxent.fairness.rates import check_rate
-from fairmaxent.metrics.definitions import equal_opportunity, equalised_odds, statistical_rate
+from fairmaxent.metrics.definitions import (
+    equal_opportunity,
+    equalised_odds,
+    statistical_rate,
+)
 from fairmaxent.metrics.groups import code_of, favourable_codes, outcome_column
 
 
 def _rate_of_predictions(
-    frame: Any, outcome: frames.Column, predictions: frames.Column, protected: list[str], *, favourable: Any, **how: Any
+    frame: Any,
+    outcome: frames.Column,
+    predictions: frames.Column,
+    protected: list[str],
+    *,
+    favourable: Any,
+    **how: Any,
 ) -> float:
-    """The statistical rate of predictions; an outcome that nobody is predicted to have treats all the same way."""
-    outcomes, predicted = (factorize(column)[1].to_list() for column in (outcome, predictions))
+    """The statistical rate of predictions; an outcome that nobody is predicted to have
+    treats all the same way.
+    """
+    outcomes, predicted = (
+        factorize(column)[1].to_list() for column in (outcome, predictions)
+    )
     both = list(dict.fromkeys([*outcomes, *predicted]))
     levels = [both[code] for code in favourable_codes(both, favourable)]
     compared = [level for level in levels if code_of(predicted, level) is not None]
-    rates = [float(statistical_rate(frame, predictions, protected, favourable=level, **how)) for level in compared]
+    rates = [
+        float(statistical_rate(frame, predictions, protected, favourable=level, **how))
+        for level in compared
+    ]
     return min(rates, default=1.0)
 
 
@@ -39,21 +64,27 @@ _OF_PREDICTIONS: dict[FairnessMetric, Callable[..., SupportsFloat]] = {
 
 @dataclass(frozen=True, eq=False)
 class FairScorer:
-    """A scorer for scikit-learn that rewards good models whose predictions are fair enough.
+    """A scorer for scikit-learn that rewards good models whose predictions are fair
+    enough.
 
-    The score is that of `base`, minus `penalty` times what the fairness of the predictions falls short of `rate`, which
-    is above 0 and at most 1. A model that is fair enough gets the score of `base`: a scorer, or the name of one of
-    scikit-learn's. If a model that predicts the same for everybody should not win, use one that punishes it, e.g.
-    ``"balanced_accuracy"``. None: the score is the fairness itself. Use it as ``GridSearchCV(..., scoring=scorer)``.
+    The score is that of `base`, minus `penalty` times what the fairness of the
+    predictions falls short of `rate`, which is above 0 and at most 1. A model that is
+    fair enough gets the score of `base`: a scorer, or the name of one of
+    scikit-learn's. If a model that predicts the same for everybody should not win, use
+    one that punishes it, e.g. ``"balanced_accuracy"``. None: the score is the fairness
+    itself. Use it as ``GridSearchCV(..., scoring=scorer)``.
 
-    `protected` are the columns whose groups are compared, each on its own, or with ``groups="joint"`` their
-    intersections. Either columns of X, by name, or by position if X is an array; or, if X does not have them, a pandas
-    series or table with the index of the complete X; or None, if they come as `sensitive_features` by metadata routing.
-    `favourable` is the outcome level or levels that are compared; None: every level.
+    `protected` are the columns whose groups are compared, each on its own, or with
+    ``groups="joint"`` their intersections. Either columns of X, by name, or by position
+    if X is an array; or, if X does not have them, a pandas series or table with the
+    index of the complete X; or None, if they come as `sensitive_features` by metadata
+    routing. `favourable` is the outcome level or levels that are compared; None: every
+    level.
 
-    `metric` says how fairness is measured: the ``"statistical_rate"`` of the predictions, their
-    ``"equal_opportunity"`` or their ``"equalised_odds"``, each the worst ratio between two groups. If a model predicts
-    an outcome for nobody, all groups are treated the same way: the statistical rate is 1.
+    `metric` says how fairness is measured: the ``"statistical_rate"`` of the
+    predictions, their ``"equal_opportunity"`` or their ``"equalised_odds"``, each the
+    worst ratio between two groups. If a model predicts an outcome for nobody, all
+    groups are treated the same way: the statistical rate is 1.
 
     Examples
     --------
@@ -73,7 +104,8 @@ class FairScorer:
     metric: FairnessMetric = "statistical_rate"
     penalty: float = 1.0
     groups: GroupsOption = "each"
-    # What metadata routing should pass on; sensitive features have no other use, so they always are.
+    # What metadata routing should pass on; sensitive features have no other use, so
+    # they always are.
     requests: tuple[Any, Any] = field(default=(None, True), repr=False)
 
     def __post_init__(self) -> None:
@@ -81,20 +113,44 @@ class FairScorer:
         check_choice("metric", self.metric, FairnessMetric)
         check_choice("groups", self.groups, GroupsOption)
         check_rate(Option("rate"), self.rate)
-        checked_number("penalty", self.penalty, "be a number, 0 or more", lambda penalty: 0 <= penalty < math.inf)
+        checked_number(
+            "penalty",
+            self.penalty,
+            "be a number, 0 or more",
+            lambda penalty: 0 <= penalty < math.inf,
+        )
 
     def __call__(
-        self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        sensitive_features: Any = None,
     ) -> float:
         """The score of a fitted model on these people."""
         people = _people(X, self.protected, sensitive_features)
         frame = nw.from_native(people, eager_only=True)
         predictions = outcome_column(frame, estimator.predict(X))
-        flat = frames.columns_of(y, frame.implementation)[0].to_native() if frames.is_table(y) else y
-        outcomes = outcome_column(frame, flat, what="outcomes")  # scikit-learn also takes tables of one column
+        flat = (
+            frames.columns_of(y, frame.implementation)[0].to_native()
+            if frames.is_table(y)
+            else y
+        )
+        # scikit-learn also takes tables of one column
+        outcomes = outcome_column(frame, flat, what="outcomes")
         weight = None if sample_weight is None else np.asarray(sample_weight)
-        options: dict[str, Any] = {"favourable": self.favourable, "groups": self.groups, "weight": weight}
-        fairness = float(_OF_PREDICTIONS[self.metric](people, outcomes, predictions, list(frame.columns), **options))
+        options: dict[str, Any] = {
+            "favourable": self.favourable,
+            "groups": self.groups,
+            "weight": weight,
+        }
+        fairness = float(
+            _OF_PREDICTIONS[self.metric](
+                people, outcomes, predictions, list(frame.columns), **options
+            )
+        )
         if self.base is None:
             return fairness
         from sklearn.metrics import get_scorer  # slow to import
@@ -103,8 +159,12 @@ class FairScorer:
         score = float(get_scorer(self.base)(estimator, X, y, **weighted))
         return score - self.penalty * max(0.0, self.rate - fairness)
 
-    def set_score_request(self, *, sample_weight: Any = None, sensitive_features: Any = True) -> "FairScorer":
-        """Say what metadata routing should pass on: ``sample_weight=True``, or the name under which it comes."""
+    def set_score_request(
+        self, *, sample_weight: Any = None, sensitive_features: Any = True
+    ) -> "FairScorer":
+        """Say what metadata routing should pass on: ``sample_weight=True``, or the name
+        under which it comes.
+        """
         return replace(self, requests=(sample_weight, sensitive_features))
 
     def get_metadata_routing(self) -> Any:
@@ -112,7 +172,9 @@ class FairScorer:
         from sklearn.utils.metadata_routing import MetadataRequest
 
         request = MetadataRequest(owner=self)
-        for name, alias in zip(("sample_weight", "sensitive_features"), self.requests, strict=True):
+        for name, alias in zip(
+            ("sample_weight", "sensitive_features"), self.requests, strict=True
+        ):
             request.score.add_request(param=name, alias=alias)
         return request
 
@@ -129,22 +191,50 @@ def _people(X: Any, protected: Any, sensitive_features: Any) -> Any:
     if sensitive_features is not None:
         return _as_table(sensitive_features, X)
     if protected is None:
-        advice = "name columns of X, e.g. fair_scorer('sex', …), or pass sensitive_features by metadata routing"
-        raise InputError(f"no protected column; {advice}: sklearn.set_config(enable_metadata_routing=True)")
+        advice = (
+            "name columns of X, e.g. fair_scorer('sex', …), or pass sensitive_features"
+            " by metadata routing"
+        )
+        raise InputError(
+            f"no protected column; {advice}:"
+            " sklearn.set_config(enable_metadata_routing=True)"
+        )
     if hasattr(protected, "loc"):
         index = getattr(X, "index", None)
-        if index is None or not protected.index.is_unique or not index.isin(protected.index).all():
-            what = " must have every index of X once; take it from the same pandas table as X, before splitting"
+        if (
+            index is None
+            or not protected.index.is_unique
+            or not index.isin(protected.index).all()
+        ):
+            what = (
+                " must have every index of X once; take it from the same pandas table"
+                " as X, before splitting"
+            )
             raise InputError(Option("protected"), what)
         return _as_table(protected.loc[index], X)
-    names: Any = [protected] if isinstance(protected, str | int | np.integer) else protected
+    names: Any = (
+        [protected] if isinstance(protected, str | int | np.integer) else protected
+    )
     if not isinstance(names, Sequence):
         advice = "pass names or positions of columns of X, or a pandas series or table"
-        raise ColumnError(Option("protected"), f" is a {type(protected).__name__}; {advice}")
+        raise ColumnError(
+            Option("protected"), f" is a {type(protected).__name__}; {advice}"
+        )
     table = nw.dependencies.is_into_dataframe(X)
-    frame = frames.open_frame(X if table else frames.load_library("pandas").DataFrame(np.asarray(X)).add_prefix("x"))
+    frame = frames.open_frame(
+        X
+        if table
+        else frames.load_library("pandas").DataFrame(np.asarray(X)).add_prefix("x")
+    )
     count = len(frame.columns)
-    columns = [frame.columns[name] if not isinstance(name, str) and -count <= name < count else name for name in names]
+    columns = [
+        (
+            frame.columns[name]
+            if not isinstance(name, str) and -count <= name < count
+            else name
+        )
+        for name in names
+    ]
     return frames.build({name: frames.column(frame, name) for name in columns})
 
 
@@ -152,5 +242,12 @@ def _as_table(columns: Any, X: Any) -> Any:
     """One column or several as a table, with names that are text."""
     parts = frames.columns_of(columns, frames.load_library("pandas"))
     if len(parts[0]) != len(X):
-        raise InputError(f"{len(parts[0])} sensitive features for {len(X)} rows; pass one per row")
-    return frames.build({str(part.name or f"sensitive_feature{number}"): part for number, part in enumerate(parts)})
+        raise InputError(
+            f"{len(parts[0])} sensitive features for {len(X)} rows; pass one per row"
+        )
+    return frames.build(
+        {
+            str(part.name or f"sensitive_feature{number}"): part
+            for number, part in enumerate(parts)
+        }
+    )

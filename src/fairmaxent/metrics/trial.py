@@ -1,9 +1,12 @@
-"""Scores of models on people they have not seen, each with the range in which it will be measured on other people.
+"""Scores of models on people they have not seen, each with the range in which it will
+be measured on other people.
 
-Each fold of the people is decided about by a model that learned from the others, and scores are taken from all
-decisions together. The range is a 95 % prediction interval for a model that is measured on as many other people as one
-fold holds: the table's people are a sample (each counts Poisson(1) times in a replicate), so are those it is measured
-on (Poisson(share) times), and what folds differ by beyond that is the model's, which is added as normal noise.
+Each fold of the people is decided about by a model that learned from the others, and
+scores are taken from all decisions together. The range is a 95 % prediction interval
+for a model that is measured on as many other people as one fold holds: the table's
+people are a sample (each counts Poisson(1) times in a replicate), so are those it is
+measured on (Poisson(share) times), and what folds differ by beyond that is the model's,
+which is added as normal noise.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,15 +22,19 @@ from fairmaxent.fairness.rates import smallest_over_largest
 REPLICATES = 400
 CONFIDENCE = 0.95
 _AT_ONCE = 2_000_000  # multiplicities in memory at a time
-_STREAM = 1_955_042  # draws of our own: data that were simulated with a plain seed do not share them
+# draws of our own: data that were simulated with a plain seed do not share them
+_STREAM = 1_955_042
 _MOST_TIMES = 40  # that anybody is drawn in a replicate; more is as good as impossible
-_FINE = 1 << 16  # quantiles by which a distribution is drawn from: much faster than numpy's own draws
+# quantiles by which a distribution is drawn from: much faster than numpy's own draws
+_FINE = 1 << 16
 OVERALL = ""  # the name under which a score of all people together is kept
 
 
 @dataclass(frozen=True)
 class Score:
-    """A score, and the range in which it will be measured on other people; both NaN if nothing can be compared."""
+    """A score, and the range in which it will be measured on other people; both NaN if
+    nothing can be compared.
+    """
 
     value: float
     low: float
@@ -40,7 +47,9 @@ ExpectedScores = dict[str, dict[str, Score]]
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One round of decisions about everybody: the fold of each person, and the probabilities predicted for them."""
+    """One round of decisions about everybody: the fold of each person, and the
+    probabilities predicted for them.
+    """
 
     fold: Indices  # (people,)
     chances: Reals  # (people, outcomes)
@@ -48,16 +57,20 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """People, their outcomes, and what models that had not seen them predicted, in one or more rounds."""
+    """People, their outcomes, and what models that had not seen them predicted, in one
+    or more rounds.
+    """
 
     truth: Indices  # Y of each person
     group: Indices  # of each person
     weights: Reals  # of each person
     runs: Sequence[Run]
     favourable: Sequence[int]
-    groupings: Mapping[str, Codes]  # by name: which group of the grouping each group belongs to, -1 if it is left out
+    # by name: which group of the grouping each group belongs to, -1 if it is left out
+    groupings: Mapping[str, Codes]
     threshold: float = 0.5
-    strata: int = 1  # groups are compared within strata: group g of stratum s is numbered g·strata + s
+    # groups are compared within strata: group g of stratum s is numbered g·strata + s
+    strata: int = 1
 
     def expected(self, *, replicates: int = REPLICATES) -> ExpectedScores:
         """Every score with its range."""
@@ -66,12 +79,17 @@ class Trial:
         spread = self._between_models(drawn)
         models = len(self.runs) * self.folds
         # A new model varies, and so does the mean over the models that were tried.
-        noise = np.random.default_rng([_STREAM, 1]).normal(scale=np.sqrt(1 + 1 / models), size=replicates)
+        noise = np.random.default_rng([_STREAM, 1]).normal(
+            scale=np.sqrt(1 + 1 / models), size=replicates
+        )
 
         found: ExpectedScores = {}
         for quantity, by_name in values.items():
             for name, value in by_name.items():
-                score = with_range(float(value[0]), drawn[quantity][name] + spread[quantity][name] * noise)
+                score = with_range(
+                    float(value[0]),
+                    drawn[quantity][name] + spread[quantity][name] * noise,
+                )
                 score = Score(score.value, max(score.low, 0.0), min(score.high, 1.0))
                 found.setdefault(quantity, {})[name] = score
         return found
@@ -81,13 +99,20 @@ class Trial:
         return self._total(self._mean_features, np.ones((1, len(self.truth))))
 
     def replicates(self, count: int, *, elsewhere: bool = True) -> Reals:
-        """Sums in replicates of the table; ``elsewhere``: over as many other people as a fold holds."""
+        """Sums in replicates of the table; ``elsewhere``: over as many other people as
+        a fold holds.
+        """
         rng, people = np.random.default_rng([_STREAM, 0]), len(self.truth)
         times = _multiplicities(1.0 / self.folds if elsewhere else None)
         step = max(1, _AT_ONCE // max(people, 1))
         shapes = [(min(step, count - start), people) for start in range(0, count, step)]
-        drawn = (times[rng.integers(0, len(times), shape, dtype=np.uint16)] for shape in shapes)
-        return np.concatenate([self._total(self._mean_features, part) for part in drawn])
+        drawn = (
+            times[rng.integers(0, len(times), shape, dtype=np.uint16)]
+            for shape in shapes
+        )
+        return np.concatenate(
+            [self._total(self._mean_features, part) for part in drawn]
+        )
 
     @property
     def folds(self) -> int:
@@ -95,21 +120,33 @@ class Trial:
         return int(self.runs[0].fold.max()) + 1
 
     def scores(self, sums: Reals) -> Scores:
-        """All scores as functions of sums over people, for each element of the first axis."""
-        mass, correct, decided, chance, actual, hits, above, below = np.moveaxis(sums, 1, 0)
+        """All scores as functions of sums over people, for each element of the first
+        axis.
+        """
+        mass, correct, decided, chance, actual, hits, above, below = np.moveaxis(
+            sums, 1, 0
+        )
         everybody = mass[:, 0].sum(axis=-1)
         sides = ((above, actual), (below, mass - actual))
         area = (_over(total.sum(axis=-1), among.sum(axis=-1)) for total, among in sides)
         _, _, _, _, positives, _, placed, _ = self.sums()[0]
-        areas = sum(area) - _over(placed.sum(axis=-1), positives.sum(axis=-1))  # less the AUC of all
+        # less the AUC of all
+        areas = sum(area) - _over(placed.sum(axis=-1), positives.sum(axis=-1))
         result: Scores = {
             "accuracy": {OVERALL: _over(correct[:, 0].sum(axis=-1), everybody)},
-            "auc": {OVERALL: _over(np.nansum(areas, axis=-1), (~np.isnan(areas)).sum(axis=-1))},
+            "auc": {
+                OVERALL: _over(
+                    np.nansum(areas, axis=-1), (~np.isnan(areas)).sum(axis=-1)
+                )
+            },
             "decided": {OVERALL: _over(decided.sum(axis=-1).min(axis=-1), everybody)},
         }
         for name, group_of in self.groupings.items():
             merge = np.eye(int(group_of.max()) + 2)[group_of][:, :-1]
-            m, d, p, a, h = (self._by_stratum(part @ merge) for part in (mass, decided, chance, actual, hits))
+            m, d, p, a, h = (
+                self._by_stratum(part @ merge)
+                for part in (mass, decided, chance, actual, hits)
+            )
             opportunity = _worst(_over(h, a))
             scores = {
                 "by_predictions": _worst(_over(d, m)),
@@ -123,18 +160,29 @@ class Trial:
         return result
 
     def _by_stratum(self, sums: Reals) -> Reals:
-        """Lay sums (samples, outcomes, groups) out so that the last axis has the groups of one stratum."""
+        """Lay sums (samples, outcomes, groups) out so that the last axis has the groups
+        of one stratum.
+        """
         samples, outcomes, groups = sums.shape
         full = np.pad(sums, ((0, 0), (0, 0), (0, -groups % self.strata)))
         parts = full.reshape(samples, outcomes, -1, self.strata).swapaxes(2, 3)
         return np.asarray(parts.reshape(samples, -1, parts.shape[-1]))
 
     def _between_models(self, drawn: Scores) -> dict[str, dict[str, float]]:
-        """Standard deviation of each score over models: of the folds of a round, beyond what their people explain."""
-        members = [(run.fold == np.arange(self.folds)[:, None]).astype(np.float64) for run in self.runs]
-        sums = [self._total(features, times) for features, times in zip(self._features, members, strict=True)]
+        """Standard deviation of each score over models: of the folds of a round, beyond
+        what their people explain.
+        """
+        members = [
+            (run.fold == np.arange(self.folds)[:, None]).astype(np.float64)
+            for run in self.runs
+        ]
+        sums = [
+            self._total(features, times)
+            for features, times in zip(self._features, members, strict=True)
+        ]
         by_fold = self.scores(np.concatenate(sums))
-        # Replicates vary with the table's people too, by 1/n; folds by one fold's people only, by folds/n.
+        # Replicates vary with the table's people too, by 1/n; folds by one fold's
+        # people only, by folds/n.
         people = self.folds / (self.folds + 1)
 
         def beyond(values: Reals, replicates: Reals) -> float:
@@ -142,17 +190,27 @@ class Trial:
             complete = per_round[~np.isnan(per_round).any(axis=1)]
             if not len(complete) or np.isnan(replicates).all():
                 return 0.0
-            variance = complete.var(axis=1, ddof=1).mean() if complete.shape[1] > 1 else 0.0
+            variance = (
+                complete.var(axis=1, ddof=1).mean() if complete.shape[1] > 1 else 0.0
+            )
             return float(np.sqrt(max(0.0, variance - people * np.nanvar(replicates))))
 
         return {
-            quantity: {name: beyond(values, drawn[quantity][name]) for name, values in by_name.items()}
+            quantity: {
+                name: beyond(values, drawn[quantity][name])
+                for name, values in by_name.items()
+            }
             for quantity, by_name in by_fold.items()
         }
 
     def _total(self, features: Reals, times: Reals) -> Reals:
-        """Sum the features of people, each met so many times, by group: (samples, kinds, outcomes, groups)."""
-        count, order = len(next(iter(self.groupings.values()))), np.argsort(self.group, kind="stable")
+        """Sum the features of people, each met so many times, by group: (samples,
+        kinds, outcomes, groups).
+        """
+        count, order = (
+            len(next(iter(self.groupings.values()))),
+            np.argsort(self.group, kind="stable"),
+        )
         starts = np.searchsorted(self.group[order], np.arange(count + 1))
         result = np.empty((len(times), features.shape[1], count))
         for group in range(count):
@@ -166,34 +224,66 @@ class Trial:
 
     @cached_property
     def _features(self) -> list[Reals]:
-        """What each person adds to the sums in each round, times their weight: (people, kinds × outcomes)."""
+        """What each person adds to the sums in each round, times their weight: (people,
+        kinds × outcomes).
+        """
         features = []
         for run in self.runs:
-            predicted, kinds = predict_outcomes(run.chances, self.favourable, self.threshold), []
+            predicted, kinds = (
+                predict_outcomes(run.chances, self.favourable, self.threshold),
+                [],
+            )
             for y in self.favourable:
-                actual, decided, chance = self.truth == y, predicted == y, run.chances[:, y]
+                actual, decided, chance = (
+                    self.truth == y,
+                    predicted == y,
+                    run.chances[:, y],
+                )
                 above, below = _placements(actual, chance, self.weights)
                 ones, correct = np.ones(len(actual)), predicted == self.truth
-                kinds.append([ones, correct, decided, chance, actual, decided & actual, above, below])
-            columns = np.array(kinds, dtype=np.float64).transpose(2, 1, 0)  # (people, kinds, outcomes)
-            features.append(columns.reshape(len(self.truth), -1) * self.weights[:, None])
+                kinds.append(
+                    [
+                        ones,
+                        correct,
+                        decided,
+                        chance,
+                        actual,
+                        decided & actual,
+                        above,
+                        below,
+                    ]
+                )
+            # (people, kinds, outcomes)
+            columns = np.array(kinds, dtype=np.float64).transpose(2, 1, 0)
+            features.append(
+                columns.reshape(len(self.truth), -1) * self.weights[:, None]
+            )
         return features
 
 
-def predict_outcomes(chances: Reals, favourable: Sequence[int], threshold: float) -> Codes:
-    """Predict the likeliest outcome; of two, a single favourable one if its probability is above `threshold`."""
+def predict_outcomes(
+    chances: Reals, favourable: Sequence[int], threshold: float
+) -> Codes:
+    """Predict the likeliest outcome; of two, a single favourable one if its probability
+    is above `threshold`.
+    """
     if chances.shape[1] == 2 and len(favourable) == 1:
         (wanted,) = favourable
         return np.where(chances[:, wanted] > threshold, wanted, 1 - wanted)
     if threshold != 0.5:
         here = f"{chances.shape[1]} outcomes here, {len(favourable)} of them favourable"
-        what = f" decides between two outcomes, one of them favourable, but there are {here}; leave it at 0.5"
+        what = (
+            " decides between two outcomes, one of them favourable, but there are"
+            f" {here}; leave it at 0.5"
+        )
         raise InputError(Option("threshold"), what)
     return np.asarray(chances.argmax(axis=1))
 
 
 def _multiplicities(share: float | None) -> Reals:
-    """Quantiles of Poisson(1), or with a share of Poisson(share·k), with k from Poisson(1)."""
+    """Quantiles of Poisson(1), or with a share of Poisson(share·k), with k from
+    Poisson(1).
+    """
 
     def poisson(mean: float) -> Reals:
         steps = np.concatenate([[1.0], mean / np.arange(1, _MOST_TIMES)])
@@ -203,18 +293,28 @@ def _multiplicities(share: float | None) -> Reals:
     if share is not None:
         chances = np.array([poisson(share * k) for k in range(_MOST_TIMES)]).T @ chances
     middle = (np.arange(_FINE) + 0.5) / _FINE
-    return np.minimum(np.searchsorted(np.cumsum(chances), middle), _MOST_TIMES - 1).astype(np.float64)
+    return np.minimum(
+        np.searchsorted(np.cumsum(chances), middle), _MOST_TIMES - 1
+    ).astype(np.float64)
 
 
 def _placements(positive: Mask, score: Reals, weights: Reals) -> tuple[Reals, Reals]:
-    """Of each positive, the share of negatives it scores above; of each negative, of positives that it is below."""
-    # The means of either are the AUC. In a sample of the people, the sum of the two means minus the AUC of all is its
-    # AUC to first order (DeLong et al. 1988), so that the AUC of any sample is a function of sums over people.
+    """Of each positive, the share of negatives it scores above; of each negative, of
+    positives that it is below.
+    """
+    # The means of either are the AUC. In a sample of the people, the sum of the two
+    # means minus the AUC of all is its AUC to first order (DeLong et al. 1988), so that
+    # the AUC of any sample is a function of sums over people.
     _, rank = np.unique(score, return_inverse=True)
-    positives, negatives = (np.bincount(rank, weights * rows) for rows in (positive, ~positive))
+    positives, negatives = (
+        np.bincount(rank, weights * rows) for rows in (positive, ~positive)
+    )
     below = np.cumsum(negatives) - negatives / 2
     above = positives.sum() - np.cumsum(positives) + positives / 2
-    won, lost = below[rank] / max(negatives.sum(), 1e-300), above[rank] / max(positives.sum(), 1e-300)
+    won, lost = (
+        below[rank] / max(negatives.sum(), 1e-300),
+        above[rank] / max(positives.sum(), 1e-300),
+    )
     return np.where(positive, won, 0.0), np.where(positive, 0.0, lost)
 
 
@@ -224,16 +324,24 @@ def _over(sums: Reals, mass: Reals) -> Reals:
 
 
 def _worst(rates: Reals, *, by_ratio: bool = True) -> Reals:
-    """Worst over the outcomes of the lowest group's rate over the highest's, or of the difference between them."""
+    """Worst over the outcomes of the lowest group's rate over the highest's, or of the
+    difference between them.
+    """
     # NaN unless at least two groups, or the only one, have a rate.
     span = np.fmax.reduce(rates, axis=-1) - np.fmin.reduce(rates, axis=-1)
     is_comparable = (~np.isnan(rates)).sum(axis=-1) >= min(2, rates.shape[-1])
-    values = np.where(is_comparable, smallest_over_largest(rates) if by_ratio else span, np.nan)
+    values = np.where(
+        is_comparable, smallest_over_largest(rates) if by_ratio else span, np.nan
+    )
     return np.asarray((np.fmin if by_ratio else np.fmax).reduce(values, axis=-1))
 
 
-def with_range(value: float, replicates: Reals, confidence: float = CONFIDENCE) -> Score:
-    """A score with the middle of what other people may give; without a range if there is none."""
+def with_range(
+    value: float, replicates: Reals, confidence: float = CONFIDENCE
+) -> Score:
+    """A score with the middle of what other people may give; without a range if there
+    is none.
+    """
     drawn = replicates[~np.isnan(replicates)]
     if np.isnan(value) or not len(drawn):
         return Score(value, np.nan, np.nan)

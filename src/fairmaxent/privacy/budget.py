@@ -1,9 +1,11 @@
-"""The budget: how much a result may reveal about one person, as (ε, δ) and as ρ; and the ledger of what was spent.
+"""The budget: how much a result may reveal about one person, as (ε, δ) and as ρ; and
+the ledger of what was spent.
 
-One row is one person. Two tables are neighbours if one has a single row more than the other. A mechanism M is
-(ε, δ)-private if P(M(D) in E) ≤ e^ε·P(M(D') in E) + δ for all neighbours D, D' and all events E, and ρ-zCDP if the
-Rényi divergence of order α between M(D) and M(D') is at most ρα for all α > 1. Only ρ adds up simply over mechanisms,
-so it is what is spent; ε and δ are what is promised.
+One row is one person. Two tables are neighbours if one has a single row more than the
+other. A mechanism M is (ε, δ)-private if P(M(D) in E) ≤ e^ε·P(M(D') in E) + δ for all
+neighbours D, D' and all events E, and ρ-zCDP if the Rényi divergence of order α between
+M(D) and M(D') is at most ρα for all α > 1. Only ρ adds up simply over mechanisms, so it
+is what is spent; ε and δ are what is promised.
 """
 
 import math
@@ -15,7 +17,8 @@ from fairmaxent.data.declaration import UndeclaredOption
 from fairmaxent.errors import InputError, Option, check_choice, checked_number
 from fairmaxent.options import documented, option
 
-# Beyond these, neither number protects anybody, or floating point no longer tells budgets apart.
+# Beyond these, neither number protects anybody, or floating point no longer tells
+# budgets apart.
 LARGEST_EPSILON = 1e6
 _SMALLEST_EPSILON = 1e-6
 _LARGEST_DELTA = 0.1
@@ -26,40 +29,61 @@ _MOST_ROWS = 1_000_000  # of one person
 @documented
 @dataclass(frozen=True, kw_only=True)
 class Privacy:
-    """How much the result may reveal about any one person: differential privacy with ε and δ.
+    """How much the result may reveal about any one person: differential privacy with ε
+    and δ.
 
-    Whatever anybody learns from the result, they would almost as likely have learned it without the person's row: at
-    most e^ε times less likely, except with probability δ. The noise has no seed, because anyone who knew it could take
-    the noise away.
+    Whatever anybody learns from the result, they would almost as likely have learned it
+    without the person's row: at most e^ε times less likely, except with probability δ.
+    The noise has no seed, because anyone who knew it could take the noise away.
     """
 
     epsilon: float = option(
         1.0,
         text="number",
         label="Privacy budget ε",
-        help="Make the fit private: the result reveals at most ε about any one person (differential privacy). 1 is a "
-        "strong promise. Needs --domain.",
-        page_help="Make the fit private: the result reveals at most ε about any one person (differential privacy). 1 "
-        "is a strong promise. Below this field you then say which values every column can have.",
-        doc="ε: the smaller, the more private, and the noisier. Up to 1 is a strong promise; above 10, hardly any.",
+        help=(
+            "Make the fit private: the result reveals at most ε about any one person"
+            " (differential privacy). 1 is a strong promise. Needs --domain."
+        ),
+        page_help=(
+            "Make the fit private: the result reveals at most ε about any one person"
+            " (differential privacy). 1 is a strong promise. Below this field you then"
+            " say which values every column can have."
+        ),
+        doc=(
+            "ε: the smaller, the more private, and the noisier. Up to 1 is a strong"
+            " promise; above 10, hardly any."
+        ),
     )
     delta: float = option(
         1e-9,
         text="number",
         label="Privacy slack δ",
         only_if={"epsilon": ("given",)},
-        help="With --epsilon: the chance that its promise does not hold; 1e-9 by default.",
-        doc="δ: the chance that the promise does not hold; it should be far below 1 divided by the number of rows.",
+        help=(
+            "With --epsilon: the chance that its promise does not hold; 1e-9 by"
+            " default."
+        ),
+        doc=(
+            "δ: the chance that the promise does not hold; it should be far below 1"
+            " divided by the number of rows."
+        ),
     )
     undeclared: UndeclaredOption = option(
         "refuse",
         choices=get_args(UndeclaredOption),
         label="Values that were not declared",
         only_if={"epsilon": ("given",)},
-        help="With --epsilon: refuse a table with a value that --domain does not declare (which tells you about its "
-        "rows, outside the promise), drop such rows, or take such values as missing where a column can be.",
-        doc='What becomes of a value that was not declared: "refuse" stops, which says something about the rows that '
-        'the promise does not cover. "drop" leaves its row out; "missing" does so only if the value cannot be missing.',
+        help=(
+            "With --epsilon: refuse a table with a value that --domain does not declare"
+            " (which tells you about its rows, outside the promise), drop such rows, or"
+            " take such values as missing where a column can be."
+        ),
+        doc=(
+            'What becomes of a value that was not declared: "refuse" stops, which says'
+            ' something about the rows that the promise does not cover. "drop" leaves'
+            ' its row out; "missing" does so only if the value cannot be missing.'
+        ),
     )
     rows_per_person: int = option(
         1,
@@ -67,10 +91,15 @@ class Privacy:
         least=1,
         label="Rows per person, at most",
         only_if={"epsilon": ("given",)},
-        help="With --epsilon: how many rows of the table can be about one person, at most; 1 by default. With k rows, "
-        "there is k times as much noise.",
-        doc="k: how many rows can be about one person, at most. The promise is for all of them together, so there is k "
-        "times as much noise. Nothing checks it: a person with more rows is protected less.",
+        help=(
+            "With --epsilon: how many rows of the table can be about one person, at"
+            " most; 1 by default. With k rows, there is k times as much noise."
+        ),
+        doc=(
+            "k: how many rows can be about one person, at most. The promise is for all"
+            " of them together, so there is k times as much noise. Nothing checks it: a"
+            " person with more rows is protected less."
+        ),
     )
     # For the call alone: a fit does not keep them.
     ledger: Any = option(
@@ -79,9 +108,14 @@ class Privacy:
         repr=False,
         text="file",
         only_if={"epsilon": ("given",)},
-        help="With --epsilon: the file that adds up what all private fits of the same people spend; by default beside "
-        "the table (census.csv.ledger.json).",
-        doc="A file that adds up what all private fits of the same people spend; None: nothing is written down.",
+        help=(
+            "With --epsilon: the file that adds up what all private fits of the same"
+            " people spend; by default beside the table (census.csv.ledger.json)."
+        ),
+        doc=(
+            "A file that adds up what all private fits of the same people spend; None:"
+            " nothing is written down."
+        ),
     )
     budget: float | None = option(
         None,
@@ -90,28 +124,53 @@ class Privacy:
         text="number",
         label="Budget ε of all fits together",
         only_if={"epsilon": ("given",)},
-        help="With --epsilon: refuse a fit if all fits in the ledger would then have spent more than this ε together.",
+        help=(
+            "With --epsilon: refuse a fit if all fits in the ledger would then have"
+            " spent more than this ε together."
+        ),
     )
 
     def __post_init__(self) -> None:
-        positive = f"be a positive number, e.g. 1, between {_SMALLEST_EPSILON:g} and {LARGEST_EPSILON:g}"
-        small = f"be a small positive number, e.g. 1e-9, between {_SMALLEST_DELTA:g} and {_LARGEST_DELTA:g}"
-        epsilon = checked_number("epsilon", self.epsilon, positive, lambda e: _SMALLEST_EPSILON <= e <= LARGEST_EPSILON)
-        delta = checked_number("delta", self.delta, small, lambda d: _SMALLEST_DELTA <= d <= _LARGEST_DELTA)
+        positive = (
+            f"be a positive number, e.g. 1, between {_SMALLEST_EPSILON:g} and"
+            f" {LARGEST_EPSILON:g}"
+        )
+        small = (
+            f"be a small positive number, e.g. 1e-9, between {_SMALLEST_DELTA:g} and"
+            f" {_LARGEST_DELTA:g}"
+        )
+        epsilon = checked_number(
+            "epsilon",
+            self.epsilon,
+            positive,
+            lambda e: _SMALLEST_EPSILON <= e <= LARGEST_EPSILON,
+        )
+        delta = checked_number(
+            "delta", self.delta, small, lambda d: _SMALLEST_DELTA <= d <= _LARGEST_DELTA
+        )
         check_choice("undeclared", self.undeclared, UndeclaredOption)
         whole = f"be a whole number of rows, from 1 to {_MOST_ROWS:,}"
         rows = checked_number(
-            "rows_per_person", self.rows_per_person, whole, lambda k: 1 <= k <= _MOST_ROWS and k == int(k)
+            "rows_per_person",
+            self.rows_per_person,
+            whole,
+            lambda k: 1 <= k <= _MOST_ROWS and k == int(k),
         )
         object.__setattr__(self, "rows_per_person", int(rows))
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
         if self.budget is not None:
-            checked_number("budget", self.budget, positive, lambda e: _SMALLEST_EPSILON <= e <= LARGEST_EPSILON)
+            checked_number(
+                "budget",
+                self.budget,
+                positive,
+                lambda e: _SMALLEST_EPSILON <= e <= LARGEST_EPSILON,
+            )
             if self.ledger is None:
                 raise InputError(
                     Option("budget"),
-                    " is about all fits together; name the file that adds them up with ",
+                    " is about all fits together; name the file that adds them up"
+                    " with ",
                     Option("ledger"),
                 )
 
@@ -127,8 +186,9 @@ class Privacy:
 def epsilon_of(rho: float, delta: float) -> float:
     """The ε that ρ-zCDP promises with this δ.
 
-    ε(ρ, δ) = min over α > 1 of ρα + log(1 − 1/α) − log(δα)/(α − 1) (Canonne, Kamath and Steinke 2020, Proposition 12).
-    The derivative is zero where ρ = log(1/(δα))/(α − 1)², which falls in α, so the best α is found by halving.
+    ε(ρ, δ) = min over α > 1 of ρα + log(1 − 1/α) − log(δα)/(α − 1) (Canonne, Kamath and
+    Steinke 2020, Proposition 12). The derivative is zero where ρ = log(1/(δα))/(α −
+    1)², which falls in α, so the best α is found by halving.
     """
     low, high = _order_bounds(delta)
     for _ in range(200):
@@ -140,13 +200,17 @@ def epsilon_of(rho: float, delta: float) -> float:
 def rho_of(epsilon: float, delta: float) -> float:
     """The largest ρ whose promise is (ε, δ), a trifle rounded down: ε(ρ, δ) ≤ ε.
 
-    At its best α, ε = ρ·(2α − 1) + log(1 − 1/α) with ρ = log(1/(δα))/(α − 1)²: both are functions of α alone, and ε
-    falls in α, so α is found by halving.
+    At its best α, ε = ρ·(2α − 1) + log(1 − 1/α) with ρ = log(1/(δα))/(α − 1)²: both are
+    functions of α alone, and ε falls in α, so α is found by halving.
     """
     low, high = _order_bounds(delta)
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (middle, high) if _epsilon_at(middle, _rho_at(middle, delta), delta) > epsilon else (low, middle)
+        low, high = (
+            (middle, high)
+            if _epsilon_at(middle, _rho_at(middle, delta), delta) > epsilon
+            else (low, middle)
+        )
     return _rho_at(high, delta) * (1 - 1e-12)
 
 
@@ -167,7 +231,9 @@ def _epsilon_at(t: float, rho: float, delta: float) -> float:
     """ρα + log(1 − 1/α) − log(δα)/(α − 1)."""
     beyond = math.exp(t)
     order = 1 + beyond
-    return rho * order + t - math.log(order) - (math.log(delta) + math.log(order)) / beyond
+    return (
+        rho * order + t - math.log(order) - (math.log(delta) + math.log(order)) / beyond
+    )
 
 
 Mechanism = Literal["discrete Gaussian", "noisy maximum"]
@@ -177,9 +243,10 @@ Mechanism = Literal["discrete Gaussian", "noisy maximum"]
 class Spent:
     """One look at the table: what was measured, with how much noise, and its cost ρ.
 
-    A discrete Gaussian of standard deviation σ on counts that a person changes by Δ at most (L2) costs Δ²/(2σ²). The
-    noisy maximum picks a score with probability ∝ e^{score/s}; if a person changes each score by Δ at most, it costs
-    Δ²/(2s²) (bounded range: Cesar and Rogers 2021). ``scale`` is σ or s, and ``sensitivity`` Δ.
+    A discrete Gaussian of standard deviation σ on counts that a person changes by Δ at
+    most (L2) costs Δ²/(2σ²). The noisy maximum picks a score with probability ∝
+    e^{score/s}; if a person changes each score by Δ at most, it costs Δ²/(2s²) (bounded
+    range: Cesar and Rogers 2021). ``scale`` is σ or s, and ``sensitivity`` Δ.
     """
 
     mechanism: Mechanism
@@ -196,7 +263,9 @@ class Spent:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What one fit promised, and what it spent; `privacy.spending` adds up over fits."""
+    """What one fit promised, and what it spent; `privacy.spending` adds up over
+    fits.
+    """
 
     privacy: Privacy
     spent: tuple[Spent, ...]
@@ -206,9 +275,14 @@ class Ledger:
     def unit(self) -> str:
         """Whom the promise is about."""
         if self.privacy.rows_per_person == 1:
-            return "one row is one person; tables are neighbours if one has a single row more"
+            return (
+                "one row is one person; tables are neighbours if one has a single row"
+                " more"
+            )
         rows = f"at most {self.privacy.rows_per_person:,} rows are one person"
-        return f"{rows}; tables are neighbours if one has all rows of a single person more"
+        return (
+            f"{rows}; tables are neighbours if one has all rows of a single person more"
+        )
 
     @property
     def rho(self) -> float:
@@ -222,14 +296,19 @@ class Ledger:
 
     @property
     def count_ranges(self) -> tuple[float, float]:
-        """How far from the truth the count of an outcome in a group, and that of all rows, is with 95% confidence.
+        """How far from the truth the count of an outcome in a group, and that of all
+        rows, is with 95% confidence.
 
-        The root has been counted alone, with variance σ², and maybe with each column, in sums of k cells, with kσ².
+        The root has been counted alone, with variance σ², and maybe with each column,
+        in sums of k cells, with kσ².
         """
         root, *others = self.spent
-        with_root = {f"{root.measured} × {look.measured}" for look in others}  # each column was counted alone, too
+        # each column was counted alone, too
+        with_root = {f"{root.measured} × {look.measured}" for look in others}
         looks = [look for look in others if look.measured in with_root]
-        precision = sum(root.cells / (look.cells * look.scale**2) for look in (root, *looks))
+        precision = sum(
+            root.cells / (look.cells * look.scale**2) for look in (root, *looks)
+        )
         return 1.96 / math.sqrt(precision), 1.96 * math.sqrt(root.cells / precision)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,22 +1,29 @@
-"""Measurements: the only ways in which anything about the rows gets out, each with its cost.
+"""Measurements: the only ways in which anything about the rows gets out, each with its
+cost.
 
-The noise comes from OpenDP, whose samplers are exact and use the operating system's randomness, so that neither a seed
-nor floating point gives it away. Each row is in exactly one cell of each table that is counted: adding or removing one
-changes one cell by one. A person of at most k rows changes the cells by k in all, so every table has the L2 sensitivity
-k (reached if all are in the same cell).
+The noise comes from OpenDP, whose samplers are exact and use the operating system's
+randomness, so that neither a seed nor floating point gives it away. Each row is in
+exactly one cell of each table that is counted: adding or removing one changes one cell
+by one. A person of at most k rows changes the cells by k in all, so every table has the
+L2 sensitivity k (reached if all are in the same cell).
 
-Which pairs of columns are measured is chosen privately. The score of a pair is how far the rows are from what the model
-without it says: Σ |n(a, b) − m(a, b)| over the levels of both columns, where m is made of noisy tables only. Adding or
-removing one row changes one n(a, b) by one, and with it the score by one at most; m stays. Then a third of the error
-that the noise of measuring the pair is expected to have is subtracted (as in AIM: McKenna, Mullins, Sheldon and Miklau
-2022); that is a public number. Floating point could betray more than that, so m and this number are rounded down to
-multiples of 2⁻²⁰ first: then sums of fewer than 2³² rows are exact. What is charged for is k + 2⁻¹⁹ all the same.
+Which pairs of columns are measured is chosen privately. The score of a pair is how far
+the rows are from what the model without it says: Σ |n(a, b) − m(a, b)| over the levels
+of both columns, where m is made of noisy tables only. Adding or removing one row
+changes one n(a, b) by one, and with it the score by one at most; m stays. Then a third
+of the error that the noise of measuring the pair is expected to have is subtracted (as
+in AIM: McKenna, Mullins, Sheldon and Miklau 2022); that is a public number. Floating
+point could betray more than that, so m and this number are rounded down to multiples of
+2⁻²⁰ first: then sums of fewer than 2³² rows are exact. What is charged for is k + 2⁻¹⁹
+all the same.
 
-So are the columns that are counted with the outcome, if noise would hide most of them (decision 025). The score of a
-column is how many rows would have another outcome if it said nothing about it: Σ |n(y, a) − p(y)·n(a)|/2 over outcomes
-y and levels a, where n(a) = Σ n(y, a), and p is a noisy share, rounded down. Adding or removing a row with y and a adds
-e_y − p to the differences of a, or takes it away. That is 1 − p(y) in one place and at most as much in all others, so
-the score changes by one at most, too. Of it, a third of the error of measuring is subtracted as well.
+So are the columns that are counted with the outcome, if noise would hide most of them
+(decision 025). The score of a column is how many rows would have another outcome if it
+said nothing about it: Σ |n(y, a) − p(y)·n(a)|/2 over outcomes y and levels a, where
+n(a) = Σ n(y, a), and p is a noisy share, rounded down. Adding or removing a row with y
+and a adds e_y − p to the differences of a, or takes it away. That is 1 − p(y) in one
+place and at most as much in all others, so the score changes by one at most, too. Of
+it, a third of the error of measuring is subtracted as well.
 """
 
 import math
@@ -46,7 +53,8 @@ class OpenDP:
     """Noise from the library OpenDP."""
 
     def __init__(self) -> None:
-        try:  # module by module: its prelude also imports everything that it can work with
+        # module by module: its prelude also imports everything that it can work with
+        try:
             import opendp.domains
             import opendp.measurements
             import opendp.measures
@@ -54,7 +62,8 @@ class OpenDP:
             import opendp.mod
         except ImportError as error:
             raise DependencyError(
-                "a private fit needs opendp, which is not installed; pip install 'fairmaxent[private]'"
+                "a private fit needs opendp, which is not installed; pip install"
+                " 'fairmaxent[private]'"
             ) from error
         opendp.mod.enable_features("contrib")
         self._dp: Any = opendp
@@ -62,43 +71,61 @@ class OpenDP:
     def counts(self, table: Reals, scale: float) -> Reals:
         """Whole counts with discrete Gaussian noise."""
         dp, whole = self._dp, np.round(table).astype(np.int64)
-        space = dp.domains.vector_domain(dp.domains.atom_domain(T="i64")), dp.metrics.l2_distance(T="f64")
+        space = (
+            dp.domains.vector_domain(dp.domains.atom_domain(T="i64")),
+            dp.metrics.l2_distance(T="f64"),
+        )
         measure = dp.measurements.make_gaussian(*space, scale=scale)
         _check_cost(measure.map(1.0), scale)
-        return np.array(measure(whole.ravel().tolist()), dtype=np.float64).reshape(table.shape)
+        return np.array(measure(whole.ravel().tolist()), dtype=np.float64).reshape(
+            table.shape
+        )
 
     def choice(self, scores: Reals, scale: float) -> int:
         """The noisy maximum."""
         dp = self._dp
         scored = dp.domains.vector_domain(dp.domains.atom_domain(T="f64", nan=False))
         cost = dp.measures.zero_concentrated_divergence()
-        measure = dp.measurements.make_noisy_max(scored, dp.metrics.linf_distance(T="f64"), cost, scale=scale)
+        measure = dp.measurements.make_noisy_max(
+            scored, dp.metrics.linf_distance(T="f64"), cost, scale=scale
+        )
         _check_cost(measure.map(1.0), scale)
         return int(measure(scores.tolist()))
 
 
 def scale_of(rho: float, sensitivity: float) -> float:
-    """The scale at which one look at what a person changes by Δ costs ρ = Δ²/(2·scale²); never less noise."""
+    """The scale at which one look at what a person changes by Δ costs ρ =
+    Δ²/(2·scale²); never less noise.
+    """
     return math.nextafter(sensitivity * math.sqrt(1 / (2 * rho)), math.inf)
 
 
 def _check_cost(stated: float, scale: float) -> None:
-    """Refuse a library that accounts for its noise in another way than the ledger does."""
+    """Refuse a library that accounts for its noise in another way than the ledger
+    does.
+    """
     if not math.isclose(stated, 1 / (2 * scale**2), rel_tol=1e-9):
-        raise InputError(f"OpenDP charges {stated:.6g} for noise of scale {scale:.6g}, and the ledger another amount")
+        raise InputError(
+            f"OpenDP charges {stated:.6g} for noise of scale {scale:.6g}, and the"
+            " ledger another amount"
+        )
 
 
-# Shares of the budget, chosen on public tables (Adult, German credit, COMPAS, ACS; see benchmarks/privacy.py): for the
-# table of outcome and groups; at most, for pairs, which get half of it if they are off by so many rows for each row;
-# for choosing them, as a part of it. The rest goes to each column alone, and to each with outcome and groups.
-# That later shares depend on earlier answers is allowed, as ρ in all is fixed (Feldman and Zrnic 2021).
+# Shares of the budget, chosen on public tables (Adult, German credit, COMPAS, ACS; see
+# benchmarks/privacy.py): for the table of outcome and groups; at most, for pairs, which
+# get half of it if they are off by so many rows for each row; for choosing them, as a
+# part of it. The rest goes to each column alone, and to each with outcome and groups.
+# That later shares depend on earlier answers is allowed, as ρ in all is fixed (Feldman
+# and Zrnic 2021).
 ROOT_SHARE, _MOST_FOR_PAIRS, _HALVING_ERROR, _FOR_CHOOSING = 0.05, 0.32, 0.3, 0.15
-# Among tables of one kind, the sum of their expected errors is least if the budget grows like cells^(2/3).
+# Among tables of one kind, the sum of their expected errors is least if the budget
+# grows like cells^(2/3).
 _POWER = 2 / 3
-# Rows by which a table may be off, for each row that there is: a pair with the root, a column with the root, and with
-# the outcome.
+# Rows by which a table may be off, for each row that there is: a pair with the root, a
+# column with the root, and with the outcome.
 _CLEAR, _CLEAR_GROUPS, _CLEAR_OUTCOMES = 0.4, 0.2, 0.125
-_FEWEST, _FOR_COLUMNS = 4, 0.2  # columns that are counted with the outcome at least; for choosing them, as a part
+# columns that are counted with the outcome at least; for choosing them, as a part
+_FEWEST, _FOR_COLUMNS = 4, 0.2
 
 Pair = tuple[int, int]
 
@@ -128,63 +155,118 @@ class NoisyCounter:
     groups: int = 1  # levels of the root that are counted as one, one after the other
 
     def exact(self, wanted: Sequence[tuple[int, ...]]) -> list[Reals]:
-        """Exact tables, for a mechanism only; the root comes first in each if its groups are counted together."""
-        tables = self.table.tables(wanted, (self.levels[0] * self.groups, *self.levels[1:]))
+        """Exact tables, for a mechanism only; the root comes first in each if its
+        groups are counted together.
+        """
+        tables = self.table.tables(
+            wanted, (self.levels[0] * self.groups, *self.levels[1:])
+        )
         if self.groups == 1:
             return tables
-        return [table.reshape(-1, self.groups, *table.shape[1:]).sum(axis=1) for table in tables]
+        return [
+            table.reshape(-1, self.groups, *table.shape[1:]).sum(axis=1)
+            for table in tables
+        ]
 
-    def for_columns(self, rho: float, rows: float, outcomes: int, name: str) -> tuple["NoisyCounter", int]:
-        """Count columns with the root, or for all groups together if noise would hide that; and how many of them."""
+    def for_columns(
+        self, rho: float, rows: float, outcomes: int, name: str
+    ) -> tuple["NoisyCounter", int]:
+        """Count columns with the root, or for all groups together if noise would hide
+        that; and how many of them.
+        """
         every = len(self.levels) - 1
         if not every or self.clear(rho, rows, _CLEAR_GROUPS) >= every:
             return self, every
         levels, names = (outcomes, *self.levels[1:]), (name, *self.names[1:])
-        coarse = replace(self, levels=levels, names=names, groups=self.levels[0] // outcomes)
-        return coarse, min(max(coarse.clear(rho, rows, _CLEAR_OUTCOMES), _FEWEST), every)
+        coarse = replace(
+            self, levels=levels, names=names, groups=self.levels[0] // outcomes
+        )
+        return coarse, min(
+            max(coarse.clear(rho, rows, _CLEAR_OUTCOMES), _FEWEST), every
+        )
 
     def clear(self, rho: float, rows: float, error: float) -> int:
-        """How many columns can be counted with the root, for ρ in all, so that none is off by more than the error."""
+        """How many columns can be counted with the root, for ρ in all, so that none is
+        off by more than the error.
+        """
         cells = self.levels[0] * math.exp(float(np.log(self.levels[1:]).mean()))
-        return int(2 * rho * (error * rows / expected_error(self.sensitivity, cells)) ** 2)
+        return int(
+            2 * rho * (error * rows / expected_error(self.sensitivity, cells)) ** 2
+        )
 
     def shares(self, rho: float, rows: float, *, forced: bool) -> Reals:
-        """What columns alone, columns with the root, choosing pairs and pairs get of ρ, if there are so many rows.
+        """What columns alone, columns with the root, choosing pairs and pairs get of ρ,
+        if there are so many rows.
 
-        The fewer rows stand out of the noise, the more is it worth to know single columns well. Pairs get nothing where
-        noise hides even columns with the root, unless some are ``forced``.
+        The fewer rows stand out of the noise, the more is it worth to know single
+        columns well. Pairs get nothing where noise hides even columns with the root,
+        unless some are ``forced``.
         """
         sizes = self.levels[1:]
-        if len(sizes) < 2:  # what a table of few columns has no use for goes to the other measurements
+        # what a table of few columns has no use for goes to the other measurements
+        if len(sizes) < 2:
             return np.array([0.5, 0.5, 0.0, 0.0]) * len(sizes)
         # Of a pair: the geometric mean, because large ones are mostly empty.
         cells = math.exp(2 * float(np.log(sizes).mean()))
-        error = expected_error(scale_of(rho * _MOST_FOR_PAIRS / (len(sizes) - 1), self.sensitivity), cells) / rows
+        error = (
+            expected_error(
+                scale_of(rho * _MOST_FOR_PAIRS / (len(sizes) - 1), self.sensitivity),
+                cells,
+            )
+            / rows
+        )
         pairs = _MOST_FOR_PAIRS / (1 + error / _HALVING_ERROR)
         rest = (1 - pairs * (1 + _FOR_CHOOSING)) / 2
-        if not forced and self.clear(rho * rest * (1 - pairs), rows, _CLEAR_GROUPS) < len(sizes):
+        if not forced and self.clear(
+            rho * rest * (1 - pairs), rows, _CLEAR_GROUPS
+        ) < len(sizes):
             pairs, rest = 0.0, 0.5
-        return np.array([rest * (1 + pairs), rest * (1 - pairs), pairs * _FOR_CHOOSING, pairs])
+        return np.array(
+            [rest * (1 + pairs), rest * (1 - pairs), pairs * _FOR_CHOOSING, pairs]
+        )
 
-    def families(self, parents: Mapping[int, int], rho: float, rows: float) -> dict[int, NoisyTable]:
-        """Count each block with its parent, for all levels of the root if noise leaves that visible in so many rows."""
+    def families(
+        self, parents: Mapping[int, int], rho: float, rows: float
+    ) -> dict[int, NoisyTable]:
+        """Count each block with its parent, for all levels of the root if noise leaves
+        that visible in so many rows.
+        """
         wanted: list[tuple[int, ...]] = []
         for block, parent in parents.items():
             cells = self.levels[0] * self.levels[parent] * self.levels[block]
-            error = expected_error(scale_of(rho / len(parents), self.sensitivity), cells)
-            wanted.append((0, parent, block) if error <= _CLEAR * rows else (parent, block))
+            error = expected_error(
+                scale_of(rho / len(parents), self.sensitivity), cells
+            )
+            wanted.append(
+                (0, parent, block) if error <= _CLEAR * rows else (parent, block)
+            )
         return dict(zip(parents, self.measure(wanted, rho), strict=True))
 
-    def measure(self, wanted: Sequence[tuple[int, ...]], rho: float) -> list[NoisyTable]:
+    def measure(
+        self, wanted: Sequence[tuple[int, ...]], rho: float
+    ) -> list[NoisyTable]:
         """Count the levels of a few blocks at a time, for ρ in all."""
         if not wanted:
             return []
-        shares = np.array([float(math.prod(self.levels[block] for block in blocks)) ** _POWER for blocks in wanted])
-        scales = [scale_of(rho * share, self.sensitivity) for share in shares / shares.sum()]
+        shares = np.array(
+            [
+                float(math.prod(self.levels[block] for block in blocks)) ** _POWER
+                for blocks in wanted
+            ]
+        )
+        scales = [
+            scale_of(rho * share, self.sensitivity) for share in shares / shares.sum()
+        ]
         tables = self.exact(wanted)
-        names, k = (" × ".join(self.names[block] for block in blocks) for blocks in wanted), self.sensitivity
+        names, k = (
+            (" × ".join(self.names[block] for block in blocks) for blocks in wanted),
+            self.sensitivity,
+        )
         return [
-            NoisyTable(self.noise.counts(table, scale), Spent("discrete Gaussian", name, table.size, k, scale))
+            NoisyTable(
+                self.noise.counts(table, scale),
+                Spent("discrete Gaussian", name, table.size, k, scale),
+            )
             for table, name, scale in zip(tables, names, scales, strict=True)
         ]
 
@@ -199,32 +281,54 @@ _LARGEST_HUB = 32  # levels
 _LARGEST_FAMILY = 1 << 20  # cells of root, hub, parent and child
 
 
-def choose_columns(counter: NoisyCounter, root: Reals, few: int, rho: float) -> tuple[list[int], list[Spent]]:
-    """Choose a few columns that say most about the root, of about these counts; ρ is for measuring them, too."""
+def choose_columns(
+    counter: NoisyCounter, root: Reals, few: int, rho: float
+) -> tuple[list[int], list[Spent]]:
+    """Choose a few columns that say most about the root, of about these counts; ρ is
+    for measuring them, too.
+    """
     waiting, chosen = list(range(1, len(counter.levels))), []
     if few >= len(waiting):
         return waiting, []
     p = np.floor(root / root.sum() * _GRID / 2)[:, None] * 2 / _GRID
-    error = _ERROR_SHARE / 2 * expected_error(scale_of(rho * (1 - _FOR_COLUMNS) / few, counter.sensitivity), 1)
+    error = (
+        _ERROR_SHARE
+        / 2
+        * expected_error(
+            scale_of(rho * (1 - _FOR_COLUMNS) / few, counter.sensitivity), 1
+        )
+    )
     tables = counter.exact([(0, block) for block in waiting])
-    scores = [float(np.abs(t - p * t.sum(axis=0)).sum() / 2 - _on_grid(error * t.size)) for t in tables]
+    scores = [
+        float(np.abs(t - p * t.sum(axis=0)).sum() / 2 - _on_grid(error * t.size))
+        for t in tables
+    ]
     sensitivity = counter.sensitivity + _GRID_SENSITIVITY
-    scale, measured = scale_of(rho * _FOR_COLUMNS / few, sensitivity), f"which column to count with {counter.names[0]}"
+    scale, measured = (
+        scale_of(rho * _FOR_COLUMNS / few, sensitivity),
+        f"which column to count with {counter.names[0]}",
+    )
     for _ in range(few):
-        best = counter.noise.choice(np.array([scores[block - 1] for block in waiting]), scale)
+        best = counter.noise.choice(
+            np.array([scores[block - 1] for block in waiting]), scale
+        )
         chosen.append(waiting.pop(best))
     cells = range(len(scores), len(scores) - few, -1)
-    return sorted(chosen), [Spent("noisy maximum", measured, count, sensitivity, scale) for count in cells]
+    return sorted(chosen), [
+        Spent("noisy maximum", measured, count, sensitivity, scale) for count in cells
+    ]
 
 
 def choose_hub(
     counter: NoisyCounter, expected: Expected, worth: Mapping[int, float], *, rhos: Rhos
 ) -> tuple[int, list[Spent]]:
-    """Choose a block that all others are measured with, or none (0), and say what that cost.
+    """Choose a block that all others are measured with, or none (0), and say what that
+    cost.
 
-    The score of a block is the mean of the scores of its pairs with all others, times what it is ``worth``, a public
-    number from 0 to 1. A mean changes by no more than what it is made of. The score of none is zero. ``rhos`` are for
-    choosing it and for measuring all pairs with it.
+    The score of a block is the mean of the scores of its pairs with all others, times
+    what it is ``worth``, a public number from 0 to 1. A mean changes by no more than
+    what it is made of. The score of none is zero. ``rhos`` are for choosing it and for
+    measuring all pairs with it.
     """
     root, *sizes = counter.levels
     most = min(_LARGEST_HUB, _LARGEST_FAMILY // (root * math.prod(sorted(sizes)[-2:])))
@@ -232,19 +336,33 @@ def choose_hub(
     others = len(sizes) - 1
     if others < 2 or not able or not rhos[1]:
         return 0, []
-    scores = _scores(counter, expected, worth, rho=rhos[1] / others, share=_HUB_ERROR_SHARE)
-    means = [sum(scores[pair] for pair in scores if block in pair) / others * worth[block] for block in able]
+    scores = _scores(
+        counter, expected, worth, rho=rhos[1] / others, share=_HUB_ERROR_SHARE
+    )
+    means = [
+        sum(scores[pair] for pair in scores if block in pair) / others * worth[block]
+        for block in able
+    ]
     sensitivity = counter.sensitivity + _GRID_SENSITIVITY
     scale = scale_of(rhos[0], sensitivity)
     chosen = counter.noise.choice(np.array([0.0, *_on_grid(means)]), scale)
     measured = "which column all others depend on"
-    return (0, *able)[chosen], [Spent("noisy maximum", measured, len(able) + 1, sensitivity, scale)]
+    return (0, *able)[chosen], [
+        Spent("noisy maximum", measured, len(able) + 1, sensitivity, scale)
+    ]
 
 
 def _scores(
-    counter: NoisyCounter, expected: Expected, blocks: Iterable[int], *, rho: float, share: float
+    counter: NoisyCounter,
+    expected: Expected,
+    blocks: Iterable[int],
+    *,
+    rho: float,
+    share: float,
 ) -> dict[Pair, float]:
-    """How far the rows are from what is expected of each pair, less a share of the error of measuring it for ρ."""
+    """How far the rows are from what is expected of each pair, less a share of the
+    error of measuring it for ρ.
+    """
     scores: dict[Pair, float] = {}
     pairs, scale = list(combinations(blocks, 2)), scale_of(rho, counter.sensitivity)
     for start in range(0, len(pairs), _AT_ONCE):
@@ -256,32 +374,60 @@ def _scores(
 
 
 def choose_edges(
-    counter: NoisyCounter, expected: Expected, blocks: Iterable[int], forced: Sequence[Pair], *, rhos: Rhos
+    counter: NoisyCounter,
+    expected: Expected,
+    blocks: Iterable[int],
+    forced: Sequence[Pair],
+    *,
+    rhos: Rhos,
 ) -> tuple[list[Pair], tuple[Spent, ...]]:
-    """Choose the edges of a tree of these blocks, one by one, and say what each choice cost.
+    """Choose the edges of a tree of these blocks, one by one, and say what each choice
+    cost.
 
-    ``forced`` pairs are taken first if a tree allows it; they cost nothing, because they do not depend on the rows.
-    ``rhos`` are for choosing and for measuring them.
+    ``forced`` pairs are taken first if a tree allows it; they cost nothing, because
+    they do not depend on the rows. ``rhos`` are for choosing and for measuring them.
     """
     forest = {block: block for block in blocks}
-    edges = [pair for pair in forced if set(pair) <= set(forest) and _join(forest, pair)]
+    edges = [
+        pair for pair in forced if set(pair) <= set(forest) and _join(forest, pair)
+    ]
     missing = len(forest) - 1 - len(edges)
     if missing <= 0 or not rhos[1]:
         return edges, ()
-    scores = _scores(counter, expected, forest, rho=rhos[1] / (missing + len(edges)), share=_ERROR_SHARE)
+    scores = _scores(
+        counter,
+        expected,
+        forest,
+        rho=rhos[1] / (missing + len(edges)),
+        share=_ERROR_SHARE,
+    )
     sensitivity = counter.sensitivity + _GRID_SENSITIVITY
     scale, spent = scale_of(rhos[0] / missing, sensitivity), []
     for _ in range(missing):
-        open_pairs = [pair for pair in scores if _top(forest, pair[0]) != _top(forest, pair[1])]
-        chosen = open_pairs[counter.noise.choice(np.array([scores[pair] for pair in open_pairs]), scale)]
+        open_pairs = [
+            pair for pair in scores if _top(forest, pair[0]) != _top(forest, pair[1])
+        ]
+        chosen = open_pairs[
+            counter.noise.choice(np.array([scores[pair] for pair in open_pairs]), scale)
+        ]
         _join(forest, chosen)
         edges.append(chosen)
-        spent.append(Spent("noisy maximum", "which pair of columns to measure", len(open_pairs), sensitivity, scale))
+        spent.append(
+            Spent(
+                "noisy maximum",
+                "which pair of columns to measure",
+                len(open_pairs),
+                sensitivity,
+                scale,
+            )
+        )
     return edges, tuple(spent)
 
 
 def expected_error(scale: float, cells: float) -> float:
-    """What Gaussian noise adds to the sum of the absolute differences of so many cells."""
+    """What Gaussian noise adds to the sum of the absolute differences of so many
+    cells.
+    """
     return math.sqrt(2 / math.pi) * scale * cells
 
 
@@ -291,7 +437,9 @@ def _on_grid(values: Any) -> Any:
 
 
 def parents_of(edges: Sequence[Pair], blocks: Sequence[int]) -> dict[int, int]:
-    """Parent of each block if the tree is hung up at the block with the most neighbours; 0 if it has none."""
+    """Parent of each block if the tree is hung up at the block with the most
+    neighbours; 0 if it has none.
+    """
     near: dict[int, list[int]] = {block: [] for block in blocks}
     for first, second in edges:
         near[first].append(second)

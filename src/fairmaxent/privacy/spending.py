@@ -1,11 +1,15 @@
-"""What all private fits of the same people have spent together: a ledger in a file, which outlives each of them.
+"""What all private fits of the same people have spent together: a ledger in a file,
+which outlives each of them.
 
-Only ρ adds up over fits; the sum promises (ε(ρ, δ), δ) for any δ, whatever δ each of them had. Everything in a file is
-taken to be about the same people, also if a row was added to their table: that can only overstate what is known.
+Only ρ adds up over fits; the sum promises (ε(ρ, δ), δ) for any δ, whatever δ each of
+them had. Everything in a file is taken to be about the same people, also if a row was
+added to their table: that can only overstate what is known.
 
-A fit is written down before its first noisy number is drawn, so no crash forgets it. Digests of the table and of what
-was asked recognise a result that is there already. Their key stands in the same file, so they say nothing beside other
-digests; but whoever has the file, and all rows but one, could try that one out. It is as secret as the table.
+A fit is written down before its first noisy number is drawn, so no crash forgets it.
+Digests of the table and of what was asked recognise a result that is there already.
+Their key stands in the same file, so they say nothing beside other digests; but whoever
+has the file, and all rows but one, could try that one out. It is as secret as the
+table.
 """
 
 import contextlib
@@ -29,15 +33,22 @@ except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
 _ATTEMPTS = 600  # half a minute; a payment takes a few milliseconds
-Payment = dict[str, Any]  # with these fields: digests of table and request, and the file that was to hold the result
+# with these fields: digests of table and request, and the file that was to hold the
+# result
+Payment = dict[str, Any]
 _FIELDS = ("when", "epsilon", "delta", "rho", "table", "request", "command", "model")
 _FORMAT = "fairmaxent ledger 1"
-_ABOUT = "Private fits of the same people: their rho adds up. Keep this file, and keep it as secret as the table."
+_ABOUT = (
+    "Private fits of the same people: their rho adds up. Keep this file, and keep it as"
+    " secret as the table."
+)
 
 
 @dataclass(frozen=True)
 class Spending:
-    """The ledger at a path; ``command`` and ``model`` are written down with what is paid."""
+    """The ledger at a path; ``command`` and ``model`` are written down with what is
+    paid.
+    """
 
     path: str
     command: str | None = None
@@ -48,8 +59,15 @@ class Spending:
         """The ledger that a fit is to be written in."""
         asked = privacy.ledger
         if not isinstance(asked, cls | str | os.PathLike | None):
-            raise InputError(Option("ledger"), f" is {shown(asked)}; pass the path of a file, or None")
-        return Spending(os.fspath(asked)) if isinstance(asked, str | os.PathLike) else asked
+            raise InputError(
+                Option("ledger"),
+                f" is {shown(asked)}; pass the path of a file, or None",
+            )
+        return (
+            Spending(os.fspath(asked))
+            if isinstance(asked, str | os.PathLike)
+            else asked
+        )
 
     def payments(self) -> list[Payment]:
         """What was paid; a ledger that is not there yet has nothing."""
@@ -65,45 +83,82 @@ class Spending:
         spent, delta, budget = self.rho, privacy.delta, privacy.budget
         if budget is None or spent + privacy.rho <= rho_of(budget, delta):
             return
-        left = math.floor(100 * epsilon_of(max(0.0, rho_of(budget, delta) - spent), delta)) / 100
+        left = (
+            math.floor(100 * epsilon_of(max(0.0, rho_of(budget, delta) - spent), delta))
+            / 100
+        )
         way: tuple[object, ...] = (f"{left:g} is left: lower ", Option("epsilon"))
         raise InputError(
-            f"the private fits in {self.path} have spent ε = {epsilon_of(spent, delta):.3g}, and this one would bring "
-            f"it to {epsilon_of(spent + privacy.rho, delta):.3g}, beyond the budget of {budget:g} (δ = {delta:g}). "
-            "Nothing was spent now. Rows and reports from a model that is paid for spend nothing; for another fit, ",
+            f"the private fits in {self.path} have spent ε ="
+            f" {epsilon_of(spent, delta):.3g}, and this one would bring it to"
+            f" {epsilon_of(spent + privacy.rho, delta):.3g}, beyond the budget of"
+            f" {budget:g} (δ = {delta:g}). Nothing was spent now. Rows and reports from"
+            " a model that is paid for spend nothing; for another fit, ",
             *(way if left else ("nothing is left of ", Option("budget"))),
         )
 
     def pay(self, privacy: Privacy, table: bytes, request: str) -> None:
-        """Write a fit down before it spends anything; refuse what is beyond the budget, or paid for already."""
+        """Write a fit down before it spends anything; refuse what is beyond the budget,
+        or paid for already.
+        """
         with self._locked():
             key, payments = self._read()
-            digests = [hmac.digest(key, part, "sha256").hex() for part in (table, request.encode())]
-            for model, paid in {paid["model"]: paid for paid in payments}.items():  # a model may have been replaced
-                if [paid["table"], paid["request"]] == digests and model is not None and os.path.exists(model):
+            digests = [
+                hmac.digest(key, part, "sha256").hex()
+                for part in (table, request.encode())
+            ]
+            # a model may have been replaced
+            for model, paid in {paid["model"]: paid for paid in payments}.items():
+                if (
+                    [paid["table"], paid["request"]] == digests
+                    and model is not None
+                    and os.path.exists(model)
+                ):
                     raise InputError(
-                        f"this is paid for already: {model} holds the private fit of the same table with the same "
-                        f"options of {paid['when']}. Rows and reports from it spend nothing. Nothing was spent now. If "
-                        f"you want other noise, which spends another ε = {privacy.epsilon:g}, move that file away first"
+                        f"this is paid for already: {model} holds the private fit of"
+                        f" the same table with the same options of {paid['when']}. Rows"
+                        " and reports from it spend nothing. Nothing was spent now. If"
+                        " you want other noise, which spends another ε ="
+                        f" {privacy.epsilon:g}, move that file away first"
                     )
             self.check(privacy)
-            when, cost = datetime.now(UTC).isoformat(timespec="seconds"), (privacy.epsilon, privacy.delta, privacy.rho)
-            paid = dict(zip(_FIELDS, (when, *cost, *digests, self.command, self.model), strict=True))
+            when, cost = (
+                datetime.now(UTC).isoformat(timespec="seconds"),
+                (
+                    privacy.epsilon,
+                    privacy.delta,
+                    privacy.rho,
+                ),
+            )
+            paid = dict(
+                zip(
+                    _FIELDS,
+                    (when, *cost, *digests, self.command, self.model),
+                    strict=True,
+                )
+            )
             write_whole(self.path, _content(key, [*payments, paid]))
 
     def _read(self) -> tuple[bytes, list[Payment]]:
         try:
             with open(self.path, encoding="utf-8") as file:
                 record = json.load(file)
-            rhos = [paid["rho"] for paid in record["fits"] if set(_FIELDS) == paid.keys()]
+            rhos = [
+                paid["rho"] for paid in record["fits"] if set(_FIELDS) == paid.keys()
+            ]
             sound = all(isinstance(rho, float) and 0 < rho < math.inf for rho in rhos)
-            if record["format"] != _FORMAT or not sound or len(rhos) < len(record["fits"]):
+            if (
+                record["format"] != _FORMAT
+                or not sound
+                or len(rhos) < len(record["fits"])
+            ):
                 raise ValueError("it states something else than what fits spent")
             return bytes.fromhex(record["key"]), record["fits"]
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as problem:
             raise StorageError(
-                f"the ledger {self.path} cannot be read, so what was spent is not known ({first_line(problem)}). It is "
-                "left as it is: restore it from a copy, or name another one with ",
+                f"the ledger {self.path} cannot be read, so what was spent is not known"
+                f" ({first_line(problem)}). It is left as it is: restore it from a"
+                " copy, or name another one with ",
                 Option("ledger"),
             ) from problem
 
@@ -114,19 +169,24 @@ class Spending:
             try:
                 if not os.path.lexists(self.path):
                     with Staging([self.path]) as staging:
-                        staging.path_for(self.path).write_bytes(_content(os.urandom(32), []))
+                        staging.path_for(self.path).write_bytes(
+                            _content(os.urandom(32), [])
+                        )
                 file = _lock(self.path)
             except OSError as problem:
                 if isinstance(problem, StorageError) and os.path.exists(self.path):
                     continue  # another process was faster
                 raise StorageError(
-                    f"what private fits spend is written down first, but not in {self.path} ({first_line(problem)}); "
-                    "name another file for it with ",
+                    "what private fits spend is written down first, but not in"
+                    f" {self.path} ({first_line(problem)}); name another file for it"
+                    " with ",
                     Option("ledger"),
                 ) from problem
             try:
                 # Or else another process has replaced it.
-                if fcntl is None or os.path.samestat(os.fstat(file), os.stat(self.path)):
+                if fcntl is None or os.path.samestat(
+                    os.fstat(file), os.stat(self.path)
+                ):
                     yield
                     return
             finally:
@@ -134,16 +194,25 @@ class Spending:
 
 
 def _lock(path: str) -> int:
-    """Open the ledger alone; on Windows, which replaces no open file, a file beside it that goes when it is closed."""
+    """Open the ledger alone; on Windows, which replaces no open file, a file beside it
+    that goes when it is closed.
+    """
     if fcntl is not None:
         file = os.open(path, os.O_RDWR)
         fcntl.flock(file, fcntl.LOCK_EX)
         return file
     for _ in range(_ATTEMPTS):
-        with contextlib.suppress(FileExistsError, PermissionError):  # the second while the file goes
-            return os.open(f"{path}.lock", os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_TEMPORARY", 0))
+        # the second while the file goes
+        with contextlib.suppress(FileExistsError, PermissionError):
+            return os.open(
+                f"{path}.lock",
+                os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_TEMPORARY", 0),
+            )
         time.sleep(0.05)
-    raise OSError(f"another fit has locked it for half a minute, or the folder of {path}.lock cannot be written")
+    raise OSError(
+        f"another fit has locked it for half a minute, or the folder of {path}.lock"
+        " cannot be written"
+    )
 
 
 def _content(key: bytes, payments: list[Payment]) -> bytes:

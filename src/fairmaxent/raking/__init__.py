@@ -1,1 +1,3 @@
-"""Raking: weights as close as possible to the old ones that give a table the margins that a census knows."""
+"""Raking: weights as close as possible to the old ones that give a table the margins
+that a census knows.
+"""

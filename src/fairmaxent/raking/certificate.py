@@ -1,4 +1,6 @@
-"""The certificate of a raking: what the margins are now, what the weights cost, and which levels rest on few rows."""
+"""The certificate of a raking: what the margins are now, what the weights cost, and
+which levels rest on few rows.
+"""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -26,7 +28,9 @@ class MarginLevel:
     before: float
     wanted: float
     achieved: float
-    effective_rows: float  # how many equally weighted rows would carry as much information, with the new weights
+    # how many equally weighted rows would carry as much information, with the new
+    # weights
+    effective_rows: float
 
 
 @dataclass(frozen=True)
@@ -43,24 +47,34 @@ class MarginResult(Crossed):
 
 _SHOWN = 3  # levels warned about one by one; the rest is counted
 _TABLE_LEVELS = 60  # that are printed
-_AT_BOUND = 1e-9  # how far from a bound, relatively, a factor still counts as being there
+# how far from a bound, relatively, a factor still counts as being there
+_AT_BOUND = 1e-9
 _HEADS = ("margin", "rows", "before", "wanted", "after", "effective rows")
 
 
 @dataclass(frozen=True, repr=False)
 class RakingCertificate:
-    """What :attr:`fairmaxent.raking.raking.Raking.certificate` states; printed, it is a table."""
+    """What :attr:`fairmaxent.raking.raking.Raking.certificate` states; printed, it is a
+    table.
+    """
 
     margins: tuple[MarginResult, ...]
     rows: int
     total: float  # what the weights add up to
-    design_effect: float  # by what the weights multiply the variance of a mean, by Kish's approximation n·Σw²/(Σw)²
-    effective_rows: float  # how many equally weighted rows would carry as much information: rows / design effect
-    factors: tuple[float, float]  # the smallest and the largest factor by which the share of a row in the total changed
+    # by what the weights multiply the variance of a mean, by Kish's approximation
+    # n·Σw²/(Σw)²
+    design_effect: float
+    # how many equally weighted rows would carry as much information: rows / design
+    # effect
+    effective_rows: float
+    # the smallest and the largest factor by which the share of a row in the total
+    # changed
+    factors: tuple[float, float]
     weights: tuple[float, float]  # the smallest and the largest weight
     bounds: tuple[float, float] | None  # the factors that were allowed; None: all
     rows_at_bounds: int  # rows whose factor is a bound, up to rounding
-    missed: bool  # whether no weights, within the bounds if there are some, meet all margins
+    # whether no weights, within the bounds if there are some, meet all margins
+    missed: bool
     notes: tuple[str, ...]
 
     @property
@@ -71,7 +85,11 @@ class RakingCertificate:
     @property
     def conflict(self) -> str:
         """Why margins are missed, if they are."""
-        return "margins contradict each other" if self.bounds is None else "the bounds do not allow all margins"
+        return (
+            "margins contradict each other"
+            if self.bounds is None
+            else "the bounds do not allow all margins"
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -86,36 +104,77 @@ class RakingCertificate:
             for level in margin.levels
             if level.before
             and level.achieved > level.before * (1 + 1e-6)
-            and (level.effective_rows < FEWEST_ROWS or level.achieved > MOST_TIMES * level.before)
+            and (
+                level.effective_rows < FEWEST_ROWS
+                or level.achieved > MOST_TIMES * level.before
+            )
         ]
         raised.sort(key=lambda named: named[1].effective_rows)
-        merge = " To avoid this, merge the level with another one, or limit how much weights may change with "
+        merge = (
+            " To avoid this, merge the level with another one, or limit how much"
+            " weights may change with "
+        )
         for number, (name, level) in enumerate(raised[:_SHOWN]):
             people = "a single row" if level.rows == 1 else f"{level.rows:,} rows"
-            rests = f"{name} = {level.level}: {percent(level.achieved)} of the total weight rests on {people}"
-            raising = f"{rests}, {times(level.achieved / level.before)} times as much as before."
-            yield (raising,) if number else (raising, merge, Option("bounds"), ".")  # the way out is said once
+            rests = (
+                f"{name} = {level.level}: {percent(level.achieved)} of the total weight"
+                f" rests on {people}"
+            )
+            raising = (
+                f"{rests}, {times(level.achieved / level.before)} times as much as"
+                " before."
+            )
+            # the way out is said once
+            yield (raising,) if number else (raising, merge, Option("bounds"), ".")
         more = len(raised) - _SHOWN
         if more > 0:
-            which = "1 more level was raised" if more == 1 else f"{more:,} more levels were raised"
-            line = f"fewer than {FEWEST_ROWS} effective rows, or {MOST_TIMES} times as much"
+            which = (
+                "1 more level was raised"
+                if more == 1
+                else f"{more:,} more levels were raised"
+            )
+            line = (
+                f"fewer than {FEWEST_ROWS} effective rows, or {MOST_TIMES} times as"
+                " much"
+            )
             yield (f"{which} beyond the same line: {line}.",)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, for JSON."""
-        return asdict(self) | {"largest_error": self.largest_error, "warnings": self.warnings}
+        return asdict(self) | {
+            "largest_error": self.largest_error,
+            "warnings": self.warnings,
+        }
 
     def __repr__(self) -> str:
-        return "\n".join([*self.table(), *self.summary(), *map(visible, (*self.warnings, *self.notes))])
+        return "\n".join(
+            [
+                *self.table(),
+                *self.summary(),
+                *map(visible, (*self.warnings, *self.notes)),
+            ]
+        )
 
     def table(self) -> list[str]:
         """The margins before and after, one line for each level."""
         rows = []
         for margin in self.margins:
             for level in margin.levels:
-                numbers = (level.rows, level.before, level.wanted, level.achieved, round(level.effective_rows))
-                rows.append((f"{margin.name} = {level.level}", *map(cell_text, numbers)))
-        more = [f"and {len(rows) - _TABLE_LEVELS:,} more levels"] if len(rows) > _TABLE_LEVELS else []
+                numbers = (
+                    level.rows,
+                    level.before,
+                    level.wanted,
+                    level.achieved,
+                    round(level.effective_rows),
+                )
+                rows.append(
+                    (f"{margin.name} = {level.level}", *map(cell_text, numbers))
+                )
+        more = (
+            [f"and {len(rows) - _TABLE_LEVELS:,} more levels"]
+            if len(rows) > _TABLE_LEVELS
+            else []
+        )
         return [*table_lines(_HEADS, rows[:_TABLE_LEVELS]), *more]
 
     def summary(self) -> list[str]:
@@ -123,18 +182,34 @@ class RakingCertificate:
         low, high = self.weights
         bounds = ""
         if self.bounds is not None:
-            bounds = f" (allowed: {Bounds(*self.bounds).text}; rows at a bound: {self.rows_at_bounds:,})"
+            bounds = (
+                f" (allowed: {Bounds(*self.bounds).text}; rows at a bound:"
+                f" {self.rows_at_bounds:,})"
+            )
         return [
-            f"largest error: {self.largest_error:.1e}" + (f" ({self.conflict})" if self.missed else ""),
-            f"weights from {low:.4g} to {high:.4g}, adding up to {self.total:,.10g}; factors from "
-            f"{self.factors[0]:.4g} to {self.factors[1]:.4g}{bounds}",
-            f"design effect {self.design_effect:.3f}: the {self.rows:,} rows carry as much information as "
-            f"{self.effective_rows:,.0f} equally weighted ones",
+            f"largest error: {self.largest_error:.1e}"
+            + (f" ({self.conflict})" if self.missed else ""),
+            (
+                f"weights from {low:.4g} to {high:.4g}, adding up to"
+                f" {self.total:,.10g}; factors from {self.factors[0]:.4g} to"
+                f" {self.factors[1]:.4g}{bounds}"
+            ),
+            (
+                f"design effect {self.design_effect:.3f}: the {self.rows:,} rows carry"
+                f" as much information as {self.effective_rows:,.0f} equally weighted"
+                " ones"
+            ),
         ]
 
 
 def certify(
-    problem: RakingProblem, survey: Survey, factors: Reals, total: float, *, missed: bool, notes: tuple[str, ...]
+    problem: RakingProblem,
+    survey: Survey,
+    factors: Reals,
+    total: float,
+    *,
+    missed: bool,
+    notes: tuple[str, ...],
 ) -> RakingCertificate:
     """Measure the new weights."""
     table, bounds = survey.table, problem.bounds
@@ -142,16 +217,31 @@ def certify(
     scale = total / survey.table.size
     mass, squares = table.counts * factors, table.squares * factors**2
     worth = float(effective_rows(mass.sum(), squares.sum()))
-    lightest, heaviest = (scale * (part * factors)[kept] for part in (survey.lightest, table.largest))
-    at_bounds = kept & ((factors <= bounds.low * (1 + _AT_BOUND)) | (factors >= bounds.high * (1 - _AT_BOUND)))
+    lightest, heaviest = (
+        scale * (part * factors)[kept] for part in (survey.lightest, table.largest)
+    )
+    at_bounds = kept & (
+        (factors <= bounds.low * (1 + _AT_BOUND))
+        | (factors >= bounds.high * (1 - _AT_BOUND))
+    )
     margins = []
     for margin in problem.margins:
         parts = (table.rows, table.counts, mass, squares)
-        rows, before, after, squared = (tally(margin.cells, part, len(margin.wanted)) for part in parts)
+        rows, before, after, squared = (
+            tally(margin.cells, part, len(margin.wanted)) for part in parts
+        )
         informed = np.nan_to_num(effective_rows(after, squared))
-        numbers = (rows.astype(int), before / before.sum(), margin.wanted, after / after.sum(), informed)
+        numbers = (
+            rows.astype(int),
+            before / before.sum(),
+            margin.wanted,
+            after / after.sum(),
+            informed,
+        )
         levels = zip(margin.labels, *(part.tolist() for part in numbers), strict=True)
-        margins.append(MarginResult(margin.columns, tuple(MarginLevel(*level) for level in levels)))
+        margins.append(
+            MarginResult(margin.columns, tuple(MarginLevel(*level) for level in levels))
+        )
     return RakingCertificate(
         margins=tuple(margins),
         rows=survey.table.size,

@@ -1,4 +1,6 @@
-"""Known margins, as users state them, and as shares that are matched with the levels of the data."""
+"""Known margins, as users state them, and as shares that are matched with the levels of
+the data.
+"""
 
 import contextlib
 import math
@@ -14,7 +16,14 @@ from fairmaxent.data.attribute import Attribute
 from fairmaxent.data.domain import Domain
 from fairmaxent.data.levels import value_text
 from fairmaxent.data.table import Codes, Reals, Table, tally
-from fairmaxent.errors import ColumnError, InputError, LevelError, TargetError, did_you_mean, shown
+from fairmaxent.errors import (
+    ColumnError,
+    InputError,
+    LevelError,
+    TargetError,
+    did_you_mean,
+    shown,
+)
 
 Level = tuple[Any, ...]  # one value for each column of a margin
 
@@ -22,7 +31,8 @@ VALUE = "value"
 COLUMNS = ("columns", "column")
 _EXAMPLE = "{'sex': {'Female': 0.51, 'Male': 0.49}}"
 
-# Shares may be rounded; a margin that is farther away from its total than this is taken for a mistake.
+# Shares may be rounded; a margin that is farther away from its total than this is taken
+# for a mistake.
 _ROUNDED = 0.01
 _EXACT = 1e-9
 _LARGEST = 1e290  # so that sums are finite
@@ -53,13 +63,17 @@ class Margin(Crossed):
 
 
 def read_margins(margins: Any, names: Sequence[str]) -> tuple[Margin, ...]:
-    """Read margins as a mapping, as a tidy table, or as several of them; ``names`` are the columns of the data."""
+    """Read margins as a mapping, as a tidy table, or as several of them; ``names`` are
+    the columns of the data.
+    """
     collected: dict[tuple[str, ...], dict[Level, float]] = {}  # in order of appearance
     for columns, levels, value in _entries(margins, names):
         values = collected.setdefault(columns, {})
         key = tuple(None if frames.is_missing(level) else level for level in levels)
         if key in values:
-            raise TargetError(f"the margins hold {_named(columns, levels)} twice; give one number")
+            raise TargetError(
+                f"the margins hold {_named(columns, levels)} twice; give one number"
+            )
         values[key] = value
     result = tuple(Margin(columns, values) for columns, values in collected.items())
     if not result:
@@ -67,9 +81,14 @@ def read_margins(margins: Any, names: Sequence[str]) -> tuple[Margin, ...]:
     for margin in result:
         for name in margin.columns:
             if name not in names:
-                raise ColumnError(f"a margin is about {name!r}, which is not a column; {did_you_mean(name, names)}")
+                raise ColumnError(
+                    f"a margin is about {name!r}, which is not a column;"
+                    f" {did_you_mean(name, names)}"
+                )
         if len(set(margin.columns)) < len(margin.columns):
-            raise ColumnError(f"the margin {margin.name} names a column twice; name each once")
+            raise ColumnError(
+                f"the margin {margin.name} names a column twice; name each once"
+            )
     return result
 
 
@@ -89,34 +108,51 @@ def _entries(margins: Any, names: Sequence[str]) -> Iterator[_Entry]:
             table = frames.open_frame(margins)
         except InputError as problem:
             reason = f"cannot read the margins ({problem})"
-            raise TargetError(f"{reason}; pass a mapping, e.g. {_EXAMPLE}, or a table") from None
+            raise TargetError(
+                f"{reason}; pass a mapping, e.g. {_EXAMPLE}, or a table"
+            ) from None
         yield from _of_table(table, names)
 
 
 def _of_mapping(about: Any, values: Any) -> Iterator[_Entry]:
     columns = (about,) if isinstance(about, str) else about
-    if not isinstance(columns, tuple) or not columns or not all(isinstance(name, str) for name in columns):
-        raise ColumnError(f"a margin is about {shown(about)}; name a column, or several as a tuple: ('sex', 'age')")
+    if (
+        not isinstance(columns, tuple)
+        or not columns
+        or not all(isinstance(name, str) for name in columns)
+    ):
+        raise ColumnError(
+            f"a margin is about {shown(about)}; name a column, or several as a tuple:"
+            " ('sex', 'age')"
+        )
     if not hasattr(values, "items"):
-        raise TargetError(f"the margin of {' × '.join(columns)} is {shown(values)}; give a number for each level")
+        raise TargetError(
+            f"the margin of {' × '.join(columns)} is {shown(values)}; give a number for"
+            " each level"
+        )
     for level, value in values.items():
         levels = level if isinstance(level, tuple) else (level,)
         if len(levels) != len(columns):
             raise TargetError(
-                f"the margin of {' × '.join(columns)} has the level {shown(level)}; give one value for each of its "
-                f"{len(columns)} columns, as a tuple"
+                f"the margin of {' × '.join(columns)} has the level {shown(level)};"
+                f" give one value for each of its {len(columns)} columns, as a tuple"
             )
         yield columns, levels, _number(columns, levels, value)
 
 
 def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry]:
-    """Each line holds one number: beside the names of its columns and their levels, or under the columns themselves."""
+    """Each line holds one number: beside the names of its columns and their levels, or
+    under the columns themselves.
+    """
     if VALUE not in table.columns:
         raise TargetError(
-            f"the table of margins has no column {VALUE!r}; it needs one with the shares or totals, beside either "
-            "'columns' and 'level', or the columns of the data themselves"
+            f"the table of margins has no column {VALUE!r}; it needs one with the"
+            " shares or totals, beside either 'columns' and 'level', or the columns of"
+            " the data themselves"
         )
-    named = next((name for name in COLUMNS if name in table.columns and name not in names), None)
+    named = next(
+        (name for name in COLUMNS if name in table.columns and name not in names), None
+    )
     others = [name for name in table.columns if name not in (VALUE, named)]
     for row in table.iter_rows(named=True):
         if named is None:
@@ -124,15 +160,28 @@ def _of_table(table: nw.DataFrame[Any], names: Sequence[str]) -> Iterator[_Entry
             levels = [row[name] for name in columns]
         else:
             text = "" if frames.is_missing(row[named]) else row[named]
-            mark = "×" if "×" in str(text) else ","  # a column may have a comma in its name
-            columns = (text,) if text in names else tuple(part.strip() for part in str(text).split(mark) if text)
+            # a column may have a comma in its name
+            mark = "×" if "×" in str(text) else ","
+            columns = (
+                (text,)
+                if text in names
+                else tuple(part.strip() for part in str(text).split(mark) if text)
+            )
             levels = [row[name] for name in others[: len(columns)]]
             rest = [row[name] for name in others[len(columns) :]]
-            if len(levels) < len(columns) or (columns and not all(map(frames.is_missing, rest))):
-                needed = f"needs {len(columns)} level(s) in each line of the table of margins"
+            if len(levels) < len(columns) or (
+                columns and not all(map(frames.is_missing, rest))
+            ):
+                needed = (
+                    f"needs {len(columns)} level(s) in each line of the table of"
+                    " margins"
+                )
                 raise TargetError(f"the margin of {' × '.join(columns)} {needed}")
         if not columns:
-            raise TargetError("the table of margins has a line without a column and its level; complete or remove it")
+            raise TargetError(
+                "the table of margins has a line without a column and its level;"
+                " complete or remove it"
+            )
         yield columns, tuple(levels), _number(columns, levels, row[VALUE])
 
 
@@ -143,44 +192,60 @@ def _number(columns: Sequence[str], levels: Sequence[Any], value: Any) -> float:
         number = math.nan
     if not 0 <= number <= _LARGEST:
         raise TargetError(
-            f"the margin of {_named(columns, levels)} is {shown(value)}; give a finite number that is not negative"
+            f"the margin of {_named(columns, levels)} is {shown(value)}; give a finite"
+            " number that is not negative"
         )
     return number
 
 
 def _named(columns: Sequence[str], levels: Sequence[Any]) -> str:
-    return ", ".join(f"{name} = {shown(level)}" for name, level in zip(columns, levels, strict=True))
+    return ", ".join(
+        f"{name} = {shown(level)}" for name, level in zip(columns, levels, strict=True)
+    )
 
 
 def scale_of(margins: Sequence[Margin]) -> tuple[float | None, list[str]]:
-    """What margins add up to: a total, or None if all of them are shares; and what was rounded."""
+    """What margins add up to: a total, or None if all of them are shares; and what was
+    rounded.
+    """
     notes = [note for margin in margins for note in _share_notes(margin)]
     totals = [margin for margin in margins if not _is_share(margin.total)]
     for margin in margins:
         if not margin.total > 0:
-            raise TargetError(f"the margin of {margin.name} is zero everywhere; give shares or totals")
+            raise TargetError(
+                f"the margin of {margin.name} is zero everywhere; give shares or totals"
+            )
     for margin in totals:
         values = list(margin.values.values())
-        if max(values) <= 1 and any(value != round(value) for value in values):  # so they must be meant as shares
+        # so they must be meant as shares
+        if max(values) <= 1 and any(value != round(value) for value in values):
             raise TargetError(
-                f"the margin of {margin.name} adds up to {margin.total:.6g}; shares must add up to 1, and totals are "
-                "numbers of people: correct or add a level, or give the totals in full"
+                f"the margin of {margin.name} adds up to {margin.total:.6g}; shares"
+                " must add up to 1, and totals are numbers of people: correct or add a"
+                " level, or give the totals in full"
             )
     if not totals:
         return None, notes
     total = totals[0].total
     if len(totals) < len(margins):
         shares = ", ".join(margin.name for margin in margins if _is_share(margin.total))
-        notes.append(f"shares are known for {shares}, and totals for the rest; the weights add up to {total:,.12g}")
+        notes.append(
+            f"shares are known for {shares}, and totals for the rest; the weights add"
+            f" up to {total:,.12g}"
+        )
     for margin in totals[1:]:
         if abs(margin.total - total) > _ROUNDED * total:
             raise TargetError(
-                f"the margins add up to different totals: {totals[0].name} to {total:,g}, {margin.name} to "
-                f"{margin.total:,g}; give totals of the same population, or shares"
+                f"the margins add up to different totals: {totals[0].name} to"
+                f" {total:,g}, {margin.name} to {margin.total:,g}; give totals of the"
+                " same population, or shares"
             )
         if abs(margin.total - total) > _EXACT * total:
             rescaled = f"and was rescaled to {total:,.12g}"
-            notes.append(f"the margin of {margin.name} adds up to {margin.total:,.12g}, {rescaled}")
+            notes.append(
+                f"the margin of {margin.name} adds up to {margin.total:,.12g},"
+                f" {rescaled}"
+            )
     return total, notes
 
 
@@ -194,9 +259,14 @@ def _share_notes(margin: Margin) -> list[str]:
     if not _is_share(total) or abs(total - 1) <= _EXACT:
         return []
     if abs(total - 100) <= 100 * _EXACT:
-        return [f"the margin of {margin.name} adds up to 100, and was read as percentages"]
+        return [
+            f"the margin of {margin.name} adds up to 100, and was read as percentages"
+        ]
     kind, whole = ("shares", 1) if total < 2 else ("percentages", 100)
-    return [f"the {kind} of {margin.name} add up to {total:.6g}, and were rescaled to {whole}"]
+    return [
+        f"the {kind} of {margin.name} add up to {total:.6g}, and were rescaled to"
+        f" {whole}"
+    ]
 
 
 _SHOWN = 5  # levels that a message lists
@@ -204,7 +274,9 @@ _SHOWN = 5  # levels that a message lists
 
 @dataclass(frozen=True, eq=False)
 class MarginTarget(Crossed):
-    """A margin in terms of the data: its levels are the combinations that rows have, and those that are only wanted."""
+    """A margin in terms of the data: its levels are the combinations that rows have,
+    and those that are only wanted.
+    """
 
     labels: tuple[str, ...]  # one text per level
     wanted: Reals  # the share of each level; they add up to 1
@@ -219,18 +291,28 @@ class MarginTarget(Crossed):
 def match_margin(margin: Margin, domain: Domain, table: Table) -> MarginTarget:
     """Match the levels of a margin with those of the data."""
     attributes = [domain.attribute(name) for name in margin.columns]
-    chosen = table.codes[:, [domain.index(name) for name in margin.columns]].astype(np.intp)
+    chosen = table.codes[:, [domain.index(name) for name in margin.columns]].astype(
+        np.intp
+    )
     present, cells = np.unique(chosen, axis=0, return_inverse=True)
     positions = {tuple(row): position for position, row in enumerate(present.tolist())}
     wanted = np.full(len(present), np.nan)
     more: dict[str, float] = {}  # levels that no row has
     listed = set()
     for level, value in margin.values.items():
-        codes = tuple(level_of(attribute, part) for attribute, part in zip(attributes, level, strict=True))
-        texts = ("missing" if frames.is_missing(part) else value_text(part) for part in level)
+        codes = tuple(
+            level_of(attribute, part)
+            for attribute, part in zip(attributes, level, strict=True)
+        )
+        texts = (
+            "missing" if frames.is_missing(part) else value_text(part) for part in level
+        )
         label = ", ".join(texts) if None in codes else _labels(codes, attributes)
         if codes in listed:
-            raise LevelError(f"the margin of {margin.name} names {label} twice, spelt differently; give it once")
+            raise LevelError(
+                f"the margin of {margin.name} names {label} twice, spelt differently;"
+                " give it once"
+            )
         if None in codes:
             _refuse_misspelt(margin, attributes, level, codes)
         else:
@@ -243,11 +325,15 @@ def match_margin(margin: Margin, domain: Domain, table: Table) -> MarginTarget:
     wanted, notes = _with_missing(margin, attributes, present, mass, wanted, more)
     labels = [*(_labels(row, attributes) for row in present.tolist()), *more]
     every = np.append(wanted, list(more.values()))
-    return MarginTarget(margin.columns, tuple(labels), every / every.sum(), cells.reshape(-1), notes)
+    return MarginTarget(
+        margin.columns, tuple(labels), every / every.sum(), cells.reshape(-1), notes
+    )
 
 
 def level_of(attribute: Attribute, value: Any) -> int | None:
-    """Return the level of a value, or of its text: a table of margins may hold all levels as text, or as numbers."""
+    """Return the level of a value, or of its text: a table of margins may hold all
+    levels as text, or as numbers.
+    """
     candidates = [value] if frames.is_missing(value) else [value, value_text(value)]
     if isinstance(value, str) and not attribute.values.dtype.is_numeric():
         truth = {"true": True, "false": False}.get(value.strip().lower())
@@ -258,15 +344,22 @@ def level_of(attribute: Attribute, value: Any) -> int | None:
     return None
 
 
-def _refuse_misspelt(margin: Margin, attributes: Sequence[Attribute], level: Level, codes: Level) -> None:
+def _refuse_misspelt(
+    margin: Margin, attributes: Sequence[Attribute], level: Level, codes: Level
+) -> None:
     """Name a level that differs from one of the data only by case or blanks."""
     for attribute, part, code in zip(attributes, level, codes, strict=True):
-        plain = {} if code is not None else {_plain(label): label for label in attribute.labels}
+        plain = (
+            {}
+            if code is not None
+            else {_plain(label): label for label in attribute.labels}
+        )
         label = plain.get(_plain(value_text(part)))
         if label is not None:
             raise LevelError(
-                f"levels of the margin {margin.name} differ from those of the data only in upper and lower case or in "
-                f"blanks: {shown(part)} is {shown(label)} in the data; spell them the same way"
+                f"levels of the margin {margin.name} differ from those of the data only"
+                f" in upper and lower case or in blanks: {shown(part)} is"
+                f" {shown(label)} in the data; spell them the same way"
             )
 
 
@@ -282,18 +375,29 @@ def _with_missing(
     wanted: Reals,
     absent: dict[str, float],
 ) -> tuple[Reals, tuple[str, ...]]:
-    """Let levels that are missing, and that the margin does not list, keep their share; refuse others."""
+    """Let levels that are missing, and that the margin does not list, keep their share;
+    refuse others.
+    """
     unlisted = np.isnan(wanted) & (mass > 0)
-    no_value = [-1 if attribute.missing is None else attribute.missing for attribute in attributes]
+    no_value = [
+        -1 if attribute.missing is None else attribute.missing
+        for attribute in attributes
+    ]
     missing = (present == np.array(no_value)).any(axis=1)
     unknown = np.flatnonzero(unlisted & ~missing)
     if len(unknown):
-        listed = ", ".join(_labels(present[position].tolist(), attributes) for position in unknown[:_SHOWN])
+        listed = ", ".join(
+            _labels(present[position].tolist(), attributes)
+            for position in unknown[:_SHOWN]
+        )
         more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
-        instead = f", but {', '.join([*absent][:_SHOWN])}, which no row has" if absent else ""
+        instead = (
+            f", but {', '.join([*absent][:_SHOWN])}, which no row has" if absent else ""
+        )
         raise LevelError(
-            f"the margin of {margin.name} does not list {listed}{more}, which rows of the data have{instead}; add what "
-            "is known of them (0 gives these rows no weight), or drop these rows"
+            f"the margin of {margin.name} does not list {listed}{more}, which rows of"
+            f" the data have{instead}; add what is known of them (0 gives these rows no"
+            " weight), or drop these rows"
         )
     kept = unlisted & missing
     result = np.nan_to_num(wanted)
@@ -301,12 +405,20 @@ def _with_missing(
         return result, ()
     share = float(mass[kept].sum() / mass.sum())
     if not mass[~kept].any():
-        raise LevelError(f"no row has a value in {margin.name}; leave this margin out, or fill the values in")
+        raise LevelError(
+            f"no row has a value in {margin.name}; leave this margin out, or fill the"
+            " values in"
+        )
     total = float(result.sum()) + sum(absent.values())
     result[kept] = mass[kept] / mass.sum() * total / (1 - share)
     about = "these rows keep that share, and the margin is about the others"
-    return result, (f"{share:.2%} of the weight has no value in {margin.name}; {about}",)
+    return result, (
+        f"{share:.2%} of the weight has no value in {margin.name}; {about}",
+    )
 
 
 def _labels(codes: Sequence[Any], attributes: Sequence[Attribute]) -> str:
-    return ", ".join(attribute.labels[code] for attribute, code in zip(attributes, codes, strict=True))
+    return ", ".join(
+        attribute.labels[code]
+        for attribute, code in zip(attributes, codes, strict=True)
+    )

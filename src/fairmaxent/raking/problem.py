@@ -1,7 +1,9 @@
-"""The problem: the cells of a survey, the margins they should have, bounds on the factors, and the dual of all that.
+"""The problem: the cells of a survey, the margins they should have, bounds on the
+factors, and the dual of all that.
 
-The dual is h(λ) = Σ d_c Φ(u_c) − ⟨λ, t⟩, where u_c is the sum of the multipliers λ of the levels of cell c (Deville and
-Särndal, "Calibration estimators in survey sampling", 1992).
+The dual is h(λ) = Σ d_c Φ(u_c) − ⟨λ, t⟩, where u_c is the sum of the multipliers λ of
+the levels of cell c (Deville and Särndal, "Calibration estimators in survey sampling",
+1992).
 """
 
 import math
@@ -20,13 +22,22 @@ from fairmaxent.data.levels import ColumnOptions
 from fairmaxent.data.limits import need_memory
 from fairmaxent.data.table import Blocks, Codes, Mask, Reals, Table, highest, tally
 from fairmaxent.engines.lazy_counts import average_weight
-from fairmaxent.engines.lazy_frame import Lazy, check_column, collect, engine_errors, fresh_name, numbers, open_lazy
+from fairmaxent.engines.lazy_frame import (
+    Lazy,
+    check_column,
+    collect,
+    engine_errors,
+    fresh_name,
+    numbers,
+    open_lazy,
+)
 from fairmaxent.errors import ColumnError, InputError, Option
 from fairmaxent.maxent.dual import SearchPoint
 from fairmaxent.maxent.priors.rows import Rows, pair_weights
 from fairmaxent.raking.margins import MarginTarget
 
-_MOST_LEVELS = 1 << 30  # a margin lists every level, so none is lumped together with others
+# a margin lists every level, so none is lumped together with others
+_MOST_LEVELS = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +48,8 @@ class Survey:
     domain: Domain  # of these columns alone
     table: Table  # the cells; design weights are 1 on average
     lightest: Reals  # the smallest design weight of a row in each cell
-    design: Reals | None  # of each row, 1 on average; None: there are none, or an engine keeps the rows
+    # of each row, 1 on average; None: there are none, or an engine keeps the rows
+    design: Reals | None
     weight: str | None
     weight_scale: float = 1.0
 
@@ -45,19 +57,36 @@ class Survey:
 def columns_of(frame: Any) -> list[str]:
     """Names of the columns of a table, wherever its rows are."""
     lazy = open_lazy(frame)
-    return frames.open_frame(frame).columns if lazy is None else lazy.collect_schema().names()
+    return (
+        frames.open_frame(frame).columns
+        if lazy is None
+        else lazy.collect_schema().names()
+    )
 
 
-def read_survey(frame: Any, columns: Sequence[str], *, weight: str | None, domain: Domain | None) -> Survey:
+def read_survey(
+    frame: Any, columns: Sequence[str], *, weight: str | None, domain: Domain | None
+) -> Survey:
     """Count the cells; only these columns and the weights are read."""
     if not isinstance(weight, str | None):
-        raise ColumnError(Option("weight"), f" is a {type(weight).__name__}; pass the name of a column of the table")
+        raise ColumnError(
+            Option("weight"),
+            f" is a {type(weight).__name__}; pass the name of a column of the table",
+        )
     if weight in columns:
-        raise ColumnError(f"column {weight!r} is the weight, so it cannot have a margin; name another one")
+        raise ColumnError(
+            f"column {weight!r} is the weight, so it cannot have a margin; name"
+            " another one"
+        )
     if domain is not None:
         if not isinstance(domain, Domain):
-            raise InputError(f"domain is {domain!r}; pass a Domain, e.g. Domain.infer(frame), or None")
-        domain = replace(domain, attributes=tuple(domain.attribute(name) for name in columns))
+            raise InputError(
+                f"domain is {domain!r}; pass a Domain, e.g. Domain.infer(frame), or"
+                " None"
+            )
+        domain = replace(
+            domain, attributes=tuple(domain.attribute(name) for name in columns)
+        )
     lazy = open_lazy(frame)
     if lazy is None:
         return _read_in_memory(frame, columns, weight, domain)
@@ -66,25 +95,36 @@ def read_survey(frame: Any, columns: Sequence[str], *, weight: str | None, domai
 
 
 def _encoded(
-    cells: nw.DataFrame[Any], columns: Sequence[str], weights: Reals | None, domain: Domain | None
+    cells: nw.DataFrame[Any],
+    columns: Sequence[str],
+    weights: Reals | None,
+    domain: Domain | None,
 ) -> tuple[Domain, Codes]:
     """Every value is a level of its own, unless a domain says something else."""
     chosen = cells.select(*columns)
     if domain is not None:
         return domain, domain.encode(chosen)
-    options = ColumnOptions(columns, kinds=dict.fromkeys(columns, "categorical"), max_levels=_MOST_LEVELS)
+    options = ColumnOptions(
+        columns, kinds=dict.fromkeys(columns, "categorical"), max_levels=_MOST_LEVELS
+    )
     learned, encoded = Domain.learn_rows(chosen, options, weights=weights)
     return learned, Encoded.stacked(encoded).codes
 
 
-def _read_in_memory(frame: Any, columns: Sequence[str], weight: str | None, domain: Domain | None) -> Survey:
+def _read_in_memory(
+    frame: Any, columns: Sequence[str], weight: str | None, domain: Domain | None
+) -> Survey:
     opened = frames.open_frame(frame)
     raw = frames.read_weights(opened, weight)
     scale = 1.0 if raw is None else float(raw.mean())
     design = None if raw is None else raw / scale
     learned, codes = _encoded(opened, columns, design, domain)
     table = Table.compress(codes, learned.sizes, design)
-    lightest = np.ones(table.distinct) if design is None else _lowest(table.inverse, design, table.distinct)
+    lightest = (
+        np.ones(table.distinct)
+        if design is None
+        else _lowest(table.inverse, design, table.distinct)
+    )
     return Survey(frame, learned, table, lightest, design, weight, scale)
 
 
@@ -95,7 +135,9 @@ def _lowest(cells: Codes, weights: Reals, size: int) -> Reals:
     return result
 
 
-def _read_lazy(lazy: Lazy, columns: Sequence[str], weight: str | None, domain: Domain | None) -> Survey:
+def _read_lazy(
+    lazy: Lazy, columns: Sequence[str], weight: str | None, domain: Domain | None
+) -> Survey:
     """Let the engine count the cells in one pass; only these come back."""
     for name in columns:
         check_column(lazy, name)
@@ -106,9 +148,19 @@ def _read_lazy(lazy: Lazy, columns: Sequence[str], weight: str | None, domain: D
     chosen = lazy.select(*columns)
     if weight is not None:
         design = nw.col(weight).cast(nw.Float64) / scale
-        copies = [design.alias(mass), (design * design).alias(squares), design.alias(most), design.alias(least)]
+        copies = [
+            design.alias(mass),
+            (design * design).alias(squares),
+            design.alias(most),
+            design.alias(least),
+        ]
         chosen = lazy.select(*columns, *copies)
-        totals += [nw.col(mass).sum(), nw.col(squares).sum(), nw.col(most).max(), nw.col(least).min()]
+        totals += [
+            nw.col(mass).sum(),
+            nw.col(squares).sum(),
+            nw.col(most).max(),
+            nw.col(least).min(),
+        ]
     counted = collect(chosen.group_by(*columns).agg(*totals))
     if not len(counted):
         raise InputError("the table has no rows; pass at least one")
@@ -117,24 +169,38 @@ def _read_lazy(lazy: Lazy, columns: Sequence[str], weight: str | None, domain: D
     if weight is None:
         parts[3] = parts[4] = np.ones(len(counted))
     learned, codes = _encoded(counted, columns, parts[1], domain)
-    # Merge what an engine counts separately, such as the numbers of a bin, or null and NaN.
+    # Merge what an engine counts separately, such as the numbers of a bin, or null and
+    # NaN.
     merged = Table.compress(codes, learned.sizes)
     size, cell = merged.distinct, merged.inverse
     size_of, weight_of, squared = (tally(cell, part, size) for part in parts[:3])
-    table = Table(merged.codes, weight_of, size_of, squared, peaks=highest(cell, parts[3], size))
-    return Survey(lazy.to_native(), learned, table, _lowest(cell, parts[4], size), None, weight, scale)
+    table = Table(
+        merged.codes, weight_of, size_of, squared, peaks=highest(cell, parts[3], size)
+    )
+    return Survey(
+        lazy.to_native(),
+        learned,
+        table,
+        _lowest(cell, parts[4], size),
+        None,
+        weight,
+        scale,
+    )
 
 
-# e^700 is close to the largest float64; a score beyond it is the step of a search that went too far.
+# e^700 is close to the largest float64; a score beyond it is the step of a search that
+# went too far.
 _LARGEST_SCORE = 700.0
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """low ≤ g ≤ high for the factor g of every row: its share of the new total over its share of the old one.
+    """low ≤ g ≤ high for the factor g of every row: its share of the new total over its
+    share of the old one.
 
-    The divergence d(g) = g log g − g + 1 on [low, high], infinite outside, has the conjugate Φ(u) with Φ′(u) = e^u cut
-    off at low and high. So the factors of the optimum are g = Φ′(u), where u is the sum of the row's multipliers.
+    The divergence d(g) = g log g − g + 1 on [low, high], infinite outside, has the
+    conjugate Φ(u) with Φ′(u) = e^u cut off at low and high. So the factors of the
+    optimum are g = Φ′(u), where u is the sum of the row's multipliers.
     """
 
     low: float = 0.0
@@ -147,7 +213,10 @@ class Bounds:
     def conjugate(self, scores: Reals, factors: Reals) -> Reals:
         """Φ(u) up to a constant: e^u between the bounds, and its tangents beyond."""
         result = factors.copy()
-        for bound, beyond in ((self.low, factors <= self.low), (self.high, factors >= self.high)):
+        for bound, beyond in (
+            (self.low, factors <= self.low),
+            (self.high, factors >= self.high),
+        ):
             if 0 < bound < math.inf:
                 result[beyond] = bound * (1 + scores[beyond] - math.log(bound))
         return result
@@ -162,7 +231,11 @@ class Bounds:
         """The bounds in words."""
         if math.isinf(self.high):
             return f"at least {self.low:g}"
-        return f"at most {self.high:g}" if self.low == 0 else f"between {self.low:g} and {self.high:g}"
+        return (
+            f"at most {self.high:g}"
+            if self.low == 0
+            else f"between {self.low:g} and {self.high:g}"
+        )
 
 
 def read_bounds(bounds: Sequence[float | None] | None) -> Bounds:
@@ -175,14 +248,19 @@ def read_bounds(bounds: Sequence[float | None] | None) -> Bounds:
         return Bounds()
     try:
         low, high = bounds
-        low, high = 0.0 if low is None else float(low), math.inf if high is None else float(high)
+        low, high = (
+            0.0 if low is None else float(low),
+            (math.inf if high is None else float(high)),
+        )
     except (TypeError, ValueError) as problem:
-        raise InputError(Option("bounds"), f" is {bounds!r}; give two numbers, such as (0.3, 3)") from problem
+        raise InputError(
+            Option("bounds"), f" is {bounds!r}; give two numbers, such as (0.3, 3)"
+        ) from problem
     if not (0 <= low <= 1 <= high and low < high):
         raise InputError(
             Option("bounds"),
-            f" is ({low:g}, {high:g}); the factor of a weight is 1 on average, so give a number from 0 to 1, and then "
-            "one from 1 on, such as (0.3, 3)",
+            f" is ({low:g}, {high:g}); the factor of a weight is 1 on average, so give"
+            " a number from 0 to 1, and then one from 1 on, such as (0.3, 3)",
         )
     return Bounds(low, high)
 
@@ -194,12 +272,17 @@ _PAIR_MEMORY = 24  # bytes at the peak for each pair of levels
 class RakingDual:
     """Cells with their masses, and the share wanted for each level of each margin."""
 
-    blocks: Blocks  # one per margin, of the combinations of the levels of its columns: margins may overlap
+    # one per margin, of the combinations of the levels of its columns: margins may
+    # overlap
+    blocks: Blocks
     codes: Codes  # (cells, margins): the level that each cell has in each margin
     masses: Reals  # d: the share of each cell in the old weights; positive
-    wanted: Reals  # t: the wanted share of each level, one margin after the other; each margin adds up to 1
+    # t: the wanted share of each level, one margin after the other; each margin adds up
+    # to 1
+    wanted: Reals
     bounds: Bounds
-    slack: Reals | None = None  # what λ² costs: 1/ρ if a margin may be missed, see `relaxation`; None: nothing
+    # what λ² costs: 1/ρ if a margin may be missed, see `relaxation`; None: nothing
+    slack: Reals | None = None
 
     @cached_property
     def rows(self) -> Rows:
@@ -212,7 +295,10 @@ class RakingDual:
         scores = self.rows.scores(multipliers)
         factors = self.bounds.factors(scores)
         shares = self.masses * factors
-        value = float(self.masses @ self.bounds.conjugate(scores, factors) - multipliers @ self.wanted)
+        value = float(
+            self.masses @ self.bounds.conjugate(scores, factors)
+            - multipliers @ self.wanted
+        )
         gradient = self.level_sums(shares) - self.wanted
         if self.slack is not None:
             value += float(self.slack @ multipliers**2) / 2
@@ -226,16 +312,24 @@ class RakingDual:
 
 @dataclass(frozen=True, eq=False)
 class RakingPoint(SearchPoint):
-    """The dual and its derivatives at one λ; the gradient is achieved − wanted (+ λ/ρ)."""
+    """The dual and its derivatives at one λ; the gradient is achieved − wanted (+
+    λ/ρ).
+    """
 
     dual: RakingDual
     factors: Reals  # g of each cell
 
     @property
     def curvature(self) -> Reals:
-        """d·Φ″(u) of each cell: Φ″(u) = g strictly between the bounds, and 0 where g is cut off."""
+        """d·Φ″(u) of each cell: Φ″(u) = g strictly between the bounds, and 0 where g is
+        cut off.
+        """
         bounds, factors = self.dual.bounds, self.factors
-        return np.where((factors > bounds.low) & (factors < bounds.high), self.dual.masses * factors, 0.0)
+        return np.where(
+            (factors > bounds.low) & (factors < bounds.high),
+            self.dual.masses * factors,
+            0.0,
+        )
 
     def times_hessian(self, vector: Reals) -> Reals:
         """H·v, without H: one pass over the cells."""
@@ -243,9 +337,13 @@ class RakingPoint(SearchPoint):
         return result if self.dual.slack is None else result + self.dual.slack * vector
 
     def hessian(self) -> Reals:
-        """Σ d_c Φ″(u_c) over the cells that have both of two levels; one of its elements, if factors are cut off."""
+        """Σ d_c Φ″(u_c) over the cells that have both of two levels; one of its
+        elements, if factors are cut off.
+        """
         size = self.dual.blocks.width
-        need_memory(_PAIR_MEMORY * size**2, f"raking to {size:,} levels", "merge levels")
+        need_memory(
+            _PAIR_MEMORY * size**2, f"raking to {size:,} levels", "merge levels"
+        )
         pairs = pair_weights(self.dual.rows.pair_packs, self.curvature)
         if self.dual.slack is not None:
             pairs[np.diag_indices(size)] += self.dual.slack
@@ -269,7 +367,9 @@ class RakingProblem:
     @cached_property
     def codes(self) -> Codes:
         """(cells, margins): the level that each cell has in each margin."""
-        return np.asfortranarray(np.column_stack([margin.cells for margin in self.margins]))
+        return np.asfortranarray(
+            np.column_stack([margin.cells for margin in self.margins])
+        )
 
     @cached_property
     def wanted(self) -> Reals:
@@ -278,7 +378,9 @@ class RakingProblem:
 
     @cached_property
     def used(self) -> Mask:
-        """The cells that may get weight: they have some, and no margin that must be met wants their level at zero."""
+        """The cells that may get weight: they have some, and no margin that must be met
+        wants their level at zero.
+        """
         used = self.masses > 0
         if self.bounds.low == 0:
             for number, margin in enumerate(self.margins):
@@ -289,17 +391,29 @@ class RakingProblem:
     def dual(self, cells: Mask | Codes) -> RakingDual:
         """The dual over some of the cells, which have masses."""
         codes = np.asfortranarray(self.codes[cells])
-        return RakingDual(self.blocks, codes, self.masses[cells], self.wanted, self.bounds)
+        return RakingDual(
+            self.blocks, codes, self.masses[cells], self.wanted, self.bounds
+        )
 
     def restricted(self, margins: Sequence[int]) -> "RakingProblem":
-        """Ask for some of the margins only; cells that these do not tell apart are merged."""
+        """Ask for some of the margins only; cells that these do not tell apart are
+        merged.
+        """
         chosen = [self.margins[number] for number in margins]
         cells = np.column_stack([margin.cells for margin in chosen])
-        _, first, cell = np.unique(cells, axis=0, return_index=True, return_inverse=True)
+        _, first, cell = np.unique(
+            cells, axis=0, return_index=True, return_inverse=True
+        )
         merged = tuple(replace(margin, cells=margin.cells[first]) for margin in chosen)
-        return RakingProblem(merged, tally(cell.reshape(-1), self.masses, len(first)), self.bounds)
+        return RakingProblem(
+            merged, tally(cell.reshape(-1), self.masses, len(first)), self.bounds
+        )
 
     def describe(self, level: int) -> str:
         """Name a level by its position among the levels of all margins."""
-        number = next(number for number, part in enumerate(self.blocks.slices) if level < part.stop)
+        number = next(
+            number
+            for number, part in enumerate(self.blocks.slices)
+            if level < part.stop
+        )
         return self.margins[number].describe(level - self.blocks.slices[number].start)

@@ -1,4 +1,6 @@
-"""A raking: the weights that known margins ask for, the population that they describe, and `rake`, which finds them."""
+"""A raking: the weights that known margins ask for, the population that they describe,
+and `rake`, which finds them.
+"""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +17,14 @@ from fairmaxent.data.draws import RandomState, check_count, generator
 from fairmaxent.data.roles import LARGEST_ROOT, without_identifiers
 from fairmaxent.data.table import Blocks, Reals, Table, match_rows
 from fairmaxent.engines.lazy_counts import count_rows, join_weights
-from fairmaxent.engines.lazy_frame import check_column, engine_errors, fresh_name, learn_domain, names_of, open_lazy
+from fairmaxent.engines.lazy_frame import (
+    check_column,
+    engine_errors,
+    fresh_name,
+    learn_domain,
+    names_of,
+    open_lazy,
+)
 from fairmaxent.engines.rows import read_domain
 from fairmaxent.errors import InputError, Option, WeightError, did_you_mean
 from fairmaxent.fit.distribution import Distribution, Evidence
@@ -24,42 +33,60 @@ from fairmaxent.maxent.priors.rows import Rows
 from fairmaxent.raking.certificate import RakingCertificate, certify
 from fairmaxent.raking.factors import check_replicates, find_factors, replicate_weights
 from fairmaxent.raking.margins import Margin, match_margin, read_margins, scale_of
-from fairmaxent.raking.problem import RakingProblem, Survey, columns_of, read_bounds, read_survey
+from fairmaxent.raking.problem import (
+    RakingProblem,
+    Survey,
+    columns_of,
+    read_bounds,
+    read_survey,
+)
 
 WEIGHT_NAME = "raked_weight"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Raking:
-    """What :func:`fairmaxent.rake` found: weights that give the table the known margins.
+    """What :func:`fairmaxent.rake` found: weights that give the table the known
+    margins.
 
     The :attr:`certificate` shows what was reached and what it costs.
     """
 
     survey: Survey
-    factors: Reals  # by what the share of a row in the total changes, for each cell of the survey
+    # by what the share of a row in the total changes, for each cell of the survey
+    factors: Reals
     certificate: RakingCertificate
     random_state: RandomState = None
-    replicated: Reals | None = None  # the weights of each row in each replicate, 1 on average; None: nobody asked
+    # the weights of each row in each replicate, 1 on average; None: nobody asked
+    replicated: Reals | None = None
 
     def __repr__(self) -> str:
         return f"<Raking of {self.survey.table.size:,} rows>\n{self.certificate}"
 
     def weights(self) -> Reals:
-        """One weight per row: 1 on average if the margins are shares, or else adding up to their total."""
+        """One weight per row: 1 on average if the margins are shares, or else adding up
+        to their total.
+        """
         return self._scaled(self.factors[self._rows_kept()], self.survey.design)
 
     def replicate_weights(self) -> Reals:
-        """One column of weights per replicate, as many as :func:`fairmaxent.rake` was asked for."""
+        """One column of weights per replicate, as many as :func:`fairmaxent.rake` was
+        asked for.
+        """
         if self.replicated is None:
-            raise InputError("no replicate weights were asked for; rake the table again with ", Option("replicates"))
+            raise InputError(
+                "no replicate weights were asked for; rake the table again with ",
+                Option("replicates"),
+            )
         return np.asarray(self.replicated * self._per_row)
 
     def weigh(self, frame: Any, *, name: str = WEIGHT_NAME) -> Any:
-        """Return the table with a column of weights added, and with one per replicate: ``name_1``, ``name_2``, …
+        """Return the table with a column of weights added, and with one per replicate:
+        ``name_1``, ``name_2``, …
 
-        The rows may come in any order, unless there are replicates. A lazy frame is joined with its weights inside its
-        engine; nothing is computed until it is collected.
+        The rows may come in any order, unless there are replicates. A lazy frame is
+        joined with its weights inside its engine; nothing is computed until it is
+        collected.
         """
         lazy = open_lazy(frame)
         if lazy is not None:
@@ -72,10 +99,14 @@ class Raking:
         if self.replicated is not None:
             if not np.array_equal(cells, self.survey.table.inverse):
                 raise InputError(
-                    "replicate weights belong to single rows; pass the raked table, with its rows in the same order"
+                    "replicate weights belong to single rows; pass the raked table,"
+                    " with its rows in the same order"
                 )
             replicates = self.replicate_weights().T
-            columns |= {f"{name}_{number}": column for number, column in enumerate(replicates, 1)}
+            columns |= {
+                f"{name}_{number}": column
+                for number, column in enumerate(replicates, 1)
+            }
         like, added = opened.get_column(opened.columns[0]), []
         for column, numbers in columns.items():
             check_weight_name(column, opened.columns)
@@ -83,13 +114,20 @@ class Raking:
         return opened.with_columns(*added).to_native()
 
     def sample(
-        self, n: int, *, given: Evidence | None = None, random_state: RandomState = None, iid: bool = False
+        self,
+        n: int,
+        *,
+        given: Evidence | None = None,
+        random_state: RandomState = None,
+        iid: bool = False,
     ) -> Any:
-        """Draw ``n`` rows of the table by their weights: a table of the same kind that needs no weights.
+        """Draw ``n`` rows of the table by their weights: a table of the same kind that
+        needs no weights.
 
-        Each combination of the margins' levels comes as often as its share, up to one row (quota); ``iid=True`` draws
-        rows independently. ``given`` fixes columns, e.g. ``{"sex": "Female"}``. Columns that look like identifiers are
-        left out, and a column of design weights comes back as ones.
+        Each combination of the margins' levels comes as often as its share, up to one
+        row (quota); ``iid=True`` draws rows independently. ``given`` fixes columns,
+        e.g. ``{"sex": "Female"}``. Columns that look like identifiers are left out, and
+        a column of design weights comes back as ones.
         """
         count = check_count(n)
         rng = generator(self.random_state if random_state is None else random_state)
@@ -97,13 +135,23 @@ class Raking:
         weight, ones = self.survey.weight, None
         if weight is not None:
             first: Any = nw.from_native(self.survey.frame).select(weight).head(1)
-            ones = frames.one_like((first.collect() if isinstance(first, nw.LazyFrame) else first).get_column(weight))
+            ones = frames.one_like(
+                (
+                    first.collect() if isinstance(first, nw.LazyFrame) else first
+                ).get_column(weight)
+            )
         present = (*nw.from_native(drawn, eager_only=True).columns, weight)
-        return frames.arrange(drawn, [name for name in columns_of(self.survey.frame) if name in present], ones)
+        return frames.arrange(
+            drawn,
+            [name for name in columns_of(self.survey.frame) if name in present],
+            ones,
+        )
 
     @cached_property
     def distribution(self) -> Distribution:
-        """The population that the weights describe, over all columns: exact marginals, means and draws."""
+        """The population that the weights describe, over all columns: exact marginals,
+        means and draws.
+        """
         columns, weight = self.survey.domain.names, self.survey.weight
         lazy = open_lazy(self.survey.frame)
         if lazy is not None:  # its engine counts the rows
@@ -111,22 +159,37 @@ class Raking:
             weighed: Any = open_lazy(self._weigh_lazily(lazy, name))
             with engine_errors(weighed):
                 counted = weighed if weight is None else weighed.drop(weight)
-                domain, _ = without_identifiers(learn_domain(counted, weight=name), columns)
+                domain, _ = without_identifiers(
+                    learn_domain(counted, weight=name), columns
+                )
                 blocks = self._blocks(domain)
                 rows = Rows.of(blocks, count_rows(counted, domain, blocks, name))
                 return Distribution(domain, blocks, rows, np.zeros(blocks.width))
-        opened, weights = frames.open_frame(self.survey.frame), self.weights() / self._per_row
-        domain, encoded, _ = read_domain(opened, None, weight=weight, weights=weights, keep=columns)
+        opened, weights = (
+            frames.open_frame(self.survey.frame),
+            self.weights() / self._per_row,
+        )
+        domain, encoded, _ = read_domain(
+            opened, None, weight=weight, weights=weights, keep=columns
+        )
         blocks = self._blocks(domain)
         table = Table.compress(blocks.pool(encoded.codes), blocks.levels, weights)
-        weighted = Distribution(domain, blocks, Rows.of(blocks, table), np.zeros(blocks.width))
+        weighted = Distribution(
+            domain, blocks, Rows.of(blocks, table), np.zeros(blocks.width)
+        )
         return weighted.detailed(encoded.positions, table, weights)
 
     def _blocks(self, domain: Domain) -> Blocks:
-        """Pool as many columns of the margins as a table in memory can have: rows are drawn by quota from it."""
+        """Pool as many columns of the margins as a table in memory can have: rows are
+        drawn by quota from it.
+        """
         root: list[int] = []
         for index in map(domain.index, self.survey.domain.names):
-            if not root or math.prod(domain.sizes[other] for other in (*root, index)) <= LARGEST_ROOT:
+            if (
+                not root
+                or math.prod(domain.sizes[other] for other in (*root, index))
+                <= LARGEST_ROOT
+            ):
                 root.append(index)
         return Blocks.rooted(domain.sizes, root)
 
@@ -136,13 +199,15 @@ class Raking:
         return self.certificate.total / self.survey.table.size
 
     def _scaled(self, factors: Reals, design: Reals | None) -> Reals:
-        return np.asarray((factors if design is None else factors * design) * self._per_row)
+        return np.asarray(
+            (factors if design is None else factors * design) * self._per_row
+        )
 
     def _rows_kept(self) -> Any:
         if not self.survey.table.keeps_rows:
             raise InputError(
-                "an engine counted the rows, so there is no list of their weights; use weigh(lazy_frame), or rake a "
-                "table in memory"
+                "an engine counted the rows, so there is no list of their weights; use"
+                " weigh(lazy_frame), or rake a table in memory"
             )
         return self.survey.table.inverse
 
@@ -156,19 +221,27 @@ class Raking:
         cells = match_rows(self.survey.table.codes, domain.encode(opened), domain.sizes)
         if (cells < 0).any():
             raise InputError(
-                f"row {int(np.argmax(cells < 0))} has a combination of levels that was not in the raked table; pass "
-                "that table, with its rows in any order"
+                f"row {int(np.argmax(cells < 0))} has a combination of levels that was"
+                " not in the raked table; pass that table, with its rows in any order"
             )
         return cells
 
     def _weigh_lazily(self, lazy: Any, name: str) -> Any:
         survey = self.survey
-        for column in (*survey.domain.names, *([] if survey.weight is None else [survey.weight])):
+        for column in (
+            *survey.domain.names,
+            *([] if survey.weight is None else [survey.weight]),
+        ):
             check_column(lazy, column)
         if self.replicated is not None:
-            raise InputError("replicate weights belong to rows in memory; collect the table first")
+            raise InputError(
+                "replicate weights belong to rows in memory; collect the table first"
+            )
         check_weight_name(name, names_of(lazy))
-        blocks, weights = Blocks.rooted(survey.domain.sizes, (0,)), self.factors * self._per_row
+        blocks, weights = (
+            Blocks.rooted(survey.domain.sizes, (0,)),
+            self.factors * self._per_row,
+        )
         how: Any = {"weight": survey.weight, "scale": survey.weight_scale, "name": name}
         return join_weights(lazy, survey.domain, blocks, survey.table, weights, **how)
 
@@ -189,27 +262,35 @@ def rake(
     domain: Domain | None = None,
     random_state: RandomState = None,
 ) -> Raking:
-    """Find weights that give a table known margins, and otherwise change as little as possible.
+    """Find weights that give a table known margins, and otherwise change as little as
+    possible.
 
-    Raises :class:`fairmaxent.errors.ConflictError` if no weights meet the margins; it names the smallest set of margins
-    that contradict each other.
+    Raises :class:`fairmaxent.errors.ConflictError` if no weights meet the margins; it
+    names the smallest set of margins that contradict each other.
 
     Parameters
     ----------
-    frame : a pandas DataFrame, polars DataFrame or pyarrow Table; or a polars, DuckDB, Dask or PySpark lazy frame,
+    frame : a pandas DataFrame, polars DataFrame or pyarrow Table; or a polars, DuckDB,
+    Dask or PySpark lazy frame,
         whose engine counts the rows.
-    margins : what is known: a share or a total for each level of a column, ``{"sex": {"Female": 0.51, "Male": 0.49}}``,
-        or of crossed columns, ``{("sex", "age"): {("Female", "young"): 120_000, ...}}``; margins may overlap. Or a
-        table whose column ``value`` stands beside ``columns`` and ``level``, or beside columns of the data. If margins
-        are totals, the weights add up to that total, and otherwise to the number of rows.
-    weight : a column of design weights, which the weights are to stay close to.
-    bounds : the smallest and the largest factor by which the share of a row in the total may change, such as
+    margins : what is known: a share or a total for each level of a column, ``{"sex":
+    {"Female": 0.51, "Male": 0.49}}``,
+        or of crossed columns, ``{("sex", "age"): {("Female", "young"): 120_000,
+        ...}}``; margins may overlap. Or a table whose column ``value`` stands beside
+        ``columns`` and ``level``, or beside columns of the data. If margins are totals,
+        the weights add up to that total, and otherwise to the number of rows.
+    weight : a column of design weights, which the weights are to stay close to. bounds
+    : the smallest and the largest factor by which the share of a row in the total may
+    change, such as
         ``(0.3, 3)``; they hold exactly.
-    relax : if margins contradict each other, come as close as possible instead of refusing: ``"all"`` margins may be
-        missed, or some, ``["region", ("sex", "age")]``. Closest means the smallest sum of squared errors of shares.
-    replicates : how many bootstrap replicates of the weights to make, each raked to the same margins.
-    domain : how columns are read, such as numbers in bins, by ``Domain.infer``; by default each value is a level.
-    random_state : seed of the replicates and of :meth:`Raking.sample`.
+    relax : if margins contradict each other, come as close as possible instead of
+    refusing: ``"all"`` margins may be
+        missed, or some, ``["region", ("sex", "age")]``. Closest means the smallest sum
+        of squared errors of shares.
+    replicates : how many bootstrap replicates of the weights to make, each raked to the
+    same margins. domain : how columns are read, such as numbers in bins, by
+    ``Domain.infer``; by default each value is a level. random_state : seed of the
+    replicates and of :meth:`Raking.sample`.
     """
     limits = read_bounds(bounds)
     generator(random_state)  # refuses what is no seed, before any work
@@ -218,24 +299,39 @@ def rake(
     columns = list(dict.fromkeys(name for margin in asked for name in margin.columns))
     survey = read_survey(frame, columns, weight=weight, domain=domain)
     check_replicates(replicates, survey)
-    targets = tuple(match_margin(margin, survey.domain, survey.table) for margin in asked)
-    problem = RakingProblem(targets, survey.table.counts / survey.table.total, limits, relaxed)
-    # Beside those of other rows, the weights of a level may vanish, so that no arithmetic could raise them again.
+    targets = tuple(
+        match_margin(margin, survey.domain, survey.table) for margin in asked
+    )
+    problem = RakingProblem(
+        targets, survey.table.counts / survey.table.total, limits, relaxed
+    )
+    # Beside those of other rows, the weights of a level may vanish, so that no
+    # arithmetic could raise them again.
     for margin in targets:
         shares = np.bincount(margin.cells, problem.masses, minlength=len(margin.wanted))
         lost = np.flatnonzero((shares > 0) & (shares < _LOST) & (margin.wanted > 0))
         if len(lost):
-            where = f"nearly all weight is on other rows than those with {margin.describe(int(lost[0]))}"
+            where = (
+                "nearly all weight is on other rows than those with"
+                f" {margin.describe(int(lost[0]))}"
+            )
             raise WeightError(f"{where}; check ", Option("weight"))
     factors = find_factors(problem)
     total = float(survey.table.size) if total is None else total
     notes = (*rounded, *(note for target in targets for note in target.notes))
-    certificate = certify(problem, survey, factors.values, total, missed=factors.missed, notes=notes)
+    certificate = certify(
+        problem, survey, factors.values, total, missed=factors.missed, notes=notes
+    )
     if not replicates:
         return Raking(survey, factors.values, certificate, random_state)
-    replicated, failed = replicate_weights(problem, survey, factors, replicates, generator(random_state))
+    replicated, failed = replicate_weights(
+        problem, survey, factors, replicates, generator(random_state)
+    )
     if failed:
-        note = f"{failed:,} replicates could not have the margins, and were replaced by others"
+        note = (
+            f"{failed:,} replicates could not have the margins, and were replaced by"
+            " others"
+        )
         certificate = replace(certificate, notes=(*notes, note))
     return Raking(survey, factors.values, certificate, random_state, replicated)
 
@@ -245,12 +341,25 @@ def _relaxed(relax: Relax, asked: Sequence[Margin]) -> frozenset[int]:
     relax = frames.plain_option("relax", relax)
     if relax is None or relax == ALL:
         return frozenset(range(len(asked)) if relax else ())
-    columns, wishes = [margin.columns for margin in asked], [relax] if isinstance(relax, str) else relax
-    if not isinstance(wishes, list | tuple) or not all(isinstance(wish, str | list | tuple) for wish in wishes):
-        raise InputError(Option("relax"), f" is {relax!r}; pass 'all', or a list of margins such as ['region']")
-    named = [(wish,) if isinstance(wish, str) else tuple(map(str, wish)) for wish in wishes]
+    columns, wishes = (
+        [margin.columns for margin in asked],
+        ([relax] if isinstance(relax, str) else relax),
+    )
+    if not isinstance(wishes, list | tuple) or not all(
+        isinstance(wish, str | list | tuple) for wish in wishes
+    ):
+        raise InputError(
+            Option("relax"),
+            f" is {relax!r}; pass 'all', or a list of margins such as ['region']",
+        )
+    named = [
+        (wish,) if isinstance(wish, str) else tuple(map(str, wish)) for wish in wishes
+    ]
     for names in named:
         if names not in columns:
             hint = did_you_mean(" × ".join(names), [margin.name for margin in asked])
-            raise InputError(Option("relax"), f" names {' × '.join(names)!r}, which has no margin; {hint}")
+            raise InputError(
+                Option("relax"),
+                f" names {' × '.join(names)!r}, which has no margin; {hint}",
+            )
     return frozenset(map(columns.index, named))

@@ -1,1 +1,3 @@
-"""Relabelling: profiles, models that label them, and soft labels tilted to the wanted means."""
+"""Relabelling: profiles, models that label them, and soft labels tilted to the wanted
+means.
+"""

@@ -1,6 +1,8 @@
-"""Models: labellers, which predict the probability of each outcome for people they have not learned from, and students.
+"""Models: labellers, which predict the probability of each outcome for people they have
+not learned from, and students.
 
-Students are the models that people train, in the columns and with the labels of their own table.
+Students are the models that people train, in the columns and with the labels of their
+own table.
 """
 
 import math
@@ -19,19 +21,30 @@ from fairmaxent.data.table import Codes, Mask, Reals, Table, tally
 from fairmaxent.errors import DependencyError, InputError, first_line
 from fairmaxent.maxent.logspace import log_sum_exp
 from fairmaxent.maxent.priors.bases import build_base
-from fairmaxent.relabelling.people import ORDERED, HeldOut, Inputs, Lesson, People, root_shape, seen_columns
+from fairmaxent.relabelling.people import (
+    ORDERED,
+    HeldOut,
+    Inputs,
+    Lesson,
+    People,
+    root_shape,
+    seen_columns,
+)
 
 FOLDS = 5
-# Models by name. The rooted tree is ours; the others are scikit-learn's, boosting with its own handling of categories.
+# Models by name. The rooted tree is ours; the others are scikit-learn's, boosting with
+# its own handling of categories.
 ModelName = Literal["tree", "boosting", "logistic"]
 TREE, BOOSTING, LOGISTIC = get_args(ModelName)
 StudentName = Literal["logistic", "boosting", "decision tree"]
 STUDENTS: tuple[str, ...] = get_args(StudentName)
 
-# scikit-learn's boosting accepts at most this many categories in a column; columns with more are treated as ordered.
+# scikit-learn's boosting accepts at most this many categories in a column; columns with
+# more are treated as ordered.
 _CATEGORIES = 255
 
-# Few and small trees: of few people, boosting then foretells others better than as scikit-learn has it.
+# Few and small trees: of few people, boosting then foretells others better than as
+# scikit-learn has it.
 _CALM: dict[str, Any] = {
     "learning_rate": 0.1,
     "max_iter": 50,
@@ -52,12 +65,16 @@ class Labeller(Protocol):
     def learn(self, lesson: Lesson) -> Predict:
         """Learn from people and their weights.
 
-        The weights are about 1 per person, so that a penalty is as strong as it would be on the rows themselves.
+        The weights are about 1 per person, so that a penalty is as strong as it would
+        be on the rows themselves.
         """
 
 
-def choose_labeller(roles: Roles, model: Any = None, *, blind: bool = False) -> Labeller:
-    """Return the classifier, given or named; by default boosting if scikit-learn is installed, or else the rooted tree.
+def choose_labeller(
+    roles: Roles, model: Any = None, *, blind: bool = False
+) -> Labeller:
+    """Return the classifier, given or named; by default boosting if scikit-learn is
+    installed, or else the rooted tree.
 
     ``blind``: it does not see the protected columns.
     """
@@ -66,24 +83,39 @@ def choose_labeller(roles: Roles, model: Any = None, *, blind: bool = False) -> 
         return TreeLabeller(roles, blind=blind)
     if named and not installed:
         raise DependencyError(
-            f"the model {model!r} needs scikit-learn, which is not installed; pip install scikit-learn"
+            f"the model {model!r} needs scikit-learn, which is not installed; pip"
+            " install scikit-learn"
         )
     if named and model == LOGISTIC:
         from sklearn.linear_model import LogisticRegression
 
         model = LogisticRegression(max_iter=1000)
-    return ScikitLabeller(roles, None if named and model == BOOSTING else model, blind=blind)
+    return ScikitLabeller(
+        roles, None if named and model == BOOSTING else model, blind=blind
+    )
 
 
-def check_model(option: str, model: Any, names: Sequence[str] = get_args(ModelName)) -> None:
-    """Refuse anything but a classifier like scikit-learn's, the name of a model, or None for our choice."""
+def check_model(
+    option: str, model: Any, names: Sequence[str] = get_args(ModelName)
+) -> None:
+    """Refuse anything but a classifier like scikit-learn's, the name of a model, or
+    None for our choice.
+    """
     if model is None or (isinstance(model, str) and model in names):
         return
-    if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
-        shown = repr(model) if isinstance(model, str) else getattr(model, "__name__", type(model).__name__)
+    if isinstance(model, type) or not (
+        hasattr(model, "fit") and hasattr(model, "predict_proba")
+    ):
+        shown = (
+            repr(model)
+            if isinstance(model, str)
+            else getattr(model, "__name__", type(model).__name__)
+        )
         raise InputError(
-            f"{option} is {shown}, which cannot be fitted to predict probabilities; pass a classifier with fit and "
-            "predict_proba, e.g. sklearn.linear_model.LogisticRegression(), or a name: " + ", ".join(map(repr, names))
+            f"{option} is {shown}, which cannot be fitted to predict probabilities;"
+            " pass a classifier with fit and predict_proba, e.g."
+            " sklearn.linear_model.LogisticRegression(), or a name: "
+            + ", ".join(map(repr, names))
         )
 
 
@@ -91,7 +123,9 @@ def name_of(labeller: Labeller) -> str:
     """Name the model for reports and messages."""
     if not isinstance(labeller, ScikitLabeller):
         return "rooted tree"
-    return "gradient boosting" if labeller.model is None else type(labeller.model).__name__
+    return (
+        "gradient boosting" if labeller.model is None else type(labeller.model).__name__
+    )
 
 
 def cross_fit(labeller: Labeller, people: People, *, folds: int = FOLDS) -> HeldOut:
@@ -102,21 +136,28 @@ def cross_fit(labeller: Labeller, people: People, *, folds: int = FOLDS) -> Held
         records.append(np.flatnonzero(held))
         weights.append((people.weight * held / np.maximum(people.size, 1))[records[-1]])
         chances.append(predict(people.inputs.take(records[-1])))
-    return HeldOut(np.concatenate(records), np.concatenate(weights), checked(labeller, np.concatenate(chances)))
+    return HeldOut(
+        np.concatenate(records),
+        np.concatenate(weights),
+        checked(labeller, np.concatenate(chances)),
+    )
 
 
 def checked(model: Labeller, chances: Reals) -> Reals:
     """Return probabilities that a model predicted; refuse those that are none."""
     if not (np.isfinite(chances).all() and chances.min() >= 0):
         raise InputError(
-            f"{name_of(model)} predicted probabilities that are negative or not finite; pass another classifier"
+            f"{name_of(model)} predicted probabilities that are negative or not finite;"
+            " pass another classifier"
         )
     return chances
 
 
 @dataclass(frozen=True, eq=False)
 class TreeLabeller:
-    """The rooted tree as a classifier: P(y | x, z) by Bayes' rule. It needs no other library, and sees levels only."""
+    """The rooted tree as a classifier: P(y | x, z) by Bayes' rule. It needs no other
+    library, and sees levels only.
+    """
 
     roles: Roles
     blind: bool = False
@@ -125,7 +166,10 @@ class TreeLabeller:
         """Fit the tree to the weighted people."""
         blocks = self.roles.blocks
         outcomes, groups = root_shape(blocks)
-        rows = [_with_root(lesson.inputs.codes, lesson.inputs.codes[:, 0], y, groups) for y in range(outcomes)]
+        rows = [
+            _with_root(lesson.inputs.codes, lesson.inputs.codes[:, 0], y, groups)
+            for y in range(outcomes)
+        ]
         counts = lesson.weights.T.ravel()
         seen = counts > 0
         merged = Table.compress(np.concatenate(rows)[seen], blocks.levels, counts[seen])
@@ -133,16 +177,26 @@ class TreeLabeller:
         root = tally(table.codes[:, 0], table.counts, blocks.levels[0]) + 0.5
         tree = build_base("tree", blocks, table, table, root=root / root.sum())
         shares = root.reshape(outcomes, groups)
-        sizes = [self.roles.domain.attributes[index].size for index in self.roles.strata]
+        sizes = [
+            self.roles.domain.attributes[index].size for index in self.roles.strata
+        ]
         strata = math.prod(sizes)  # which are seen, if blind too
 
         def predict(inputs: Inputs) -> Reals:
             logs = np.full((len(inputs), outcomes), -np.inf)
             for group in range(groups // strata) if self.blind else (None,):
-                z = inputs.codes[:, 0] if group is None else group * strata + inputs.codes[:, 0] % strata
-                by_outcome = [tree.log_probability(_with_root(inputs.codes, z, y, groups)) for y in range(outcomes)]
+                z = (
+                    inputs.codes[:, 0]
+                    if group is None
+                    else group * strata + inputs.codes[:, 0] % strata
+                )
+                by_outcome = [
+                    tree.log_probability(_with_root(inputs.codes, z, y, groups))
+                    for y in range(outcomes)
+                ]
                 logs = np.logaddexp(logs, np.column_stack(by_outcome))
-            # For somebody with a level that was never seen, only the group is informative.
+            # For somebody with a level that was never seen, only the group is
+            # informative.
             unseen = np.isneginf(logs).all(axis=1)
             summed = shares.reshape(outcomes, -1, strata).sum(axis=1)
             alone = np.tile(summed, groups // strata) if self.blind else shares
@@ -161,7 +215,9 @@ def _with_root(codes: Codes, group: NDArray[Any], outcome: int, groups: int) -> 
 
 @dataclass(frozen=True, eq=False)
 class ScikitLabeller:
-    """A classifier with scikit-learn's interface; gradient boosting on histograms if none is given."""
+    """A classifier with scikit-learn's interface; gradient boosting on histograms if
+    none is given.
+    """
 
     roles: Roles
     model: Any
@@ -169,7 +225,9 @@ class ScikitLabeller:
     calm: bool = False  # boosting for tables of any size, without early stopping
 
     def learn(self, lesson: Lesson) -> Predict:
-        """Fit a fresh copy to the people, each repeated for every outcome in which they have weight."""
+        """Fit a fresh copy to the people, each repeated for every outcome in which they
+        have weight.
+        """
         from sklearn.base import clone
 
         model = clone(self.model, safe=False)
@@ -177,31 +235,45 @@ class ScikitLabeller:
             from sklearn.ensemble import HistGradientBoostingClassifier
 
             columns = seen_columns(self.roles, blind=self.blind)
-            categorical = [column.kind not in ORDERED and column.size <= _CATEGORIES for _, column in columns]
+            categorical = [
+                column.kind not in ORDERED and column.size <= _CATEGORIES
+                for _, column in columns
+            ]
             slow = _CALM if self.calm else {}
-            model = HistGradientBoostingClassifier(categorical_features=categorical, random_state=0, **slow)
+            model = HistGradientBoostingClassifier(
+                categorical_features=categorical, random_state=0, **slow
+            )
         person, outcome = np.nonzero(lesson.weights)
         outcomes = lesson.weights.shape[1]
         matrix = self._matrix(lesson.inputs)
-        matrix[:, np.isnan(matrix).all(axis=0)] = 0.0  # nobody here has a value, which boosting cannot take
-        if len(np.unique(outcome)) < 2 or not matrix.shape[1]:  # nothing to tell people apart by, or in
+        # nobody here has a value, which boosting cannot take
+        matrix[:, np.isnan(matrix).all(axis=0)] = 0.0
+        # nothing to tell people apart by, or in
+        if len(np.unique(outcome)) < 2 or not matrix.shape[1]:
             shares = lesson.weights.sum(axis=0) / lesson.weights.sum()
             return lambda inputs: np.tile(shares, (len(inputs), 1))
-        # In single precision: a boosting's rules can turn on the last digit, which differs between kinds of machines.
+        # In single precision: a boosting's rules can turn on the last digit, which
+        # differs between kinds of machines.
         weights = lesson.weights[person, outcome].astype(np.float32).astype(np.float64)
         _fit(model, matrix[person], outcome, weights)
-        classes = np.asarray(getattr(model, "classes_", np.unique(outcome)), dtype=np.intp)
+        classes = np.asarray(
+            getattr(model, "classes_", np.unique(outcome)), dtype=np.intp
+        )
 
         def predict(inputs: Inputs) -> Reals:
             result = np.zeros((len(inputs), outcomes))
             for start in range(0, len(inputs), _CHUNK):
                 part = slice(start, start + _CHUNK)
                 some = inputs.take(part)
-                chances = np.asarray(model.predict_proba(self._matrix(some)), dtype=np.float64)
+                chances = np.asarray(
+                    model.predict_proba(self._matrix(some)), dtype=np.float64
+                )
                 if chances.shape != (len(some), len(classes)):
                     raise InputError(
-                        f"{name_of(self)} predicted probabilities of shape {chances.shape} for {len(some)} rows and "
-                        f"{len(classes)} outcomes; pass a classifier that predicts one column per outcome"
+                        f"{name_of(self)} predicted probabilities of shape"
+                        f" {chances.shape} for {len(some)} rows and {len(classes)}"
+                        " outcomes; pass a classifier that predicts one column per"
+                        " outcome"
                     )
                 result[part, classes] = chances
             return result
@@ -218,8 +290,11 @@ def _one_thread(model: Any) -> Iterator[None]:
     from threadpoolctl import threadpool_limits
 
     last = model.steps[-1][1] if getattr(model, "steps", None) else model
-    # For scikit-learn None is one thread; other libraries start as many as there are cores, whatever the limit.
-    free = getattr(last, "n_jobs", 0) is None and not type(last).__module__.startswith("sklearn.")
+    # For scikit-learn None is one thread; other libraries start as many as there are
+    # cores, whatever the limit.
+    free = getattr(last, "n_jobs", 0) is None and not type(last).__module__.startswith(
+        "sklearn."
+    )
     if free:
         last.n_jobs = 1
     with threadpool_limits(1):
@@ -236,9 +311,11 @@ def _fit(model: Any, seen: Any, outcome: Any, weights: Reals) -> None:
             model.fit(seen, outcome, **{name: weights})
     except (TypeError, ValueError) as problem:
         raise InputError(
-            f"{type(steps[-1][1] if steps else model).__name__} could not be trained on the columns of the table with "
-            f"sample weights ({first_line(problem)}); pass a classifier whose fit takes sample_weight, or a Pipeline "
-            "that prepares the columns for one (fills gaps, encodes texts) and leaves all rows there"
+            f"{type(steps[-1][1] if steps else model).__name__} could not be trained on"
+            f" the columns of the table with sample weights ({first_line(problem)});"
+            " pass a classifier whose fit takes sample_weight, or a Pipeline that"
+            " prepares the columns for one (fills gaps, encodes texts) and leaves all"
+            " rows there"
         ) from problem
 
 
@@ -247,7 +324,9 @@ def _fit(model: Any, seen: Any, outcome: Any, weights: Reals) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Classroom:
-    """The table that a student learns from: what it sees of people, and their outcomes."""
+    """The table that a student learns from: what it sees of people, and their
+    outcomes.
+    """
 
     seen: nw.DataFrame[Any]
     labels: tuple[Any, Any]  # of the bad outcome and of the good one, as arrays of one
@@ -255,18 +334,35 @@ class Classroom:
 
     @classmethod
     def of(
-        cls, frame: nw.DataFrame[Any], outcome: str, good: Mask, model: Any, *, hidden: list[str], unused: Sequence[str]
+        cls,
+        frame: nw.DataFrame[Any],
+        outcome: str,
+        good: Mask,
+        model: Any,
+        *,
+        hidden: list[str],
+        unused: Sequence[str],
     ) -> "Classroom":
-        """Hide columns, and make the model that a name stands for, which does not use some of the others."""
+        """Hide columns, and make the model that a name stands for, which does not use
+        some of the others.
+        """
         if not has_library("sklearn"):
-            raise DependencyError("training a model needs scikit-learn; pip install scikit-learn")
+            raise DependencyError(
+                "training a model needs scikit-learn; pip install scikit-learn"
+            )
         seen = frame.drop([outcome, *hidden])
         if not seen.columns:
-            raise InputError("a model needs columns to learn from, and all are hidden; leave some for it to see")
+            raise InputError(
+                "a model needs columns to learn from, and all are hidden; leave some"
+                " for it to see"
+            )
         if seen.implementation.is_pyarrow():  # which scikit-learn does not read
             seen = nw.from_native(seen.to_pandas(), eager_only=True)
         column = frame.get_column(outcome).to_numpy()
-        labels = np.asarray(column[np.argmin(good)])[None], np.asarray(column[np.argmax(good)])[None]
+        labels = (
+            np.asarray(column[np.argmin(good)])[None],
+            np.asarray(column[np.argmax(good)])[None],
+        )
         if isinstance(model, str | None):
             model = _built(model or LOGISTIC, seen.drop(unused, strict=False))
         return cls(seen, labels, model)
@@ -278,16 +374,25 @@ class Classroom:
         return type(steps[-1][1] if steps else self.model).__name__
 
     def train(self, rows: Rows, good: Mask, weights: Reals) -> "Trained":
-        """Train a fresh copy of the model on some rows, each with the good or the bad outcome."""
+        """Train a fresh copy of the model on some rows, each with the good or the bad
+        outcome.
+        """
         from sklearn.base import clone
 
         model = clone(self.model, safe=False)
-        _fit(model, self.take(rows), np.concatenate(self.labels)[good.astype(np.intp)], weights)
+        _fit(
+            model,
+            self.take(rows),
+            np.concatenate(self.labels)[good.astype(np.intp)],
+            weights,
+        )
         known = np.flatnonzero(np.asarray(model.classes_) == self.labels[1])
         return Trained(self, model, int(known[0]) if len(known) else None)
 
     def take(self, rows: Rows) -> Any:
-        """What the model sees of the people in some rows, as a table of the user's library."""
+        """What the model sees of the people in some rows, as a table of the user's
+        library.
+        """
         return self.seen[rows].to_native()
 
 
@@ -308,47 +413,90 @@ class Trained:
         chances = np.asarray(found, dtype=np.float64)[:, self.column]
         if not (np.isfinite(chances).all() and chances.min() >= 0):
             name = self.classroom.name
-            raise InputError(f"{name} predicted probabilities that are negative or not finite; pass another classifier")
+            raise InputError(
+                f"{name} predicted probabilities that are negative or not finite; pass"
+                " another classifier"
+            )
         return chances
 
 
 def _built(name: str, seen: nw.DataFrame[Any]) -> Any:
     """The model of a name, as a pipeline that prepares the columns it is given."""
-    from sklearn import compose, ensemble, impute, linear_model, pipeline, preprocessing, tree
+    from sklearn import (
+        compose,
+        ensemble,
+        impute,
+        linear_model,
+        pipeline,
+        preprocessing,
+        tree,
+    )
 
     kinds = seen.schema.items()
     numbers = [column for column, kind in kinds if kind.is_numeric()]
     dates = [column for column, kind in kinds if kind.is_temporal()]
     texts = [column for column, _ in kinds if column not in (*numbers, *dates)]
-    stamps, known = preprocessing.FunctionTransformer(timestamps), preprocessing.FunctionTransformer(without_na)
+    stamps, known = (
+        preprocessing.FunctionTransformer(timestamps),
+        preprocessing.FunctionTransformer(without_na),
+    )
     if name == BOOSTING:
         few = [seen.get_column(column).n_unique() <= _CATEGORIES for column in texts]
-        unknown = {"handle_unknown": "use_encoded_value", "unknown_value": np.nan, "encoded_missing_value": np.nan}
+        unknown = {
+            "handle_unknown": "use_encoded_value",
+            "unknown_value": np.nan,
+            "encoded_missing_value": np.nan,
+        }
         codes = pipeline.make_pipeline(known, preprocessing.OrdinalEncoder(**unknown))
         parts = (codes, texts), (stamps, dates), ("passthrough", numbers)
         categorical = [*few, *[False] * (len(dates) + len(numbers))]
-        model: Any = ensemble.HistGradientBoostingClassifier(categorical_features=categorical, random_state=0)
+        model: Any = ensemble.HistGradientBoostingClassifier(
+            categorical_features=categorical, random_state=0
+        )
         return pipeline.make_pipeline(compose.make_column_transformer(*parts), model)
-    levels = pipeline.make_pipeline(known, preprocessing.OneHotEncoder(handle_unknown="ignore"))
-    filled = pipeline.make_pipeline(impute.SimpleImputer(add_indicator=True), preprocessing.StandardScaler())
-    parts = (levels, texts), (pipeline.make_pipeline(stamps, filled), dates), (filled, numbers)
-    # A leaf has 1 % of the rows: a model that decides by a few people decides otherwise about the next ones.
+    levels = pipeline.make_pipeline(
+        known, preprocessing.OneHotEncoder(handle_unknown="ignore")
+    )
+    filled = pipeline.make_pipeline(
+        impute.SimpleImputer(add_indicator=True), preprocessing.StandardScaler()
+    )
+    parts = (
+        (levels, texts),
+        (pipeline.make_pipeline(stamps, filled), dates),
+        (filled, numbers),
+    )
+    # A leaf has 1 % of the rows: a model that decides by a few people decides otherwise
+    # about the next ones.
     rules = tree.DecisionTreeClassifier(min_samples_leaf=0.01, random_state=0)
-    model = linear_model.LogisticRegression(max_iter=1000) if name == LOGISTIC else rules
-    return pipeline.make_pipeline(compose.make_column_transformer(*parts, sparse_threshold=0.0), model)
+    model = (
+        linear_model.LogisticRegression(max_iter=1000) if name == LOGISTIC else rules
+    )
+    return pipeline.make_pipeline(
+        compose.make_column_transformer(*parts, sparse_threshold=0.0), model
+    )
 
 
 def without_na(texts: Any) -> Any:
     """Texts whose gaps are None: scikit-learn does not know pandas' NA."""
-    return texts.astype(object).where(texts.notna(), None) if hasattr(texts, "notna") else texts
+    return (
+        texts.astype(object).where(texts.notna(), None)
+        if hasattr(texts, "notna")
+        else texts
+    )
 
 
 def timestamps(dates: Any) -> Reals:
     """Dates as numbers; missing ones are NaN."""
     columns = nw.from_native(dates, eager_only=True).iter_columns()
-    return np.column_stack([_seconds(column) for column in columns]) if dates.shape[1] else np.empty(dates.shape)
+    return (
+        np.column_stack([_seconds(column) for column in columns])
+        if dates.shape[1]
+        else np.empty(dates.shape)
+    )
 
 
 def _seconds(column: nw.Series[Any]) -> Reals:
     moments = column.to_numpy().astype("datetime64[s]")
-    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64).astype(np.float64))
+    return np.where(
+        np.isnat(moments), np.nan, moments.astype(np.int64).astype(np.float64)
+    )

@@ -1,17 +1,22 @@
-"""People: who the models learn from and decide about, one by one; their profiles, and what a model sees of them.
+"""People: who the models learn from and decide about, one by one; their profiles, and
+what a model sees of them.
 
-A profile is a distinct combination (x, z) of all columns except the outcome. Relabelling keeps how common each profile
-is, p(x, z), and changes how often it has each outcome. A profile stands for everybody with the same levels; people of
-one profile can still differ in their raw numbers and in their outcome. Folds are dealt by person, so a model that has
-not seen somebody may have seen others of the profile.
+A profile is a distinct combination (x, z) of all columns except the outcome.
+Relabelling keeps how common each profile is, p(x, z), and changes how often it has each
+outcome. A profile stands for everybody with the same levels; people of one profile can
+still differ in their raw numbers and in their outcome. Folds are dealt by person, so a
+model that has not seen somebody may have seen others of the profile.
 
-A model sees numbers and dates as they are if the raw values are known, and as the means of their bins if not; all other
-columns it sees as levels. A blind model does not see the protected columns.
+A model sees numbers and dates as they are if the raw values are known, and as the means
+of their bins if not; all other columns it sees as levels. A blind model does not see
+the protected columns.
 
-What a model predicts for a profile, and the outcomes that its people have, are pooled into one soft label: a Dirichlet
-prior with mean m (what the model predicts) and strength κ, and the profile's counts n(y), give the label
-(κ·m(y) + n(y)) / (κ + Σ n). κ is the same for all profiles: the one under which each person's outcome is likeliest,
-given the outcomes of the others in the profile (empirical Bayes by leave-one-out likelihood).
+What a model predicts for a profile, and the outcomes that its people have, are pooled
+into one soft label: a Dirichlet prior with mean m (what the model predicts) and
+strength κ, and the profile's counts n(y), give the label (κ·m(y) + n(y)) / (κ + Σ n). κ
+is the same for all profiles: the one under which each person's outcome is likeliest,
+given the outcomes of the others in the profile (empirical Bayes by leave-one-out
+likelihood).
 """
 
 import math
@@ -32,17 +37,23 @@ from fairmaxent.errors import InputError, Option
 
 @dataclass(frozen=True, eq=False)
 class Profiles:
-    """Distinct profiles in lexicographic order, and how much each counts with each outcome in a table."""
+    """Distinct profiles in lexicographic order, and how much each counts with each
+    outcome in a table.
+    """
 
     blocks: Blocks
-    codes: Codes  # (profiles, blocks): block codes, with the group z instead of the root
+    # (profiles, blocks): block codes, with the group z instead of the root
+    codes: Codes
     counts: Reals  # (profiles, outcomes): n(x, z, y)
-    profile_of_row: NDArray[np.intp]  # (distinct rows,): the profile of each row of the table
+    # (distinct rows,): the profile of each row of the table
+    profile_of_row: NDArray[np.intp]
     outcomes: NDArray[np.intp]  # (distinct rows,): its outcome
 
     @classmethod
     def of(cls, table: Table, blocks: Blocks, counts: Reals) -> "Profiles":
-        """Take the outcome out of the rows of a table; ``counts`` is how much each row counts."""
+        """Take the outcome out of the rows of a table; ``counts`` is how much each row
+        counts.
+        """
         outcomes, groups = root_shape(blocks)
         codes = table.codes.copy(order="F")
         outcome, codes[:, 0] = np.divmod(table.codes[:, 0], groups)
@@ -50,7 +61,9 @@ class Profiles:
         cells = merged.inverse * outcomes + outcome
         size = len(merged.codes)
         summed = tally(cells, counts, size * outcomes).reshape(size, outcomes)
-        return cls(blocks, merged.codes, summed, merged.inverse, outcome.astype(np.intp))
+        return cls(
+            blocks, merged.codes, summed, merged.inverse, outcome.astype(np.intp)
+        )
 
     @property
     def groups(self) -> NDArray[np.intp]:
@@ -63,26 +76,44 @@ class Profiles:
         return np.asarray(self.counts.sum(axis=1))
 
     def by_row(self, weights: Reals) -> Reals:
-        """(distinct rows, outcomes): how much people who counted 1 count with each outcome; 0 if the row counted 0.
+        """(distinct rows, outcomes): how much people who counted 1 count with each
+        outcome; 0 if the row counted 0.
 
-        ``weights`` is how much each profile counts with each outcome, in the order of :meth:`labelled`. People keep
-        their own outcome as far as that allows; where it has too many of them, each gives up the same part.
+        ``weights`` is how much each profile counts with each outcome, in the order of
+        :meth:`labelled`. People keep their own outcome as far as that allows; where it
+        has too many of them, each gives up the same part.
         """
         wanted = weights.reshape(-1, len(self.codes)).T
-        scale = wanted.sum(axis=1, keepdims=True) / np.where(self.mass > 0, self.mass, 1.0)[:, None]
+        scale = (
+            wanted.sum(axis=1, keepdims=True)
+            / np.where(self.mass > 0, self.mass, 1.0)[:, None]
+        )
         own = self.counts * scale
         lacking = np.maximum(wanted - own, 0.0)
-        given_up = np.divide(np.maximum(own - wanted, 0.0), own, out=np.zeros_like(own), where=own > 0)
-        taken = lacking / np.maximum(lacking.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        given_up = np.divide(
+            np.maximum(own - wanted, 0.0), own, out=np.zeros_like(own), where=own > 0
+        )
+        taken = lacking / np.maximum(
+            lacking.sum(axis=1, keepdims=True), np.finfo(float).tiny
+        )
         profile = self.profile_of_row
         part, scale = given_up[profile, self.outcomes, None], scale[profile]
         scale[self.counts[profile, self.outcomes] <= 0] = 0.0
-        return np.asarray(scale * (part * taken[profile] + (1 - part) * np.eye(len(own.T))[self.outcomes]))
+        return np.asarray(
+            scale
+            * (part * taken[profile] + (1 - part) * np.eye(len(own.T))[self.outcomes])
+        )
 
     def labelled(self) -> Codes:
-        """Every profile once per outcome, as rows of block codes in lexicographic order: outcome by outcome."""
+        """Every profile once per outcome, as rows of block codes in lexicographic
+        order: outcome by outcome.
+        """
         outcomes, groups = root_shape(self.blocks)
-        codes = np.empty((outcomes * len(self.codes), self.codes.shape[1]), dtype=self.codes.dtype, order="F")
+        codes = np.empty(
+            (outcomes * len(self.codes), self.codes.shape[1]),
+            dtype=self.codes.dtype,
+            order="F",
+        )
         for outcome in range(outcomes):
             part = slice(outcome * len(self.codes), (outcome + 1) * len(self.codes))
             codes[part] = self.codes
@@ -91,7 +122,9 @@ class Profiles:
 
 
 def root_shape(blocks: Blocks) -> tuple[int, int]:
-    """Number of outcomes and number of groups; the root numbers its cells outcome by outcome."""
+    """Number of outcomes and number of groups; the root numbers its cells outcome by
+    outcome.
+    """
     outcomes, *protected = blocks.shape(0)
     return outcomes, math.prod(protected)
 
@@ -105,11 +138,14 @@ class Inputs:
 
     roles: Roles
     codes: Codes  # (records, blocks): block codes, with the group z instead of the root
-    numbers: Mapping[int, Reals]  # raw numbers of ordered columns, by attribute; NaN if missing
+    # raw numbers of ordered columns, by attribute; NaN if missing
+    numbers: Mapping[int, Reals]
 
     @classmethod
     def of(cls, roles: Roles, codes: Codes, positions: Positions | None) -> "Inputs":
-        """Look the numbers up: by their positions among the raw values, or else by level."""
+        """Look the numbers up: by their positions among the raw values, or else by
+        level.
+        """
         levels = roles.blocks.unpool(codes)
         numbers = {}
         for index, attribute in enumerate(roles.domain.attributes):
@@ -131,13 +167,17 @@ class Inputs:
 
     @cached_property
     def levels(self) -> Codes:
-        """The level of each record in each column of the domain; that of the outcome means nothing."""
+        """The level of each record in each column of the domain; that of the outcome
+        means nothing.
+        """
         return self.roles.blocks.unpool(self.codes)
 
     def matrix(self, *, blind: bool, with_categories: bool) -> Reals:
-        """What a model sees: for trees that can handle categories, numbers as they are, and levels as numbers.
+        """What a model sees: for trees that can handle categories, numbers as they are,
+        and levels as numbers.
 
-        For any other classifier, standardised numbers, and one indicator per level of the other columns.
+        For any other classifier, standardised numbers, and one indicator per level of
+        the other columns.
         """
         columns: list[Any] = [np.empty((len(self), 0))]
         for index, attribute in seen_columns(self.roles, blind=blind):
@@ -150,30 +190,42 @@ class Inputs:
                 centre, spread = _centre_and_spread(attribute)
                 columns.append(np.nan_to_num((numbers - centre) / spread)[:, None])
                 if attribute.missing is not None:
-                    columns.append((level == attribute.missing)[:, None].astype(np.float64))
+                    columns.append(
+                        (level == attribute.missing)[:, None].astype(np.float64)
+                    )
         return np.concatenate(columns, axis=1)
 
 
 def seen_columns(roles: Roles, *, blind: bool) -> Iterator[tuple[int, Attribute]]:
     """The columns that a model sees, with their positions in the domain."""
     hidden = (roles.outcome, *roles.protected) if blind else (roles.outcome,)
-    return ((index, column) for index, column in enumerate(roles.domain.attributes) if index not in hidden)
+    return (
+        (index, column)
+        for index, column in enumerate(roles.domain.attributes)
+        if index not in hidden
+    )
 
 
 def _centre_and_spread(attribute: Attribute) -> tuple[float, float]:
-    """Mean and standard deviation over all rows that the domain was learned from, missing values aside."""
+    """Mean and standard deviation over all rows that the domain was learned from,
+    missing values aside.
+    """
     values = frames.to_numbers(attribute.values)
     counts = np.where(np.isnan(values), 0.0, attribute.counts)
     if not counts.any():
         return 0.0, 1.0
     centre = float(np.average(np.nan_to_num(values), weights=counts))
-    spread = float(np.sqrt(np.average((np.nan_to_num(values) - centre) ** 2, weights=counts)))
+    spread = float(
+        np.sqrt(np.average((np.nan_to_num(values) - centre) ** 2, weights=counts))
+    )
     return centre, spread if spread > 0 else 1.0
 
 
-LARGEST_LESSON = 100_000  # people that one model learns from; more are represented by that many
+# people that one model learns from; more are represented by that many
+LARGEST_LESSON = 100_000
 
-# Folds must have nothing to do with the data, which may be simulated with a plain seed such as 0.
+# Folds must have nothing to do with the data, which may be simulated with a plain seed
+# such as 0.
 _STREAM = 20200713
 
 Counts = NDArray[np.int64]
@@ -181,7 +233,9 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Everybody in a table: a record per input row if rows were kept, in their order, else one per distinct row."""
+    """Everybody in a table: a record per input row if rows were kept, in their order,
+    else one per distinct row.
+    """
 
     profiles: Profiles
     inputs: Inputs
@@ -191,23 +245,36 @@ class People:
 
     @classmethod
     def of(
-        cls, roles: Roles, table: Table, counts: Reals, *, positions: Positions | None, design: Reals | None
+        cls,
+        roles: Roles,
+        table: Table,
+        counts: Reals,
+        *,
+        positions: Positions | None,
+        design: Reals | None,
     ) -> "People":
-        """Take the people of a table apart; ``counts`` is how much each of its distinct rows counts.
+        """Take the people of a table apart; ``counts`` is how much each of its distinct
+        rows counts.
 
-        ``positions`` and ``design`` (weights) are those of the input rows, if they were kept.
+        ``positions`` and ``design`` (weights) are those of the input rows, if they were
+        kept.
         """
-        scale = table.size / counts.sum()  # to 1 per row on average, with any design weights, for models to learn from
+        # to 1 per row on average, with any design weights, for models to learn from
+        scale = table.size / counts.sum()
         profiles = Profiles.of(table, roles.blocks, counts * scale)
         if table.keeps_rows:
             row = table.inverse
-            share = np.divide(counts, table.counts, out=np.zeros_like(counts), where=table.counts > 0)
+            share = np.divide(
+                counts, table.counts, out=np.zeros_like(counts), where=table.counts > 0
+            )
             weight = share[row] * (1.0 if design is None else design) * scale
             size = np.ones(len(row), dtype=np.int64)
         else:
             row, positions = np.arange(len(counts)), None
             weight, size = counts * scale, np.round(table.rows).astype(np.int64)
-        inputs = Inputs.of(roles, profiles.codes[profiles.profile_of_row[row]], positions)
+        inputs = Inputs.of(
+            roles, profiles.codes[profiles.profile_of_row[row]], positions
+        )
         return cls(profiles=profiles, inputs=inputs, row=row, weight=weight, size=size)
 
     @cached_property
@@ -231,40 +298,64 @@ class People:
         return self.profiles.groups[self.profile]
 
     def deal(self, folds: int, *, seed: int = 0) -> Counts:
-        """Deal people to folds like cards, by group, outcome and distinct row, so that all folds are similar.
+        """Deal people to folds like cards, by group, outcome and distinct row, so that
+        all folds are similar.
 
-        Returns how many people of each record are in each fold (records × folds). It is the same number for each
-        distinct row whether rows were kept or not.
+        Returns how many people of each record are in each fold (records × folds). It is
+        the same number for each distinct row whether rows were kept or not.
         """
         if self.size.sum() < 2 * folds:
             raise InputError(
-                f"{self.size.sum()} rows are too few to learn from in {folds} folds; use ",
+                f"{self.size.sum()} rows are too few to learn from in {folds} folds;"
+                " use ",
                 Option("relabel", None),
                 " and ",
                 Option("estimate", None),
             )
         rng = np.random.default_rng([_STREAM, seed])
         shuffled = rng.permutation(len(self.profiles.outcomes))[self.row]
-        order = np.lexsort((rng.random(len(self.row)), shuffled, self.outcome, self.group))
-        first = np.empty(len(order), dtype=np.int64)  # the number of each record's first card
+        order = np.lexsort(
+            (rng.random(len(self.row)), shuffled, self.outcome, self.group)
+        )
+        # the number of each record's first card
+        first = np.empty(len(order), dtype=np.int64)
         first[order] = np.cumsum(self.size[order]) - self.size[order]
         rounds, rest = np.divmod(self.size, folds)
-        return np.asarray(rounds[:, None] + ((np.arange(folds) - first[:, None]) % folds < rest[:, None]))
+        return np.asarray(
+            rounds[:, None]
+            + ((np.arange(folds) - first[:, None]) % folds < rest[:, None])
+        )
 
-    def lesson(self, members: Counts, labels: Reals | None = None, *, most: int = LARGEST_LESSON) -> "Lesson":
-        """What a model learns from: ``members`` people of each record, one by one, but at most ``most`` of them.
+    def lesson(
+        self,
+        members: Counts,
+        labels: Reals | None = None,
+        *,
+        most: int = LARGEST_LESSON,
+    ) -> "Lesson":
+        """What a model learns from: ``members`` people of each record, one by one, but
+        at most ``most`` of them.
 
-        ``labels`` are soft labels of the profiles (profiles × outcomes); None: everybody has their outcome.
+        ``labels`` are soft labels of the profiles (profiles × outcomes); None:
+        everybody has their outcome.
         """
         record = one_by_one(members, most)
-        weight = (self.weight / np.maximum(self.size, 1))[record] * (members.sum() / max(len(record), 1))
-        shares = np.eye(self.outcomes)[self.outcome[record]] if labels is None else labels[self.profile[record]]
+        weight = (self.weight / np.maximum(self.size, 1))[record] * (
+            members.sum() / max(len(record), 1)
+        )
+        shares = (
+            np.eye(self.outcomes)[self.outcome[record]]
+            if labels is None
+            else labels[self.profile[record]]
+        )
         return Lesson(self.inputs.take(record), weight[:, None] * shares)
 
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """People to learn from, and how much each counts with each outcome: about 1 in all."""
+    """People to learn from, and how much each counts with each outcome: about 1 in
+    all.
+    """
 
     inputs: Inputs
     weights: Reals  # (people, outcomes)
@@ -272,7 +363,9 @@ class Lesson:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """What models predict for people whom they did not learn from; a record may be in several folds."""
+    """What models predict for people whom they did not learn from; a record may be in
+    several folds.
+    """
 
     record: NDArray[np.intp]
     weight: Reals
@@ -280,34 +373,53 @@ class HeldOut:
 
 
 def one_by_one(members: Counts, most: int) -> NDArray[np.intp]:
-    """The record of each member or, if there are more than ``most``, of one from each of that many equal steps."""
+    """The record of each member or, if there are more than ``most``, of one from each
+    of that many equal steps.
+    """
     total = int(members.sum())
     if total <= most:
         return np.repeat(np.arange(len(members)), members)
     steps = np.arange(most) + np.random.default_rng([_STREAM, 0]).random(most)
-    return np.searchsorted(np.cumsum(members), (steps * (total / most)).astype(np.int64), side="right")
+    return np.searchsorted(
+        np.cumsum(members), (steps * (total / most)).astype(np.int64), side="right"
+    )
 
 
-_STRENGTHS = np.geomspace(0.5, 1e6, 60)  # where κ is searched; the last one leaves the predictions as they are
+# where κ is searched; the last one leaves the predictions as they are
+_STRENGTHS = np.geomspace(0.5, 1e6, 60)
 _SMALLEST = 1e-12  # of a probability whose logarithm is taken
 
 
 def pooled_labels(people: People, held_out: HeldOut) -> Reals:
-    """π(y | x, z) of each profile: the mean of its people's predictions, shrunk with its own counts."""
+    """π(y | x, z) of each profile: the mean of its people's predictions, shrunk with
+    its own counts.
+    """
     counts = people.profiles.counts
     profile = people.profile[held_out.record]
-    sums = [tally(profile, held_out.weight * chance, len(counts)) for chance in held_out.chances.T]
+    sums = [
+        tally(profile, held_out.weight * chance, len(counts))
+        for chance in held_out.chances.T
+    ]
     mass = tally(profile, held_out.weight, len(counts))
     nobody = mass <= 0  # only people without weight: their predictions count the same
     alone = [tally(profile, chance, len(counts)) for chance in held_out.chances.T]
-    mean = np.column_stack([np.where(nobody, plain, total) for plain, total in zip(alone, sums, strict=True)])
+    mean = np.column_stack(
+        [
+            np.where(nobody, plain, total)
+            for plain, total in zip(alone, sums, strict=True)
+        ]
+    )
     mean /= np.maximum(mean.sum(axis=1, keepdims=True), _SMALLEST)
     strength = prior_strength(mean, counts)
-    return np.asarray((strength * mean + counts) / (strength + counts.sum(axis=1, keepdims=True)))
+    return np.asarray(
+        (strength * mean + counts) / (strength + counts.sum(axis=1, keepdims=True))
+    )
 
 
 def prior_strength(mean: Reals, counts: Reals) -> float:
-    """κ of the largest leave-one-out likelihood Σ n(y)·log((κ·m(y) + n(y) − 1) / (κ + Σ n − 1)) over all profiles."""
+    """κ of the largest leave-one-out likelihood Σ n(y)·log((κ·m(y) + n(y) − 1) / (κ + Σ
+    n − 1)) over all profiles.
+    """
     several = counts.sum(axis=1) > 1
     mean, counts = mean[several], counts[several]
     if not len(counts):
@@ -319,4 +431,6 @@ def prior_strength(mean: Reals, counts: Reals) -> float:
         chance = (strength * mean + others) / (strength + total)
         return float((counts * np.log(np.maximum(chance, _SMALLEST))).sum())
 
-    return float(_STRENGTHS[int(np.argmax([likelihood(strength) for strength in _STRENGTHS]))])
+    return float(
+        _STRENGTHS[int(np.argmax([likelihood(strength) for strength in _STRENGTHS]))]
+    )

@@ -1,11 +1,14 @@
-"""Soft labels, tilted until every group has the wanted outcomes; p(x, z) does not change.
+"""Soft labels, tilted until every group has the wanted outcomes; p(x, z) does not
+change.
 
-A model's soft labels π(y | x, z) become fair ones, g(y | x, z) ∝ π(y | x, z)·e^{μ(y, z)}, with μ such that the mean of
-g in each group is the one that the fair table asks for. Of all g with that mean it is the closest to π (smallest KL
-divergence averaged over the profiles), so this is maximum entropy again, normalised profile by profile.
+A model's soft labels π(y | x, z) become fair ones, g(y | x, z) ∝ π(y | x, z)·e^{μ(y,
+z)}, with μ such that the mean of g in each group is the one that the fair table asks
+for. Of all g with that mean it is the closest to π (smallest KL divergence averaged
+over the profiles), so this is maximum entropy again, normalised profile by profile.
 
-Equal means are not equal decisions: a decision also depends on a threshold, and groups with the same mean can differ in
-the share of members above it. `closed_loop` is about decisions.
+Equal means are not equal decisions: a decision also depends on a threshold, and groups
+with the same mean can differ in the share of members above it. `closed_loop` is about
+decisions.
 """
 
 from dataclasses import dataclass
@@ -31,20 +34,32 @@ _MARGIN = 1e-9  # between a score and the threshold that it must not pass
 def tilt(soft: Reals, mass: Reals, groups: Labels, wanted: Reals) -> Reals:
     """g ∝ π·e^{μ(y, z)} whose mean in group z is ``wanted[:, z]``.
 
-    ``soft`` is π (profiles × outcomes), ``mass`` the weight of each profile, ``wanted`` t(y | z) (outcomes × groups).
-    A group whose wanted shares are all 0 keeps its labels.
+    ``soft`` is π (profiles × outcomes), ``mass`` the weight of each profile, ``wanted``
+    t(y | z) (outcomes × groups). A group whose wanted shares are all 0 keeps its
+    labels.
     """
     result = soft.copy()
     for group, members in _members(mass, groups, wanted):
         scores = _logarithm(soft[members])
-        result[members] = _match_mean(_Means(scores, _share(mass[members]), wanted[:, group])).labels
+        result[members] = _match_mean(
+            _Means(scores, _share(mass[members]), wanted[:, group])
+        ).labels
     return result
 
 
-def _members(mass: Reals, groups: Labels, wanted: Reals) -> list[tuple[int, NDArray[np.intp]]]:
+def _members(
+    mass: Reals, groups: Labels, wanted: Reals
+) -> list[tuple[int, NDArray[np.intp]]]:
     """Groups that have wanted shares, each with its profiles that have mass."""
-    by_group = ((group, np.flatnonzero((groups == group) & (mass > 0))) for group in range(wanted.shape[1]))
-    return [(group, members) for group, members in by_group if len(members) and wanted[:, group].sum() > 0]
+    by_group = (
+        (group, np.flatnonzero((groups == group) & (mass > 0)))
+        for group in range(wanted.shape[1])
+    )
+    return [
+        (group, members)
+        for group, members in by_group
+        if len(members) and wanted[:, group].sum() > 0
+    ]
 
 
 def _share(mass: Reals) -> Reals:
@@ -61,7 +76,9 @@ def _logarithm(soft: Reals) -> Reals:
 
 @dataclass(frozen=True, eq=False)
 class _DualPoint:
-    """The dual at offsets μ: the labels g there, its value, and its first and second derivatives."""
+    """The dual at offsets μ: the labels g there, its value, and its first and second
+    derivatives.
+    """
 
     offsets: Reals
     labels: Reals
@@ -91,12 +108,16 @@ class _Means:
         """Outcomes wanted at zero are dropped; the others start at a first guess."""
         with np.errstate(divide="ignore"):
             labels = np.exp(self.scores - log_sum_exp(self.scores)[:, None])
-            return self.at(np.log(self.wanted) - np.log(np.maximum(self.share @ labels, 1e-300)))
+            return self.at(
+                np.log(self.wanted) - np.log(np.maximum(self.share @ labels, 1e-300))
+            )
 
     def at(self, offsets: Reals) -> _DualPoint:
-        """The dual D(μ) = Σᵢ sᵢ·log Σ_y e^{aᵢ(y) + μ(y)} − ⟨w, μ⟩, which is convex in μ.
+        """The dual D(μ) = Σᵢ sᵢ·log Σ_y e^{aᵢ(y) + μ(y)} − ⟨w, μ⟩, which is convex in
+        μ.
 
-        sᵢ is the share of profile i, aᵢ its scores, and w the wanted mean; g is the softmax of aᵢ + μ.
+        sᵢ is the share of profile i, aᵢ its scores, and w the wanted mean; g is the
+        softmax of aᵢ + μ.
         """
         scores = self.scores + offsets
         logs = log_sum_exp(scores)
@@ -117,8 +138,9 @@ def _match_mean(means: _Means) -> _DualPoint:
         point = better
     if point.miss > _ROUNDING:
         raise InfeasibleError(
-            f"no labels have the wanted outcomes, the closest are {point.miss:.3g} away: forbidden combinations leave "
-            "too few rows that may have them. Remove a rule from ",
+            f"no labels have the wanted outcomes, the closest are {point.miss:.3g}"
+            " away: forbidden combinations leave too few rows that may have them."
+            " Remove a rule from ",
             Option("forbid"),
             ", or lower ",
             Option("statistical_rate"),
@@ -128,19 +150,23 @@ def _match_mean(means: _Means) -> _DualPoint:
 
 
 def _newton_step(means: _Means, point: _DualPoint) -> _DualPoint | None:
-    """Go along Newton's direction as far as it helps; None if rounding hides any gain."""
+    """Go along Newton's direction as far as it helps; None if rounding hides any
+    gain.
+    """
     kept, ridge = means.kept, max(1e-14 * float(np.trace(point.curvature)), 1e-13)
     matrix = point.curvature[np.ix_(kept, kept)] + ridge * np.eye(kept.sum())
     direction = np.zeros(len(kept))  # with components clipped to ±10
-    direction[kept] = np.clip(-np.linalg.lstsq(matrix, point.gradient[kept], rcond=None)[0], -10.0, 10.0)
+    direction[kept] = np.clip(
+        -np.linalg.lstsq(matrix, point.gradient[kept], rcond=None)[0], -10.0, 10.0
+    )
     slope = float(point.gradient @ direction)
     for halvings in range(50):
         length = 0.5**halvings
         trial = means.at(point.offsets + length * direction)
         if trial.value < point.value + 1e-4 * length * slope:
             return trial
-        # Near the end rounding hides the gain in the value, but the mean still shows it; far from the end, judging by
-        # the mean would go in circles.
+        # Near the end rounding hides the gain in the value, but the mean still shows
+        # it; far from the end, judging by the mean would go in circles.
         if trial.value <= point.value + 1e-12 and trial.miss <= 0.9 * point.miss:
             return trial
     return None
@@ -150,10 +176,12 @@ def _newton_step(means: _Means, point: _DualPoint) -> _DualPoint | None:
 
 
 def quantile(scores: Reals, share: Reals, above: float) -> float:
-    """The cut with the share ``above`` over it, interpolated where many have the same score.
+    """The cut with the share ``above`` over it, interpolated where many have the same
+    score.
 
-    A model of few rules gives few scores. The nearest cut would be the present one again and again; between two cuts,
-    the labels move a little, and the next model draws its rules elsewhere.
+    A model of few rules gives few scores. The nearest cut would be the present one
+    again and again; between two cuts, the labels move a little, and the next model
+    draws its rules elsewhere.
     """
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order]
@@ -165,5 +193,7 @@ def quantile(scores: Reals, share: Reals, above: float) -> float:
         return 0.0
     first, last = finite[0], finite[-1]
     levels = distinct[first : last + 1]
-    cuts = np.concatenate([[levels[0] + _MARGIN], (levels[1:] + levels[:-1]) / 2, [levels[-1] - _MARGIN]])
+    cuts = np.concatenate(
+        [[levels[0] + _MARGIN], (levels[1:] + levels[:-1]) / 2, [levels[-1] - _MARGIN]]
+    )
     return float(np.interp(above, passed[first : last + 2], cuts))

@@ -1,4 +1,6 @@
-"""What was asked for and reached: each rate in the data, fitted and delivered; who counts more, and who less."""
+"""What was asked for and reached: each rate in the data, fitted and delivered; who
+counts more, and who less.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,7 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairmaxent.data.table import Reals
-from fairmaxent.fairness.rates import group_shares, group_table, outcome_axis, representation_pair, statistical_pair
+from fairmaxent.fairness.rates import (
+    group_shares,
+    group_table,
+    outcome_axis,
+    representation_pair,
+    statistical_pair,
+)
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import group_label
 from fairmaxent.fit.option_values import read_target
@@ -19,17 +27,32 @@ _SMALL_GAP = 0.005  # at which two digits of a rate are still as wanted
 
 
 def outcomes_compared(fit: Fit) -> str:
-    """Name the outcomes that the statistical rates compare: one, several, or each level; of each outcome column."""
+    """Name the outcomes that the statistical rates compare: one, several, or each
+    level; of each outcome column.
+    """
     measure = fit.certificate.measure
-    return " and ".join(_levels_compared(fit, axes) for axes in measure.groupings[:: len(measure.of_first_outcome)])
+    return " and ".join(
+        _levels_compared(fit, axes)
+        for axes in measure.groupings[:: len(measure.of_first_outcome)]
+    )
 
 
 def _levels_compared(fit: Fit, axes: tuple[int, ...]) -> str:
     """Name the levels of the outcome that the rate of a grouping compares."""
-    outcome, levels = fit.roles.attributes[outcome_axis(axes)], fit.certificate.measure.favourable_of(axes)
-    if len(levels) == outcome.size - (outcome.missing is not None and outcome.missing not in levels) > 1:
+    outcome, levels = (
+        fit.roles.attributes[outcome_axis(axes)],
+        fit.certificate.measure.favourable_of(axes),
+    )
+    if (
+        len(levels)
+        == outcome.size
+        - (outcome.missing is not None and outcome.missing not in levels)
+        > 1
+    ):
         return f"{_EACH[0]}{outcome.name}"
-    shown = ", ".join(f"{outcome.name} = {outcome.labels[level]}" for level in levels[:_OUTCOMES])
+    shown = ", ".join(
+        f"{outcome.name} = {outcome.labels[level]}" for level in levels[:_OUTCOMES]
+    )
     if len(levels) == 1:
         return shown
     return f"{_EACH[1]}{shown}{'' if len(levels) <= _OUTCOMES else f' and {len(levels) - _OUTCOMES} more levels'}"
@@ -40,24 +63,42 @@ def wishes(fit: Fit) -> Iterator[str]:
     certificate, measure = fit.certificate, fit.certificate.measure
     axes_of = dict(zip(measure.names, measure.groupings, strict=True))
     for kind, name in certificate.rates_shown:
-        rate, axes, groups = certificate.wanted[kind][name], axes_of[name], measure.groups_of(name)
-        if rate is None or (kind == "representation_rate" and _target_shares(fit, axes) is not None):
+        rate, axes, groups = (
+            certificate.wanted[kind][name],
+            axes_of[name],
+            measure.groups_of(name),
+        )
+        if rate is None or (
+            kind == "representation_rate" and _target_shares(fit, axes) is not None
+        ):
             continue
         if kind == "representation_rate":
-            least = f"The smallest group of {groups} is at least {rate:.3g} times as large as the largest."
+            least = (
+                f"The smallest group of {groups} is at least {rate:.3g} times as large"
+                " as the largest."
+            )
             yield f"All groups of {groups} have the same size." if rate == 1 else least
         else:
             outcomes = _levels_compared(fit, axes)
-            # A sentence begins with a capital letter, but the name of a column stays as it is.
+            # A sentence begins with a capital letter, but the name of a column stays as
+            # it is.
             outcomes = f"E{outcomes[1:]}" if outcomes.startswith(_EACH) else outcomes
-            least = f"is at least {rate:.3g} times as common in each group of {groups} as in any other."
-            yield f"{outcomes} {f'is equally common in all groups of {groups}.' if rate == 1 else least}"
+            least = (
+                f"is at least {rate:.3g} times as common in each group of {groups} as"
+                " in any other."
+            )
+            yield (
+                f"{outcomes}"
+                f" {f'is equally common in all groups of {groups}.' if rate == 1 else least}"
+            )
     yield from fit.request.words()
 
 
 @dataclass(frozen=True)
 class Reached:
-    """One rate of one grouping; the same number of independent draws falls into `interval` 95 % of the time."""
+    """One rate of one grouping; the same number of independent draws falls into
+    `interval` 95 % of the time.
+    """
 
     kind: str
     grouping: str
@@ -66,50 +107,78 @@ class Reached:
     from_target: bool  # what is wanted follows from shares that the user named
     before: float
     achieved: float  # exactly, by the fitted distribution
-    delivered: float | None  # measured on what was delivered; None: there is nothing to compare
+    # measured on what was delivered; None: there is nothing to compare
+    delivered: float | None
     interval: tuple[float, float] | None  # None: no rows were drawn
     worst_before: str
     met_exactly: bool | None  # by the fitted distribution; None: nothing was asked for
     met: bool | None  # by it, and by what was delivered
-    gap: float | None  # how far what was delivered falls short, of named shares the largest error; None: not known
-    rounded: bool  # each group is within one row of the fitted distribution, so a gap is one of rounding
-    costly: bool  # a group of this grouping rests on too few people, or one of them counts too often
+    # how far what was delivered falls short, of named shares the largest error; None:
+    # not known
+    gap: float | None
+    # each group is within one row of the fitted distribution, so a gap is one of
+    # rounding
+    rounded: bool
+    # a group of this grouping rests on too few people, or one of them counts too often
+    costly: bool
 
     @property
     def nearly_met(self) -> bool:
-        """Whether only rounding to whole rows keeps what was delivered from the wanted rate, and by very little."""
+        """Whether only rounding to whole rows keeps what was delivered from the wanted
+        rate, and by very little.
+        """
         small = self.gap is not None and self.gap < _SMALL_GAP
         return bool(self.met_exactly) and self.met is False and self.rounded and small
 
     @property
     def wanted_text(self) -> str:
         """What was asked for, as it is shown."""
-        return "any" if self.wanted is None else f"{self.wanted:.4f}{' (target)' if self.from_target else ''}"
+        return (
+            "any"
+            if self.wanted is None
+            else f"{self.wanted:.4f}{' (target)' if self.from_target else ''}"
+        )
 
 
 def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
     """Compare the rates."""
     certificate, measure = fit.certificate, fit.certificate.measure
     rates = delivered_rates(fit, delivered.table)
-    intervals = certificate.interval(delivered.rows, iid=True) if delivered.mode == "rows" else None
+    intervals = (
+        certificate.interval(delivered.rows, iid=True)
+        if delivered.mode == "rows"
+        else None
+    )
     before = fit.problem.data_table
     groups = () if certificate.costs is None else certificate.costs.groups
     costly = {group.grouping for group in groups if group.beyond_line}
     rows = delivered.rows + (fit.table.size if delivered.mode == "top-up" else 0)
     axes_of = dict(zip(measure.names, measure.groupings, strict=True))
     for kind, name in certificate.rates_shown:
-        axes, wanted, rate = axes_of[name], certificate.wanted[kind][name], rates[kind][name]
-        achieved = certificate.achieved[kind][name] or 0.0  # only wanted rates may be None
+        axes, wanted, rate = (
+            axes_of[name],
+            certificate.wanted[kind][name],
+            rates[kind][name],
+        )
+        # only wanted rates may be None
+        achieved = certificate.achieved[kind][name] or 0.0
         shares = _target_shares(fit, axes) if kind == "representation_rate" else None
         if shares is None:
-            met = [wanted is not None and value is not None and value >= wanted - REACHED for value in (achieved, rate)]
+            met = [
+                wanted is not None and value is not None and value >= wanted - REACHED
+                for value in (achieved, rate)
+            ]
             gap = None if wanted is None or rate is None else wanted - rate
         else:
             tables = (certificate.table, delivered.table)
-            errors = [float(np.abs(group_shares(table, axes) - shares).max()) for table in tables]
+            errors = [
+                float(np.abs(group_shares(table, axes) - shares).max())
+                for table in tables
+            ]
             met, gap = [error <= REACHED for error in errors], errors[1]
         asked = wanted is not None or shares is not None
-        # Whether every group of this grouping has its fair number of rows, up to one, also with each outcome.
+        # Whether every group of this grouping has its fair number of rows, up to one,
+        # also with each outcome.
         off = group_table(delivered.table - certificate.table, axes) * rows
         rounded = bool((np.abs(off) < 1).all() and (np.abs(off.sum(axis=0)) < 1).all())
         yield Reached(
@@ -132,7 +201,9 @@ def reached(fit: Fit, delivered: Delivered) -> Iterator[Reached]:
 
 
 def _target_shares(fit: Fit, axes: tuple[int, ...]) -> Reals | None:
-    """The shares that the user named for a grouping's only column, if any; one kept as it is has those of the data."""
+    """The shares that the user named for a grouping's only column, if any; one kept as
+    it is has those of the data.
+    """
     name, targets = fit.roles.names[axes[0]], fit.request.target or {}
     if len(axes) > 1 or name not in targets:
         return None
@@ -144,18 +215,30 @@ def _worst(fit: Fit, kind: str, axes: tuple[int, ...], table: Reals) -> str:
     """Name the lowest and the highest group in the data."""
     measure, outcome = fit.certificate.measure, fit.roles.attributes[outcome_axis(axes)]
     if kind == "representation_rate":
-        pair = representation_pair(measure.groups_compared(table, axes), axes, strata=measure.strata)
+        pair = representation_pair(
+            measure.groups_compared(table, axes), axes, strata=measure.strata
+        )
     else:
         compared = measure.outcomes_compared(table, axes)
-        pair = statistical_pair(compared, axes, measure.favourable_of(axes), strata=measure.strata)
-    lowest, highest = (group_label(fit, axes, group) for group in (pair.lowest, pair.highest))
-    about = "" if pair.outcome is None else f", {outcome.name} = {outcome.labels[pair.outcome]}"
+        pair = statistical_pair(
+            compared, axes, measure.favourable_of(axes), strata=measure.strata
+        )
+    lowest, highest = (
+        group_label(fit, axes, group) for group in (pair.lowest, pair.highest)
+    )
+    about = (
+        ""
+        if pair.outcome is None
+        else f", {outcome.name} = {outcome.labels[pair.outcome]}"
+    )
     return f"{lowest} against {highest}{about}"
 
 
 @dataclass(frozen=True)
 class CellCount:
-    """A combination of outcome and groups: how many times its share of the data it has of what was delivered."""
+    """A combination of outcome and groups: how many times its share of the data it has
+    of what was delivered.
+    """
 
     name: str
     times: float
@@ -165,9 +248,19 @@ Counting = dict[str, CellCount]
 
 
 def counting(fit: Fit, table: Reals) -> Counting:
-    """The cells that count most and least, by a comparison of the data with the table of what was delivered."""
+    """The cells that count most and least, by a comparison of the data with the table
+    of what was delivered.
+    """
     before = fit.problem.data_table
     cells = [cell for cell in np.ndindex(before.shape) if before[cell] > 0]
     # Rounded, so that ties stay in the order of the cells whatever the last bit says.
-    counted = [CellCount(fit.roles.describe_cell(cell), round(float(table[cell] / before[cell]), 12)) for cell in cells]
-    return {name: end(counted, key=lambda cell: cell.times) for name, end in (("most", max), ("least", min))}
+    counted = [
+        CellCount(
+            fit.roles.describe_cell(cell), round(float(table[cell] / before[cell]), 12)
+        )
+        for cell in cells
+    ]
+    return {
+        name: end(counted, key=lambda cell: cell.times)
+        for name, end in (("most", max), ("least", min))
+    }

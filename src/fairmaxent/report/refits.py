@@ -1,4 +1,6 @@
-"""What more fits of the same table show: the trade-off between options, and rows judged on people set aside."""
+"""What more fits of the same table show: the trade-off between options, and rows judged
+on people set aside.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +17,14 @@ from fairmaxent.document.words import percent
 from fairmaxent.engines.lazy_frame import open_lazy
 from fairmaxent.errors import BASE_SHARE, FairMaxEntError, InputError, Option
 from fairmaxent.evaluation.evaluation import evaluate
-from fairmaxent.evaluation.result import ATTACKS, Evaluation, fidelity_table, risk_table, utility_table, verdict
+from fairmaxent.evaluation.result import (
+    ATTACKS,
+    Evaluation,
+    fidelity_table,
+    risk_table,
+    utility_table,
+    verdict,
+)
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.option_values import RateOption
 from fairmaxent.fit.pipeline import fit_frame, refit
@@ -27,14 +36,18 @@ from fairmaxent.report.source import FrontDoor
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 RATES = (0.25, 0.5, 0.8, 1.0)
-# By size and not by the clock, so that the same fit gives the same report on any machine.
+# By size and not by the clock, so that the same fit gives the same report on any
+# machine.
 LARGEST_TABLE = 1_000_000
-LARGEST_WIDTH = 500  # levels of all columns: a fit solves equations in that many unknowns
+# levels of all columns: a fit solves equations in that many unknowns
+LARGEST_WIDTH = 500
 
 
 @dataclass(frozen=True)
 class TradeOffPoint:
-    """One fit: which option was varied, and the result; `problem` says why there is none."""
+    """One fit: which option was varied, and the result; `problem` says why there is
+    none.
+    """
 
     varied: str  # base_share, or rates
     value: float
@@ -53,13 +66,23 @@ class TradeOff:
     skipped: str | None
 
 
-def trade_off(fit: Fit, *, progress: Progress = silent, spell: Callable[[Option], str] = str) -> TradeOff:
-    """Fit again with a handful of other options; ``spell`` spells those in the reason why a fit is not possible."""
+def trade_off(
+    fit: Fit, *, progress: Progress = silent, spell: Callable[[Option], str] = str
+) -> TradeOff:
+    """Fit again with a handful of other options; ``spell`` spells those in the reason
+    why a fit is not possible.
+    """
     if not isinstance(fit.request, Request):
-        return TradeOff((), "the fit is one of the paper's configurations, which have other options")
+        return TradeOff(
+            (), "the fit is one of the paper's configurations, which have other options"
+        )
     size, width = fit.distinct_rows.codes.size, fit.roles.blocks.width
     if size > LARGEST_TABLE or width > LARGEST_WIDTH:
-        return TradeOff((), f"each point takes another fit, and the table is large ({size:,} values, {width:,} levels)")
+        return TradeOff(
+            (),
+            f"each point takes another fit, and the table is large ({size:,} values,"
+            f" {width:,} levels)",
+        )
     cases, points = list(_cases(fit.request)), []
     for number, (varied, value, request) in enumerate(cases):
         progress("trade-off", number / len(cases))
@@ -69,9 +92,14 @@ def trade_off(fit: Fit, *, progress: Progress = silent, spell: Callable[[Option]
         except FairMaxEntError as problem:
             points.append(replace(point, problem=problem.spelled(spell)))
             continue
-        distance, worth = other.certificate.distance["from_data"], other.certificate.effective_rows
+        distance, worth = (
+            other.certificate.distance["from_data"],
+            other.certificate.effective_rows,
+        )
         finite = distance if math.isfinite(distance) else None
-        points.append(replace(point, distance=finite, effective_rows=worth, seen=seen_mass(other)))
+        points.append(
+            replace(point, distance=finite, effective_rows=worth, seen=seen_mass(other))
+        )
     return TradeOff(tuple(points), None)
 
 
@@ -80,13 +108,23 @@ def _cases(request: Request) -> Iterator[tuple[str, float, Request]]:
     for share in () if pinned else sorted({*SHARES, float(request.base_share)}):
         yield "base_share", share, replace(request, base_share=share)
     options = (request.representation_rate, request.statistical_rate)
-    rates = {rate for option in options for rate in (option.values() if isinstance(option, Mapping) else [option])}
+    rates = {
+        rate
+        for option in options
+        for rate in (option.values() if isinstance(option, Mapping) else [option])
+    }
     asked = {float(rate) for rate in rates if rate is not None}
     if not asked or request.training is not None:
         return  # with other rates, a model would have to be trained again and again
     for rate in sorted({*RATES, *(asked if len(asked) == 1 else ())}):
         group_rate, outcome_rate = (_with_rate(option, rate) for option in options)
-        yield "rates", rate, replace(request, representation_rate=group_rate, statistical_rate=outcome_rate)
+        yield (
+            "rates",
+            rate,
+            replace(
+                request, representation_rate=group_rate, statistical_rate=outcome_rate
+            ),
+        )
 
 
 def _with_rate(asked: RateOption, rate: float) -> RateOption:
@@ -104,31 +142,51 @@ def trade_off_blocks(trade_off: TradeOff, door: FrontDoor) -> Iterator[Block]:
     parts = (
         "The same request with other shares of the base (",
         BASE_SHARE,
-        "), which makes combinations possible that no row has, and with other rates instead of the ones asked for. "
-        "Distance is KL(data‖fair): the information in nats (1 nat is 1.44 bits) that is lost on average when the fair "
-        "distribution replaces the data; 0 means none. Effective rows is the number of equally weighted rows that "
-        "carry as much information as the fair weights; if there are few, small groups count many times over. Seen "
-        "combinations is the probability that a drawn row has a combination of levels that is in the data.",
+        (
+            "), which makes combinations possible that no row has, and with other rates"
+            " instead of the ones asked for. Distance is KL(data‖fair): the information"
+            " in nats (1 nat is 1.44 bits) that is lost on average when the fair"
+            " distribution replaces the data; 0 means none. Effective rows is the"
+            " number of equally weighted rows that carry as much information as the"
+            " fair weights; if there are few, small groups count many times over. Seen"
+            " combinations is the probability that a drawn row has a combination of"
+            " levels that is in the data."
+        ),
     )
     yield Paragraph(f"{door.text_of(parts)} The open point of a picture is this fit.")
     varied = {"base_share": door.spell(BASE_SHARE), "rates": "rates asked for"}
     for option, across in varied.items():
-        fitted = [point for point in trade_off.points if point.varied == option and point.problem is None]
+        fitted = [
+            point
+            for point in trade_off.points
+            if point.varied == option and point.problem is None
+        ]
         this_fit = next((point.value for point in fitted if point.is_this_fit), None)
         for heading, quantity, scale, unit in _CURVES[option]:
             values = [(point.value, getattr(point, quantity)) for point in fitted]
-            drawn = [(share, scale * value) for share, value in values if value is not None]
+            drawn = [
+                (share, scale * value) for share, value in values if value is not None
+            ]
             title = f"{heading} over {across}"
             if len(drawn) > 1:
-                yield Picture(title, curve(drawn, this_fit, title=title, across=across, unit=unit))
+                yield Picture(
+                    title, curve(drawn, this_fit, title=title, across=across, unit=unit)
+                )
     rows = []
     for point in trade_off.points:
-        name = f"{varied[point.varied]}: {point.value:g}{' (this fit)' if point.is_this_fit else ''}"
+        name = (
+            f"{varied[point.varied]}:"
+            f" {point.value:g}{' (this fit)' if point.is_this_fit else ''}"
+        )
         worth = "–" if point.effective_rows is None else f"{point.effective_rows:,.0f}"
         note = "possible" if point.problem is None else f"not possible: {point.problem}"
         rows.append((name, rate_text(point.distance), worth, percent(point.seen), note))
     heads = ("Varied", "Distance", "Effective rows", "Seen combinations", "Note")
-    shown = len(heads) if any(point.problem is not None for point in trade_off.points) else len(heads) - 1
+    shown = (
+        len(heads)
+        if any(point.problem is not None for point in trade_off.points)
+        else len(heads) - 1
+    )
     yield Table("Trade-off", heads[:shown], tuple(row[:shown] for row in rows))
 
 
@@ -139,9 +197,12 @@ _CURVES = {
 }
 
 
-SET_ASIDE = 0.2  # of the rows, for attacks need people who were not in the table; the rest is fitted again
+# of the rows, for attacks need people who were not in the table; the rest is fitted
+# again
+SET_ASIDE = 0.2
 FEWEST = 100  # rows
-_STREAM = 20_251_116  # draws of our own: data that were simulated with a plain seed do not share them
+# draws of our own: data that were simulated with a plain seed do not share them
+_STREAM = 20_251_116
 
 
 @dataclass(frozen=True)
@@ -154,30 +215,47 @@ class Evaluated:
     skipped: str | None
 
 
-def evaluated(fit: Fit, data: Any, *, mode: Mode, iid: bool, spell: Callable[[Option], str] = str) -> Evaluated:
-    """Judge rows that are drawn from a fit as this one's are; ``spell`` spells options in the reason why not."""
+def evaluated(
+    fit: Fit, data: Any, *, mode: Mode, iid: bool, spell: Callable[[Option], str] = str
+) -> Evaluated:
+    """Judge rows that are drawn from a fit as this one's are; ``spell`` spells options
+    in the reason why not.
+    """
     if mode != "rows":
         raise InputError(
-            Option("evaluate"), " judges new rows, and none were drawn; leave it out, or use ", Option("mode", "rows")
+            Option("evaluate"),
+            " judges new rows, and none were drawn; leave it out, or use ",
+            Option("mode", "rows"),
         )
     if fit.certificate.privacy is not None:
         raise InputError(
             Option("evaluate"),
-            " compares with the real rows without noise, so a private report cannot have it; judge the drawn rows "
-            "with fairmaxent.evaluate(), and keep the answer to yourself",
+            " compares with the real rows without noise, so a private report cannot"
+            " have it; judge the drawn rows with fairmaxent.evaluate(), and keep the"
+            " answer to yourself",
         )
     if data is None:
-        raise InputError(Option("evaluate"), " needs the table that the fit was made from; pass it as ", Option("data"))
+        raise InputError(
+            Option("evaluate"),
+            " needs the table that the fit was made from; pass it as ",
+            Option("data"),
+        )
     if not isinstance(fit.request, Request):
-        reason = "the fit is one of the paper's configurations, which have other options"
+        reason = (
+            "the fit is one of the paper's configurations, which have other options"
+        )
     elif open_lazy(data) is not None:
         reason = "the table is not in memory; judge the rows with 'fairmaxent evaluate'"
     elif fit.table.size < FEWEST:
-        reason = f"the table has {fit.table.size:,} rows, too few to set some aside (at least {FEWEST})"
+        reason = (
+            f"the table has {fit.table.size:,} rows, too few to set some aside (at"
+            f" least {FEWEST})"
+        )
     else:
         try:
             result = _judged(fit.request, frames.open_frame(data), iid=iid)
-        except FairMaxEntError as problem:  # a part of a small table may lack what the whole has
+        # a part of a small table may lack what the whole has
+        except FairMaxEntError as problem:
             reason = problem.spelled(spell)
         else:
             return Evaluated(result, tuple(verdict(result)), result.flagged, None)
@@ -191,13 +269,21 @@ def _judged(request: Any, table: nw.DataFrame[Any], *, iid: bool) -> Evaluation:
     fit = fit_frame(real.to_native(), replace(request, estimate=None, progress=None))
     new = frames.open_frame(fit.sample(len(real), iid=iid))
     weight = [] if request.weight is None else [request.weight]
-    roles = {"outcome": request.outcome, "protected": request.protected_names, "favourable": request.favourable}
-    people, drawn, others = (part.drop(weight).to_native() for part in (real, new, control))
+    roles = {
+        "outcome": request.outcome,
+        "protected": request.protected_names,
+        "favourable": request.favourable,
+    }
+    people, drawn, others = (
+        part.drop(weight).to_native() for part in (real, new, control)
+    )
     return evaluate(people, drawn, control=others, **roles)
 
 
 def evaluation_blocks(judged: Evaluated | None) -> Iterator[Block]:
-    """What the rows give away, what a model learns from them, and how faithful they are; nothing if nobody asked."""
+    """What the rows give away, what a model learns from them, and how faithful they
+    are; nothing if nobody asked.
+    """
     if judged is None:
         return
     evaluation = judged.evaluation
@@ -207,25 +293,43 @@ def evaluation_blocks(judged: Evaluated | None) -> Iterator[Block]:
     answer, *reasons = judged.verdict
     yield Note(answer, tuple(reasons))
     yield Paragraph(
-        f"{evaluation.control_rows:,} of the rows were set aside, and the fit was made again from the other "
-        f"{evaluation.real_rows:,}. As many rows were drawn from it and attacked. A risk of 0 means that an attack "
-        "does no better on people in the table than on those set aside, and 1 that it always succeeds."
+        f"{evaluation.control_rows:,} of the rows were set aside, and the fit was made"
+        f" again from the other {evaluation.real_rows:,}. As many rows were drawn from"
+        " it and attacked. A risk of 0 means that an attack does no better on people"
+        " in the table than on those set aside, and 1 that it always succeeds."
     )
-    risks, about = risk_table(evaluation).titled(), {name: success for name, (_, success) in ATTACKS.items()}
-    heads = ("Attack", "Risk", risks.heads[2], "Succeeds", "On those set aside", "Judged", "It succeeds if")
+    risks, about = (
+        risk_table(evaluation).titled(),
+        {name: success for name, (_, success) in ATTACKS.items()},
+    )
+    heads = (
+        "Attack",
+        "Risk",
+        risks.heads[2],
+        "Succeeds",
+        "On those set aside",
+        "Judged",
+        "It succeeds if",
+    )
     others = "the same, for the column at the greatest risk"
-    rows = tuple((*row, about.get(row[0].partition(",")[0], others)) for row in risks.rows)
+    rows = tuple(
+        (*row, about.get(row[0].partition(",")[0], others)) for row in risks.rows
+    )
     yield replace(risks, heads=heads, rows=rows)
     record = evaluation.risks.closest_record
     yield Paragraph(
-        f"Median distance of a new row to the closest real row: {record.new:.3f}; of those set aside: "
-        f"{record.others or 0:.3f}. {record.why_not}"
+        f"Median distance of a new row to the closest real row: {record.new:.3f}; of"
+        f" those set aside: {record.others or 0:.3f}. {record.why_not}"
     )
     if evaluation.utility is not None:
-        yield Paragraph("The same model trained on the new and on the real rows, judged on the people set aside.")
+        yield Paragraph(
+            "The same model trained on the new and on the real rows, judged on the"
+            " people set aside."
+        )
         yield utility_table(evaluation, evaluation.utility).titled()
     yield Paragraph(
-        "The share of rows that would have to change. By chance: the same for rows drawn at random from the real ones. "
-        "A fair table differs on purpose, in the outcome and in what goes with it."
+        "The share of rows that would have to change. By chance: the same for rows"
+        " drawn at random from the real ones. A fair table differs on purpose, in the"
+        " outcome and in what goes with it."
     )
     yield fidelity_table(evaluation).titled()

@@ -1,4 +1,6 @@
-"""The report: every number that is shown, as plain Python values, with the sentences that all of its parts have."""
+"""The report: every number that is shown, as plain Python values, with the sentences
+that all of its parts have.
+"""
 
 import platform
 from dataclasses import dataclass, fields
@@ -7,7 +9,13 @@ from importlib.metadata import version
 from typing import Any
 
 from fairmaxent.errors import InputError
-from fairmaxent.fit.certificate import REMEDY, Certificate, cost_remarks, less_fair, other_remarks
+from fairmaxent.fit.certificate import (
+    REMEDY,
+    Certificate,
+    cost_remarks,
+    less_fair,
+    other_remarks,
+)
 from fairmaxent.fit.fit import Fit
 from fairmaxent.fit.groups import GroupChange, changes_by_column
 from fairmaxent.fit.pipeline import with_estimate
@@ -15,33 +23,59 @@ from fairmaxent.fit.statements import changed_lines, copies_of, mean_lines, prom
 from fairmaxent.options import with_options_of
 from fairmaxent.plain_text import plain_json
 from fairmaxent.report import shares
-from fairmaxent.report.delivered import Copies, DeliveredCosts, Mode, absences, checked_data, copies, costs_of, deliver
-from fairmaxent.report.rates import Counting, Reached, counting, outcomes_compared, reached, wishes
+from fairmaxent.report.delivered import (
+    Copies,
+    DeliveredCosts,
+    Mode,
+    absences,
+    checked_data,
+    copies,
+    costs_of,
+    deliver,
+)
+from fairmaxent.report.rates import (
+    Counting,
+    Reached,
+    counting,
+    outcomes_compared,
+    reached,
+    wishes,
+)
 from fairmaxent.report.refits import Evaluated, TradeOff, evaluated, trade_off
 from fairmaxent.report.source import Filing, Source, call, filed
 
-_DELIVERED = {"rows": "Drawn rows", "weights": "Weighted rows", "top-up": "Old and added rows"}
+_DELIVERED = {
+    "rows": "Drawn rows",
+    "weights": "Weighted rows",
+    "top-up": "Old and added rows",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportRequest:
     """What a report is asked for.
 
-    `data` is the table that the fit was made from, or a polars LazyFrame of it. A fit keeps levels, not raw values, so
-    copies of real rows can only be counted exactly with the table.
+    `data` is the table that the fit was made from, or a polars LazyFrame of it. A fit
+    keeps levels, not raw values, so copies of real rows can only be counted exactly
+    with the table.
 
-    `delivered` is what was delivered, so that its rates are measured too, and `mode` what that is: drawn ``"rows"``
-    (:meth:`Fit.sample`), ``"weights"``, or rows to add (``"top-up"``). By default, as many new rows as in the data are
-    drawn for the report. `iid` and `seed` say how rows were drawn, or are to be drawn, by default with the fit's seed.
+    `delivered` is what was delivered, so that its rates are measured too, and `mode`
+    what that is: drawn ``"rows"`` (:meth:`Fit.sample`), ``"weights"``, or rows to add
+    (``"top-up"``). By default, as many new rows as in the data are drawn for the
+    report. `iid` and `seed` say how rows were drawn, or are to be drawn, by default
+    with the fit's seed.
 
-    `source` is where the fit came from: its file, the command line, how the columns were read. With `trade_off`, a few
-    more fits show what other options would cost. With `estimate`, it is estimated how a model trained on the fit's
-    ``"rows"`` or ``"weights"`` will treat people; of a private fit, this spends nothing. With `evaluate`, which needs
-    `data`, the report judges what drawn rows give away, as :func:`fairmaxent.evaluate` does: a fifth of the rows is set
-    aside for that, and the fit made again from the rest, which takes some seconds.
+    `source` is where the fit came from: its file, the command line, how the columns
+    were read. With `trade_off`, a few more fits show what other options would cost.
+    With `estimate`, it is estimated how a model trained on the fit's ``"rows"`` or
+    ``"weights"`` will treat people; of a private fit, this spends nothing. With
+    `evaluate`, which needs `data`, the report judges what drawn rows give away, as
+    :func:`fairmaxent.evaluate` does: a fifth of the rows is set aside for that, and the
+    fit made again from the rest, which takes some seconds.
 
-    The report is filed under `title`, by default the outcome and the groups, `author`, `purpose` and `date`: when it
-    was written, with a time zone; by default now, or what the environment variable SOURCE_DATE_EPOCH says.
+    The report is filed under `title`, by default the outcome and the groups, `author`,
+    `purpose` and `date`: when it was written, with a time zone; by default now, or what
+    the environment variable SOURCE_DATE_EPOCH says.
     """
 
     data: Any = None
@@ -61,7 +95,9 @@ class ReportRequest:
 
 @dataclass(frozen=True)
 class Report:
-    """What was asked for, what was reached, what changed, what it costs, and how to repeat it."""
+    """What was asked for, what was reached, what changed, what it costs, and how to
+    repeat it.
+    """
 
     filing: Filing
     outcome: str
@@ -71,16 +107,20 @@ class Report:
     distinct_rows: int  # as combinations of levels
     columns: int
     points: int  # |Ω|, all combinations of levels
-    alerts: tuple[str, ...]  # costs beyond the line, with their remedies: the first thing that is said
-    changed: tuple[str, ...]  # for how many people of each group the outcome was changed, and in which direction
+    # costs beyond the line, with their remedies: the first thing that is said
+    alerts: tuple[str, ...]
+    # for how many people of each group the outcome was changed, and in which direction
+    changed: tuple[str, ...]
     costs: DeliveredCosts
     counting: Counting
     wishes: tuple[str, ...]
     rates: tuple[Reached, ...]
-    means: tuple[str, ...]  # how far group means of the outcome are apart; none: nobody asked for equal ones
+    # how far group means of the outcome are apart; none: nobody asked for equal ones
+    means: tuple[str, ...]
     warnings: tuple[str, ...]  # everything else that a careful reader should know
     certificate: Certificate
-    groups: tuple[GroupChange, ...]  # as they were delivered; those of each protected column come first
+    # as they were delivered; those of each protected column come first
+    groups: tuple[GroupChange, ...]
     moves: tuple[shares.Move, ...]
     marginals: tuple[shares.Marginal, ...]
     associations: shares.Associations
@@ -94,15 +134,24 @@ class Report:
     evaluation: Evaluated | None  # None: nobody asked
     seed: int | None  # of the new rows; None: not known, or nothing is random
     source: Source
-    advice: str | None  # what to try if a model's decisions are expected to stay less fair than wanted
+    # what to try if a model's decisions are expected to stay less fair than wanted
+    advice: str | None
     promise: str | None  # of a private fit; None: there is no such promise
     call: str
     versions: dict[str, str]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python values, for JSON; a number that is not finite is None."""
-        own = {"source": self.source.to_dict(), "certificate": self.certificate.to_dict()}
-        values = {field.name: own.get(field.name, getattr(self, field.name)) for field in fields(self)}
+        """Everything as plain Python values, for JSON; a number that is not finite is
+        None.
+        """
+        own = {
+            "source": self.source.to_dict(),
+            "certificate": self.certificate.to_dict(),
+        }
+        values = {
+            field.name: own.get(field.name, getattr(self, field.name))
+            for field in fields(self)
+        }
         plain: dict[str, Any] = plain_json(values)
         return plain
 
@@ -113,54 +162,113 @@ class Report:
 
     def summary(self) -> str:
         """Say what was done, what was delivered, and what sharing it means."""
-        about, how = "" if self.promise is None else "about ", "independently" if self.iid else "by quota"
+        about, how = (
+            "" if self.promise is None else "about ",
+            ("independently" if self.iid else "by quota"),
+        )
         each = " and each of its outcomes" if self.relabelled else ""
         drawn = "For this report, {:,} rows were drawn from it {}."
         drawn = drawn if self.for_report else "Delivered: {:,} new rows, drawn {}."
         delivery = {
-            "weights": f"Delivered: a weight for each of the {self.rows:,} rows{each}; no row is new.",
-            "top-up": f"Delivered: {self.new_rows:,} rows to be added to the {self.rows:,}.",
+            "weights": (
+                f"Delivered: a weight for each of the {self.rows:,} rows{each}; no row"
+                " is new."
+            ),
+            "top-up": (
+                f"Delivered: {self.new_rows:,} rows to be added to the {self.rows:,}."
+            ),
             "rows": drawn.format(self.new_rows, how),
         }[self.mode]
-        share, redrawn, sharing = self.certificate.copied_share, self.certificate.redrawn, ""
+        share, redrawn, sharing = (
+            self.certificate.copied_share,
+            self.certificate.redrawn,
+            "",
+        )
         if self.promise is not None:
-            sharing = f" It is {self.promise}. Counts, and all numbers before, are noisy estimates."
-        elif share and self.mode == "rows" and (redrawn or self.copies is None or self.copies.same_values is None):
+            sharing = (
+                f" It is {self.promise}. Counts, and all numbers before, are noisy"
+                " estimates."
+            )
+        elif (
+            share
+            and self.mode == "rows"
+            and (redrawn or self.copies is None or self.copies.same_values is None)
+        ):
             are, mean = copies_of(redrawn)  # exact copies are counted further down
-            sharing = f" About {round(share * self.new_rows):,} of them are copies of {are}: {mean}."
-        head = f"A table of {about}{self.rows:,} rows and {self.columns} columns was turned into a fair distribution."
+            sharing = (
+                f" About {round(share * self.new_rows):,} of them are copies of {are}:"
+                f" {mean}."
+            )
+        head = (
+            f"A table of {about}{self.rows:,} rows and {self.columns} columns was"
+            " turned into a fair distribution."
+        )
         return f"{head} {delivery}{sharing}"
 
     def verdict(self) -> str:
-        """Say what was reached; a rate that stands on too few people is not met without a reminder of that."""
+        """Say what was reached; a rate that stands on too few people is not met without
+        a reminder of that.
+        """
         asked = [rate for rate in self.rates if rate.met is not None]
         short = [rate for rate in asked if not rate.met]
-        exactly, rows = sum(rate.met_exactly is True for rate in asked), self.delivered_name.lower()
-        all_of = {0: "No rate was asked for", 1: "The rate asked for is met", 2: "Both rates asked for are met"}
+        exactly, rows = (
+            sum(rate.met_exactly is True for rate in asked),
+            self.delivered_name.lower(),
+        )
+        all_of = {
+            0: "No rate was asked for",
+            1: "The rate asked for is met",
+            2: "Both rates asked for are met",
+        }
         found = all_of.get(len(asked), f"All {len(asked)} rates are met")
-        met, gap = len(asked) - len(short), f"{max((rate.gap or 0.0 for rate in short), default=0.0):.4f}"
+        met, gap = (
+            len(asked) - len(short),
+            f"{max((rate.gap or 0.0 for rate in short), default=0.0):.4f}",
+        )
         why = ", because a row cannot be split" if short and short[0].rounded else ""
-        incomparable = any(rate.from_target or rate.gap is None for rate in short if not rate.nearly_met)
+        incomparable = any(
+            rate.from_target or rate.gap is None
+            for rate in short
+            if not rate.nearly_met
+        )
         if exactly < len(asked) or incomparable:
-            found = f"{exactly} of {len(asked)} rates asked for are met by the distribution, {met} by the {rows}"
+            found = (
+                f"{exactly} of {len(asked)} rates asked for are met by the"
+                f" distribution, {met} by the {rows}"
+            )
         elif not all(rate.nearly_met for rate in short):
-            found += f" by the distribution, but the {rows} fall short by up to {gap}{why}"
+            found += (
+                f" by the distribution, but the {rows} fall short by up to {gap}{why}"
+            )
         elif short:
-            found += f": exactly by the distribution, and to within {gap} by the {rows}{why}"
+            found += (
+                f": exactly by the distribution, and to within {gap} by the {rows}{why}"
+            )
         return f"{found}.{' The warning above names the cost.' if self.alerts and asked else ''}"
 
     def state(self, rate: Reached) -> tuple[str, str]:
-        """Whether a rate was met, as a class of the page and in words; a tick only if the delivered rows meet it."""
+        """Whether a rate was met, as a class of the page and in words; a tick only if
+        the delivered rows meet it.
+        """
         if rate.met is None:
             return "", "not asked for"
         if rate.met or rate.nearly_met:
             met = "✓ met" if rate.met else "✓ met, rounded to whole rows"
-            return ("short", f"{met}, but see the warning") if rate.costly else ("good", met)
+            return (
+                ("short", f"{met}, but see the warning")
+                if rate.costly
+                else ("good", met)
+            )
         if not rate.met_exactly:
             return "bad", "✗ not met"
         off = "off" if rate.from_target else "short"
-        by = "cannot be compared" if rate.gap is None else f"are {off} by {rate.gap:.4f}"
-        return "short", f"met by the distribution, but the {self.delivered_name.lower()} {by}"
+        by = (
+            "cannot be compared" if rate.gap is None else f"are {off} by {rate.gap:.4f}"
+        )
+        return (
+            "short",
+            f"met by the distribution, but the {self.delivered_name.lower()} {by}",
+        )
 
     @property
     def last_cost(self) -> str:
@@ -171,21 +279,38 @@ class Report:
 
 @with_options_of(ReportRequest)
 def build_report(fit: Fit, request: ReportRequest) -> Report:
-    """Compute everything a report shows; the options are those of :class:`ReportRequest`."""
+    """Compute everything a report shows; the options are those of
+    :class:`ReportRequest`.
+    """
     if not isinstance(fit, Fit):
-        raise InputError(f"a report is about a fit, not a {type(fit).__name__}; pass what debias() or load() returned")
+        raise InputError(
+            f"a report is about a fit, not a {type(fit).__name__}; pass what debias()"
+            " or load() returned"
+        )
     if request.estimate is not None:
         fit = with_estimate(fit, request.estimate)
-    filing = filed(title=request.title, author=request.author, purpose=request.purpose, date=request.date)
+    filing = filed(
+        title=request.title,
+        author=request.author,
+        purpose=request.purpose,
+        date=request.date,
+    )
     mode, iid, certificate = request.mode, request.iid, fit.certificate
     data = checked_data(fit, request.data)
     delivered = deliver(fit, request.delivered, mode=mode, iid=iid, seed=request.seed)
     source = Source() if request.source is None else request.source
     door, columns = source.front_door, shares.marginals(fit)
     estimate, advice = certificate.estimate, None
-    unfair = [] if estimate is None else less_fair(estimate.after, certificate.wanted_of_decisions)
+    unfair = (
+        []
+        if estimate is None
+        else less_fair(estimate.after, certificate.wanted_of_decisions)
+    )
     if estimate is not None and unfair:
-        advice = f"Its decisions for {unfair[0]} are expected to be less fair than wanted{door.text_of(REMEDY)}."
+        advice = (
+            f"Its decisions for {unfair[0]} are expected to be less fair than"
+            f" wanted{door.text_of(REMEDY)}."
+        )
     libraries = sorted({"fairmaxent", "numpy", "narwhals", "scipy", fit.domain.library})
     return Report(
         filing=filing,
@@ -203,24 +328,38 @@ def build_report(fit: Fit, request: ReportRequest) -> Report:
         wishes=tuple(wishes(fit)),
         rates=tuple(reached(fit, delivered)),
         means=tuple(mean_lines(certificate.means, fit.roles)),
-        warnings=(*absences(fit, delivered.table), *map(door.text_of, other_remarks(certificate))),
+        warnings=(
+            *absences(fit, delivered.table),
+            *map(door.text_of, other_remarks(certificate)),
+        ),
         certificate=certificate,
         groups=changes_by_column(fit, delivered.table),
         moves=shares.largest_moves(columns),
         marginals=columns,
         associations=shares.associations(fit),
-        trade_off=trade_off(fit, spell=door.spell) if request.trade_off else TradeOff((), "it was not asked for"),
+        trade_off=(
+            trade_off(fit, spell=door.spell)
+            if request.trade_off
+            else TradeOff((), "it was not asked for")
+        ),
         mode=mode,
         relabelled=fit.soft is not None,
         iid=iid,
         new_rows=delivered.rows,
         for_report=request.delivered is None,
-        copies=None if certificate.privacy is not None else copies(fit, delivered, data),
-        evaluation=evaluated(fit, data, mode=mode, iid=iid, spell=door.spell) if request.evaluate else None,
+        copies=(
+            None if certificate.privacy is not None else copies(fit, delivered, data)
+        ),
+        evaluation=(
+            evaluated(fit, data, mode=mode, iid=iid, spell=door.spell)
+            if request.evaluate
+            else None
+        ),
         seed=delivered.seed,
         source=source,
         advice=advice,
         promise=None if certificate.privacy is None else promise(certificate.privacy),
         call=call(fit, delivered, source),
-        versions={"python": platform.python_version()} | {name: version(name) for name in libraries},
+        versions={"python": platform.python_version()}
+        | {name: version(name) for name in libraries},
     )

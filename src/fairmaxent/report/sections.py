@@ -1,4 +1,5 @@
-"""The appendix of the report: an ordered list of sections, each made from the facts by one function.
+"""The appendix of the report: an ordered list of sections, each made from the facts by
+one function.
 
 A new section is a function here, and its line in `_SECTIONS`.
 """
@@ -6,7 +7,16 @@ A new section is a function here, and its line in `_SECTIONS`.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from fairmaxent.document import Block, Code, Document, Listing, Note, Paragraph, Section, Table
+from fairmaxent.document import (
+    Block,
+    Code,
+    Document,
+    Listing,
+    Note,
+    Paragraph,
+    Section,
+    Table,
+)
 from fairmaxent.document.words import percent
 from fairmaxent.errors import BASE_SHARE
 from fairmaxent.fit import statements
@@ -14,51 +24,104 @@ from fairmaxent.fit.facts import ModelEstimate
 from fairmaxent.report.first_page import first_page
 from fairmaxent.report.refits import evaluation_blocks, trade_off_blocks
 from fairmaxent.report.report import Report
-from fairmaxent.report.shares import column_blocks, group_blocks, move_blocks, pair_blocks
+from fairmaxent.report.shares import (
+    column_blocks,
+    group_blocks,
+    move_blocks,
+    pair_blocks,
+)
 
 Blocks = Iterator[Block]
 
 
 def report_document(report: Report) -> Document:
     """The report as a document."""
-    sections = [Section(key, title, short, tuple(make(report))) for key, title, short, make in _SECTIONS]
+    sections = [
+        Section(key, title, short, tuple(make(report)))
+        for key, title, short, make in _SECTIONS
+    ]
     if report.certificate.privacy is not None:
-        again = f"Running it again spends another ε = {report.certificate.privacy.privacy.epsilon:g}"
-        sections[-1] = replace(sections[-1], title=f"How it was made. {again}", short="How it was made")
-    return replace(first_page(report), appendix=tuple(section for section in sections if section.blocks))
+        again = (
+            "Running it again spends another ε ="
+            f" {report.certificate.privacy.privacy.epsilon:g}"
+        )
+        sections[-1] = replace(
+            sections[-1], title=f"How it was made. {again}", short="How it was made"
+        )
+    return replace(
+        first_page(report),
+        appendix=tuple(section for section in sections if section.blocks),
+    )
 
 
 def _rates(report: Report) -> Blocks:
     drawn, measured = report.mode == "rows", report.delivered_name
-    interval = "; the same number of independent draws would fall into the interval 95% of the time" if drawn else ""
-    short = any(rate.met_exactly and not rate.met for rate in report.rates)
-    why = " A row cannot be split, and independent draws vary, so a rate of rows can be below the exact one."
-    yield Paragraph(
-        "The representation rate is the size of the smallest group divided by that of the largest. The statistical "
-        "rate is the lowest rate of an outcome in any group divided by the highest. A rate of 1 means that all groups "
-        "are equal. Achieved rates are exact: they are computed from the fitted distribution, not estimated. The next "
-        f"column is counted in the {measured.lower()}{interval}.{why if short else ''}"
+    interval = (
+        "; the same number of independent draws would fall into the interval 95% of the"
+        " time"
+        if drawn
+        else ""
     )
-    heads = ("Rate", "Wanted", "Before", "Achieved", measured, "State", *(["Independent draws"] if drawn else []))
+    short = any(rate.met_exactly and not rate.met for rate in report.rates)
+    why = (
+        " A row cannot be split, and independent draws vary, so a rate of rows can be"
+        " below the exact one."
+    )
+    yield Paragraph(
+        "The representation rate is the size of the smallest group divided by that of"
+        " the largest. The statistical rate is the lowest rate of an outcome in any"
+        " group divided by the highest. A rate of 1 means that all groups are equal."
+        " Achieved rates are exact: they are computed from the fitted distribution,"
+        " not estimated. The next column is counted in the"
+        f" {measured.lower()}{interval}.{why if short else ''}"
+    )
+    heads = (
+        "Rate",
+        "Wanted",
+        "Before",
+        "Achieved",
+        measured,
+        "State",
+        *(["Independent draws"] if drawn else []),
+    )
     states = [report.state(rate) for rate in report.rates]
     rows = []
     for rate, (_, words) in zip(report.rates, states, strict=True):
         name = f"{rate.kind.replace('_', ' ').capitalize()} of {rate.grouping}"
-        numbers = rate.wanted_text, f"{rate.before:.4f}", f"{rate.achieved:.4f}", statements.rate_text(rate.delivered)
-        span = "–" if rate.interval is None else "{:.3f} – {:.3f}".format(*rate.interval)
+        numbers = (
+            rate.wanted_text,
+            f"{rate.before:.4f}",
+            f"{rate.achieved:.4f}",
+            statements.rate_text(rate.delivered),
+        )
+        span = (
+            "–" if rate.interval is None else "{:.3f} – {:.3f}".format(*rate.interval)
+        )
         more = (span, rate.worst_before) if drawn else (rate.worst_before,)
-        rows.append((", ".join(filter(None, [name, rate.outcome])), *numbers, words, *more))
+        rows.append(
+            (", ".join(filter(None, [name, rate.outcome])), *numbers, words, *more)
+        )
     states_of = tuple(kind for kind, _ in states)
-    yield Table("Rates", (*heads, "Worst before"), tuple(rows), state=5, states=states_of)
+    yield Table(
+        "Rates", (*heads, "Worst before"), tuple(rows), state=5, states=states_of
+    )
     if report.warnings:
-        yield Note("What you should know about these data and this fit:", report.warnings)
+        yield Note(
+            "What you should know about these data and this fit:", report.warnings
+        )
 
 
 _LAST = {
-    "largest weight": "The largest weight is that of one person; all weights are 1 on average.",
-    "most copies": "Most copies is how many of these rows repeat the values of one real row; real rows that are equal "
-    "share their copies.",
-    "expected copies": "Expected copies is how often one real row is expected among the rows.",
+    "largest weight": (
+        "The largest weight is that of one person; all weights are 1 on average."
+    ),
+    "most copies": (
+        "Most copies is how many of these rows repeat the values of one real row; real"
+        " rows that are equal share their copies."
+    ),
+    "expected copies": (
+        "Expected copies is how often one real row is expected among the rows."
+    ),
 }
 
 
@@ -67,30 +130,41 @@ def _costs(report: Report) -> Blocks:
         yield Listing(report.alerts)
     costs = report.costs
     if costs.outcomes:
-        shares = [f"{share.outcome}: {percent(share.before)} → {percent(share.after)}" for share in costs.outcomes]
+        shares = [
+            f"{share.outcome}: {percent(share.before)} → {percent(share.after)}"
+            for share in costs.outcomes
+        ]
         yield Listing(tuple(shares))
     if report.changed:
         yield Paragraph(
-            "Outcomes were changed. How many people of each group have another outcome here than in the data (the "
-            "expected number, because each person is split between outcomes):"
+            "Outcomes were changed. How many people of each group have another outcome"
+            " here than in the data (the expected number, because each person is split"
+            " between outcomes):"
         )
         yield Listing(report.changed)
     if costs.worst_cell is None:
         return
     last = report.last_cost
     yield Paragraph(
-        f"Before: the share of the data. After: the share in the {report.delivered_name.lower()}. Effective "
-        "rows is the number of equally weighted rows that carry as much information as the fair weights of the group. "
-        f"The worst cell is the combination of outcome and groups in which one person counts most. {_LAST[last]}"
+        "Before: the share of the data. After: the share in the"
+        f" {report.delivered_name.lower()}. Effective rows is the number of equally"
+        " weighted rows that carry as much information as the fair weights of the"
+        " group. The worst cell is the combination of outcome and groups in which one"
+        f" person counts most. {_LAST[last]}"
     )
-    blocks = statements.cost_blocks(costs.groups, costs.worst_cell, [last], " in the JSON report")
-    yield from (block.titled() if isinstance(block, Table) else block for block in blocks)
+    blocks = statements.cost_blocks(
+        costs.groups, costs.worst_cell, [last], " in the JSON report"
+    )
+    yield from (
+        block.titled() if isinstance(block, Table) else block for block in blocks
+    )
 
 
 def _model(report: Report) -> Blocks:
     yield Paragraph(
-        "Data are made fair so that models trained on them are fair too. That is not automatic: a model also sees the "
-        "other columns, and if they predict the old outcome, its decisions repeat it."
+        "Data are made fair so that models trained on them are fair too. That is not"
+        " automatic: a model also sees the other columns, and if they predict the old"
+        " outcome, its decisions repeat it."
     )
     decisions, estimate = report.certificate.decisions, report.certificate.estimate
     if decisions is not None:
@@ -101,14 +175,18 @@ def _model(report: Report) -> Blocks:
     yield Paragraph(_how_it_was_estimated(report, estimate))
     lines = statements.expected_lines(estimate, favourable=report.favourable)
     rows = tuple((line.label, *line.texts(3), line.meaning) for line in lines)
-    yield Table("A model trained on this", ("Expected", "Before", "After", "Meaning"), rows)
+    yield Table(
+        "A model trained on this", ("Expected", "Before", "After", "Meaning"), rows
+    )
     if report.advice is not None:
         yield Note(report.advice)
     yield Paragraph(
-        "The statistical rate is one idea of fairness: all groups get the outcome equally often. It says nothing about "
-        "mistakes. The other lines do, but if groups differ, no model can be perfect in all of them. They are measured "
-        "against the outcomes in the data, which may carry the old bias themselves. The documentation explains what "
-        'each is for, on the page "Is statistical parity all there is to fairness?".'
+        "The statistical rate is one idea of fairness: all groups get the outcome"
+        " equally often. It says nothing about mistakes. The other lines do, but if"
+        " groups differ, no model can be perfect in all of them. They are measured"
+        " against the outcomes in the data, which may carry the old bias themselves."
+        ' The documentation explains what each is for, on the page "Is statistical'
+        ' parity all there is to fairness?".'
     )
 
 
@@ -116,19 +194,29 @@ def _how_it_was_estimated(report: Report, estimate: ModelEstimate) -> str:
     """Say which model it is, and how this can be known before anybody trains it."""
     people, original = "people in the original data", "the original data"
     if report.promise is not None:
-        people, original = "rows drawn from the private model", "such rows before they were made fair"
+        people, original = (
+            "rows drawn from the private model",
+            "such rows before they were made fair",
+        )
     blind = ", without the protected columns" if estimate.blind else ""
     again = f", {estimate.rounds} times over" if estimate.rounds > 1 else ""
-    decision = "the likeliest outcome"  # another threshold than a half is for one of two outcomes
+    # another threshold than a half is for one of two outcomes
+    decision = "the likeliest outcome"
     if estimate.threshold != 0.5:
-        decision = f"{report.favourable} if its probability is above {estimate.threshold:g}"
-    ranges = f"In brackets is the range that holds 95 of 100 measurements of such a model on {estimate.measured_on:,}"
+        decision = (
+            f"{report.favourable} if its probability is above {estimate.threshold:g}"
+        )
+    ranges = (
+        "In brackets is the range that holds 95 of 100 measurements of such a model on"
+        f" {estimate.measured_on:,}"
+    )
     return (
-        f"Before: {estimate.student} trained on {original}{blind}. After: the same model trained on the "
-        f"{'drawn' if estimate.output == 'rows' else 'weighted'} rows. Both decide about {people}: they "
-        f"predict {decision}. This is an estimate: people were split into {estimate.folds} folds{again}, and each fold "
-        "was judged by models that had not seen it. "
-        f"{ranges} other people. Another kind of model may behave differently."
+        f"Before: {estimate.student} trained on {original}{blind}. After: the same"
+        f" model trained on the {'drawn' if estimate.output == 'rows' else 'weighted'}"
+        f" rows. Both decide about {people}: they predict {decision}. This is an"
+        f" estimate: people were split into {estimate.folds} folds{again}, and each"
+        f" fold was judged by models that had not seen it. {ranges} other people."
+        " Another kind of model may behave differently."
     )
 
 
@@ -138,18 +226,36 @@ def _privacy(report: Report) -> Blocks:
         return
     record = ledger.to_dict()
     yield Paragraph(
-        f"This result is {report.promise}. Here {record['unit']}; for somebody with k times as many rows, the cost is "
-        f"k² times as high. Taken to be public: {'; '.join(record['public'])}. "
-        "Every look at the table is listed, and nothing else was learned from it; each person is counted in one cell "
-        "of each table (sensitivity 1). The costs add up, in zero-concentrated differential privacy, and another "
-        f"private fit of the same people comes on top. {statements.noise_of_counts(ledger)}."
+        f"This result is {report.promise}. Here {record['unit']}; for somebody with k"
+        " times as many rows, the cost is k² times as high. Taken to be public:"
+        f" {'; '.join(record['public'])}. Every look at the table is listed, and"
+        " nothing else was learned from it; each person is counted in one cell of each"
+        " table (sensitivity 1). The costs add up, in zero-concentrated differential"
+        " privacy, and another private fit of the same people comes on top."
+        f" {statements.noise_of_counts(ledger)}."
     )
     rows = [
-        (look["measured"], look["mechanism"], f"{look['cells']:,}", f"{look['scale']:.2f}", f"{look['rho']:.3g}")
+        (
+            look["measured"],
+            look["mechanism"],
+            f"{look['cells']:,}",
+            f"{look['scale']:.2f}",
+            f"{look['rho']:.3g}",
+        )
         for look in record["spent"]
     ]
-    total = (f"Sum, of {record['rho']:.3g} allowed", "", "", "", f"{record['spent_rho']:.3g}")
-    yield Table("What this fit spent", ("Measured", "Noise", "Cells", "Scale", "Cost (ρ)"), (*rows, total))
+    total = (
+        f"Sum, of {record['rho']:.3g} allowed",
+        "",
+        "",
+        "",
+        f"{record['spent_rho']:.3g}",
+    )
+    yield Table(
+        "What this fit spent",
+        ("Measured", "Noise", "Cells", "Scale", "Cost (ρ)"),
+        (*rows, total),
+    )
 
 
 def _copies(report: Report) -> Blocks:
@@ -160,59 +266,122 @@ def _copies(report: Report) -> Blocks:
     lines = [
         (copies.same_values, f"{exact} in every column"),
         (copies.same_values_as_one, f"{exact} that occurs once"),
-        (copies.twins_in_data, "of the real rows have exactly the values of another real row, for comparison"),
-        (copies.same_levels, f"of {copies.rows:,} {new} rows have the same levels as a real row in every column"),
+        (
+            copies.twins_in_data,
+            (
+                "of the real rows have exactly the values of another real row, for"
+                " comparison"
+            ),
+        ),
+        (
+            copies.same_levels,
+            (
+                f"of {copies.rows:,} {new} rows have the same levels as a real row in"
+                " every column"
+            ),
+        ),
         (copies.expected_same_levels, "is the exact expectation of that share"),
     ]
-    yield Listing(tuple(f"{percent(share)} {what}" for share, what in lines if share is not None))
+    yield Listing(
+        tuple(f"{percent(share)} {what}" for share, what in lines if share is not None)
+    )
     parts = (
-        "This is a count, not a guarantee. The fair distribution is learned from real rows and contains them, so "
-        "drawn rows can repeat real ones, especially if ",
+        (
+            "This is a count, not a guarantee. The fair distribution is learned from"
+            " real rows and contains them, so drawn rows can repeat real ones,"
+            " especially if "
+        ),
         BASE_SHARE,
-        " is small. This fit is not differentially private. Treat drawn rows the way you would treat the data. A "
-        "copy of a common row reveals little; a copy of a row that occurs only once may reveal something about a "
-        "person.",
+        (
+            " is small. This fit is not differentially private. Treat drawn rows the"
+            " way you would treat the data. A copy of a common row reveals little; a"
+            " copy of a row that occurs only once may reveal something about a person."
+        ),
     )
     yield Paragraph(report.source.front_door.text_of(parts))
 
 
 def _certificate(report: Report) -> Blocks:
     yield Paragraph(
-        "How good the numerical solution is, computed from the fitted distribution itself. A distance is a "
-        "Kullback-Leibler divergence in nats, a unit of information: 0 means the same distribution. The theorem and "
-        "the lemma are from Celis, Keswani and Vishnoi, Data preprocessing to mitigate bias: a maximum entropy based "
-        "approach (ICML 2020)."
+        "How good the numerical solution is, computed from the fitted distribution"
+        " itself. A distance is a Kullback-Leibler divergence in nats, a unit of"
+        " information: 0 means the same distribution. The theorem and the lemma are"
+        " from Celis, Keswani and Vishnoi, Data preprocessing to mitigate bias: a"
+        " maximum entropy based approach (ICML 2020)."
     )
     numbers, distance = report.certificate, report.certificate.distance
     solver = f"{numbers.method}, converged after {numbers.iterations} iterations"
-    to_prior = "KL(p*‖q): how far from the mixture of reweighted rows and base (the negated dual optimum)"
+    to_prior = (
+        "KL(p*‖q): how far from the mixture of reweighted rows and base (the negated"
+        " dual optimum)"
+    )
     from_data = "KL(data‖p*): how far from the original table"
-    worth = "equally weighted rows that carry as much information as the fair weights (Kish)"
-    bound = "" if numbers.multiplier_bound is None else f", at most {numbers.multiplier_bound:.3g}"
-    asked = any(rate.kind == "statistical_rate" and rate.wanted is not None for rate in report.rates)
-    rate = ("Guaranteed statistical rate", f"{numbers.bound:.4f}", f"Theorem 4.5, with δ = {numbers.delta:.1e}")
+    worth = (
+        "equally weighted rows that carry as much information as the fair weights"
+        " (Kish)"
+    )
+    bound = (
+        ""
+        if numbers.multiplier_bound is None
+        else f", at most {numbers.multiplier_bound:.3g}"
+    )
+    asked = any(
+        rate.kind == "statistical_rate" and rate.wanted is not None
+        for rate in report.rates
+    )
+    rate = (
+        "Guaranteed statistical rate",
+        f"{numbers.bound:.4f}",
+        f"Theorem 4.5, with δ = {numbers.delta:.1e}",
+    )
     rows = (
         ("Solver", solver, "how the optimum was found"),
-        ("Residual", f"{numbers.residual:.1e}", "largest difference between a wanted and an achieved expectation"),
+        (
+            "Residual",
+            f"{numbers.residual:.1e}",
+            "largest difference between a wanted and an achieved expectation",
+        ),
         ("Distance to the prior", statements.rate_text(distance["to_prior"]), to_prior),
-        ("Distance from the data", statements.rate_text(distance["from_data"]), from_data),
+        (
+            "Distance from the data",
+            statements.rate_text(distance["from_data"]),
+            from_data,
+        ),
         ("Effective rows", f"{numbers.effective_rows:,.0f} of {report.rows:,}", worth),
         *([rate] if asked else []),
-        ("Size of the multipliers", f"{numbers.multiplier_norm:.3g}{bound}", "‖λ*‖₂; the bound is Lemma 4.2"),
+        (
+            "Size of the multipliers",
+            f"{numbers.multiplier_norm:.3g}{bound}",
+            "‖λ*‖₂; the bound is Lemma 4.2",
+        ),
     )
     yield Table("Certificate", ("Quantity", "Value", "Meaning"), rows)
 
 
 _LIMITS = (
-    "The rates hold for the groups and the outcome that were asked about. Other groups can still differ, and so can "
-    "intersections if each column was asked about on its own.",
-    "The request is met by giving groups and outcomes other weights, by changing the outcomes of rows if that was "
-    "asked for, and by drawing new rows. It does not explain why the data were unequal, and does not correct wrong "
-    "measurements or labels.",
-    "Numbers with many values are read in bins, and rare values as one level 'other'; new rows do not keep finer "
-    "relations between columns.",
-    "What is said about a small group rests on its few rows: the result repeats whatever they happen to show.",
-    "Equal rates are one idea of fairness. People who know the case must decide whether it is the right one here.",
+    (
+        "The rates hold for the groups and the outcome that were asked about. Other"
+        " groups can still differ, and so can intersections if each column was asked"
+        " about on its own."
+    ),
+    (
+        "The request is met by giving groups and outcomes other weights, by changing"
+        " the outcomes of rows if that was asked for, and by drawing new rows. It does"
+        " not explain why the data were unequal, and does not correct wrong"
+        " measurements or labels."
+    ),
+    (
+        "Numbers with many values are read in bins, and rare values as one level"
+        " 'other'; new rows do not keep finer relations between columns."
+    ),
+    (
+        "What is said about a small group rests on its few rows: the result repeats"
+        " whatever they happen to show."
+    ),
+    (
+        "Equal rates are one idea of fairness. People who know the case must decide"
+        " whether it is the right one here."
+    ),
 )
 
 
@@ -221,29 +390,76 @@ def _repeat(report: Report) -> Blocks:
     if source.command is not None:
         yield Paragraph("On the command line:")
         yield Code(source.command)
-    own = "the table as frame; if you passed your own Domain, labeller or student, pass it again"
-    yield Paragraph(f"In Python, with {own if source.file is None else 'the complete table of the file as frame'}:")
+    own = (
+        "the table as frame; if you passed your own Domain, labeller or student, pass"
+        " it again"
+    )
+    yield Paragraph(
+        "In Python, with"
+        f" {own if source.file is None else 'the complete table of the file as frame'}:"
+    )
     yield Code(report.call)
-    seed = f"Seed of the new rows: {'not known here' if report.seed is None else report.seed}."
+    seed = (
+        "Seed of the new rows:"
+        f" {'not known here' if report.seed is None else report.seed}."
+    )
     random = "Nothing is random." if report.mode == "weights" else seed
     yield Paragraph(f"{random} Options are named as {source.front_door.where}.")
     if report.promise is not None:
-        yield Paragraph("More rows, and other reports, can be made from the saved model, which spends nothing.")
+        yield Paragraph(
+            "More rows, and other reports, can be made from the saved model, which"
+            " spends nothing."
+        )
 
 
 _SECTIONS: tuple[tuple[str, str, str, Callable[[Report], Iterable[Block]]], ...] = (
-    ("asked", "Everything that was asked for", "Asked", lambda report: [Listing(report.wishes)]),
+    (
+        "asked",
+        "Everything that was asked for",
+        "Asked",
+        lambda report: [Listing(report.wishes)],
+    ),
     ("reached", "The rates in detail", "Rates", _rates),
     ("costs", "The costs in detail", "Costs", _costs),
-    ("groups", "The groups and their outcomes", "Groups", lambda report: group_blocks(report.groups)),
+    (
+        "groups",
+        "The groups and their outcomes",
+        "Groups",
+        lambda report: group_blocks(report.groups),
+    ),
     ("model", "A model trained on this", "A model trained on this", _model),
-    ("moved", "What changed most", "What changed", lambda report: move_blocks(report.moves)),
-    ("columns", "Every column", "Every column", lambda report: column_blocks(report.marginals)),
-    ("pairs", "Pairwise structure", "Pairs", lambda r: pair_blocks(r.associations, r.source.front_door)),
-    ("trade-off", "Trade-off", "Trade-off", lambda r: trade_off_blocks(r.trade_off, r.source.front_door)),
+    (
+        "moved",
+        "What changed most",
+        "What changed",
+        lambda report: move_blocks(report.moves),
+    ),
+    (
+        "columns",
+        "Every column",
+        "Every column",
+        lambda report: column_blocks(report.marginals),
+    ),
+    (
+        "pairs",
+        "Pairwise structure",
+        "Pairs",
+        lambda r: pair_blocks(r.associations, r.source.front_door),
+    ),
+    (
+        "trade-off",
+        "Trade-off",
+        "Trade-off",
+        lambda r: trade_off_blocks(r.trade_off, r.source.front_door),
+    ),
     ("privacy", "Privacy", "Privacy", _privacy),
     ("copies", "Copies of real rows", "Copies", _copies),
-    ("given-away", "What the rows give away", "What the rows give away", lambda r: evaluation_blocks(r.evaluation)),
+    (
+        "given-away",
+        "What the rows give away",
+        "What the rows give away",
+        lambda r: evaluation_blocks(r.evaluation),
+    ),
     ("certificate", "Certificate", "Certificate", _certificate),
     ("limits", "Limits of the method", "Limits", lambda _: [Listing(_LIMITS)]),
     ("repeat", "How to repeat it", "Repeat it", _repeat),

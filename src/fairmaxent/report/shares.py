@@ -1,4 +1,6 @@
-"""Shares before and after: of every level, of the outcome in every group, and how strongly two columns go together."""
+"""Shares before and after: of every level, of the outcome in every group, and how
+strongly two columns go together.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +21,8 @@ from fairmaxent.report.source import FrontDoor
 _MOVES = 12
 _NOTABLE = 0.0005  # a change of a share that shows in percentage points with one digit
 _RATES = attrgetter("rate_before", "rate_after", "rate_before_low", "rate_before_high")
-_COLUMNS, _LEVELS, _GROUPS = 40, 16, 24  # shown one by one in a page; the JSON report has all
+# shown one by one in a page; the JSON report has all
+_COLUMNS, _LEVELS, _GROUPS = 40, 16, 24
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,9 @@ class Shift:
 
 @dataclass(frozen=True)
 class Marginal:
-    """One column: the share of each of its levels, and their total variation distance ½ Σ |after − before|."""
+    """One column: the share of each of its levels, and their total variation distance ½
+    Σ |after − before|.
+    """
 
     name: str
     kind: str
@@ -57,20 +62,37 @@ def marginals(fit: Fit) -> tuple[Marginal, ...]:
     codes, roles = fit.roles.blocks.unpool(fit.distinct_rows.codes), fit.roles
     columns = []
     for index, attribute in enumerate(fit.domain.attributes):
-        before = tally(codes[:, index], fit.distinct_rows.counts / fit.table.total, attribute.size)
+        before = tally(
+            codes[:, index], fit.distinct_rows.counts / fit.table.total, attribute.size
+        )
         after = fit.distribution.joint([index])
         is_outcome = index in (roles.outcome, *roles.others)
-        role = "outcome" if is_outcome else "protected" if index in roles.protected else "other"
+        role = (
+            "outcome"
+            if is_outcome
+            else "protected"
+            if index in roles.protected
+            else "other"
+        )
         shifts = tuple(map(Shift, attribute.labels, before.tolist(), after.tolist()))
         distance = float(np.abs(after - before).sum() / 2)
         columns.append(Marginal(attribute.name, attribute.kind, role, distance, shifts))
     others = [column for column in columns if column.role == "other"]
-    return (*(columns[index] for index in roles.root), *sorted(others, key=lambda column: -column.distance))
+    return (
+        *(columns[index] for index in roles.root),
+        *sorted(others, key=lambda column: -column.distance),
+    )
 
 
 def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
-    """Return the levels whose share changed most, among all columns; none that seems not to have changed."""
-    moves = [Move(one.name, shift.label, shift.before, shift.after) for one in columns for shift in one.shifts]
+    """Return the levels whose share changed most, among all columns; none that seems
+    not to have changed.
+    """
+    moves = [
+        Move(one.name, shift.label, shift.before, shift.after)
+        for one in columns
+        for shift in one.shifts
+    ]
     moved = [move for move in moves if abs(move.after - move.before) >= _NOTABLE]
     # Rounded, so that ties stay in the order of the columns whatever the last bit says.
     moved.sort(key=lambda move: -round(abs(move.after - move.before), 12))
@@ -78,7 +100,8 @@ def largest_moves(columns: Sequence[Marginal]) -> tuple[Move, ...]:
 
 
 LARGEST_MAP = 25  # columns; more do not fit into a heat map that anyone reads
-MOST_LEVELS = 1000  # of a column that is compared with others: a table of each pair is made
+# of a column that is compared with others: a table of each pair is made
+MOST_LEVELS = 1000
 _SHIFTS = 10
 
 Matrix = tuple[tuple[float, ...], ...]
@@ -87,7 +110,9 @@ _Joint = Callable[[int, int], Reals]
 
 @dataclass(frozen=True)
 class AssociationShift:
-    """Cramér's V of two columns, before and after, and what chance alone makes of unrelated columns like these."""
+    """Cramér's V of two columns, before and after, and what chance alone makes of
+    unrelated columns like these.
+    """
 
     first: str
     second: str
@@ -108,26 +133,42 @@ class Associations:
 
 
 def associations(fit: Fit) -> Associations:
-    """Compare the pairwise structure; of many columns, take those most related to outcome and groups."""
+    """Compare the pairwise structure; of many columns, take those most related to
+    outcome and groups.
+    """
     codes = fit.roles.blocks.unpool(fit.distinct_rows.codes).astype(np.intp)
     sizes, share = fit.domain.sizes, fit.distinct_rows.counts / fit.distinct_rows.total
 
     def in_data(first: int, second: int) -> Reals:
         cells = codes[:, first] * sizes[second] + codes[:, second]
-        return tally(cells, share, sizes[first] * sizes[second]).reshape(sizes[first], sizes[second])
+        return tally(cells, share, sizes[first] * sizes[second]).reshape(
+            sizes[first], sizes[second]
+        )
 
     chosen = _chosen(fit, in_data)
     names = [fit.domain.names[index] for index in chosen]
-    before, after, chance = np.eye(len(chosen)), np.eye(len(chosen)), _chance(fit, chosen, in_data)
+    before, after, chance = (
+        np.eye(len(chosen)),
+        np.eye(len(chosen)),
+        _chance(fit, chosen, in_data),
+    )
     for row, first in enumerate(chosen):
         for column, second in enumerate(chosen[:row]):
-            before[row, column] = before[column, row] = cramers_v(in_data(first, second))
-            after[row, column] = after[column, row] = cramers_v(fit.distribution.joint([first, second]))
+            before[row, column] = before[column, row] = cramers_v(
+                in_data(first, second)
+            )
+            after[row, column] = after[column, row] = cramers_v(
+                fit.distribution.joint([first, second])
+            )
     change = np.abs(after - before)
     rows, columns = np.nonzero(np.triu(change > chance, 1))
     order = np.argsort(-np.round(change[rows, columns], 12), kind="stable")[:_SHIFTS]
     shifts = [
-        AssociationShift(names[i], names[j], *(float(matrix[i, j]) for matrix in (before, after, chance)))
+        AssociationShift(
+            names[i],
+            names[j],
+            *(float(matrix[i, j]) for matrix in (before, after, chance)),
+        )
         for i, j in zip(rows[order], columns[order], strict=True)
     ]
     old, new = (tuple(map(tuple, matrix.tolist())) for matrix in (before, after))
@@ -135,7 +176,8 @@ def associations(fit: Fit) -> Associations:
 
 
 def cramers_v(table: Reals) -> float:
-    """√(χ² / (N·(min(rows, columns) − 1))) of a table, over the rows and columns that have mass (Cramér, 1946).
+    """√(χ² / (N·(min(rows, columns) − 1))) of a table, over the rows and columns that
+    have mass (Cramér, 1946).
 
     >>> cramers_v(np.array([[0.5, 0.0], [0.0, 0.5]])), cramers_v(np.full((2, 3), 1 / 6))
     (1.0, 0.0)
@@ -146,48 +188,81 @@ def cramers_v(table: Reals) -> float:
     share = kept / kept.sum()
     expected = np.outer(share.sum(axis=1), share.sum(axis=0))
     chi_square = float(((share - expected) ** 2 / expected).sum())
-    # Below what float64 can tell from zero, a root would make noise look like an association.
+    # Below what float64 can tell from zero, a root would make noise look like an
+    # association.
     chi_square = 0.0 if chi_square < 1e-15 else chi_square
     return float(min(1.0, np.sqrt(chi_square / (min(kept.shape) - 1))))
 
 
 def _chosen(fit: Fit, in_data: _Joint) -> list[int]:
-    """Outcome and protected columns first, then the others by their strongest association with one of those."""
+    """Outcome and protected columns first, then the others by their strongest
+    association with one of those.
+    """
     root = list(fit.roles.root)[:LARGEST_MAP]
-    small = [index for index, size in enumerate(fit.domain.sizes) if size <= MOST_LEVELS]
+    small = [
+        index for index, size in enumerate(fit.domain.sizes) if size <= MOST_LEVELS
+    ]
     others = [index for index in small if index not in fit.roles.root]
     room = LARGEST_MAP - len(root)
     if len(others) > room:
-        strength = [max(cramers_v(in_data(index, column)) for column in root) for index in others]
+        strength = [
+            max(cramers_v(in_data(index, column)) for column in root)
+            for index in others
+        ]
         strongest = np.argsort(-np.round(strength, 12), kind="stable")[:room]
         others = sorted(others[index] for index in strongest)
     return [*root, *others]
 
 
 def _chance(fit: Fit, chosen: Sequence[int], in_data: _Joint) -> Reals:
-    """What chance makes of V for each pair, in the data or in p*, of which only the rows are subject to chance."""
-    levels = np.array([np.count_nonzero(in_data(index, chosen[0]).sum(axis=1)) for index in chosen])
-    # Without a relation, χ² is (r − 1)(c − 1) on average, so V is about √((max(r, c) − 1) / n) for n effective rows.
+    """What chance makes of V for each pair, in the data or in p*, of which only the
+    rows are subject to chance.
+    """
+    levels = np.array(
+        [np.count_nonzero(in_data(index, chosen[0]).sum(axis=1)) for index in chosen]
+    )
+    # Without a relation, χ² is (r − 1)(c − 1) on average, so V is about √((max(r, c) −
+    # 1) / n) for n effective rows.
     degrees = np.maximum(np.maximum.outer(levels, levels) - 1, 0)
     copied = fit.certificate.copied_share
     share = 1.0 if copied is None or fit.certificate.privacy is not None else copied
-    before, after = (np.sqrt(degrees / rows) for rows in (fit.table.worth, fit.certificate.effective_rows))
+    before, after = (
+        np.sqrt(degrees / rows)
+        for rows in (fit.table.worth, fit.certificate.effective_rows)
+    )
     return np.asarray(np.minimum(np.maximum(before, share * after), 1.0))
 
 
 def group_blocks(changes: Sequence[GroupChange]) -> Iterator[Block]:
     """How often each group has each outcome; of many groups, the largest."""
-    yield Paragraph("Before: in the data, and where the rate among all such people lies. After: in what was delivered.")
-    for column, about in dict.fromkeys((change.column, change.about) for change in changes):
-        own = [change for change in changes if (change.column, change.about) == (column, about)]
+    yield Paragraph(
+        "Before: in the data, and where the rate among all such people lies. After: in"
+        " what was delivered."
+    )
+    for column, about in dict.fromkeys(
+        (change.column, change.about) for change in changes
+    ):
+        own = [
+            change
+            for change in changes
+            if (change.column, change.about) == (column, about)
+        ]
         kept = sorted(own, key=lambda change: -change.rows)[:_GROUPS]
-        hidden = f"{counted(len(own) - _GROUPS, 'more group')} in the JSON report" if len(own) > _GROUPS else ""
+        hidden = (
+            f"{counted(len(own) - _GROUPS, 'more group')} in the JSON report"
+            if len(own) > _GROUPS
+            else ""
+        )
         name = column.removeprefix(f"{about.removesuffix(f' = {own[0].outcome}')} by ")
-        yield outcome_table(f"{about}, by {name}", [change for change in own if change in kept], hidden)
+        yield outcome_table(
+            f"{about}, by {name}", [change for change in own if change in kept], hidden
+        )
 
 
 def outcome_table(label: str, changes: Sequence[GroupChange], about: str) -> Table:
-    """How often groups have an outcome, before, with its range, and after; drawn if there is a picture."""
+    """How often groups have an outcome, before, with its range, and after; drawn if
+    there is a picture.
+    """
     numbers = [tuple(map(unless_nan, _RATES(change))) for change in changes]
     rows = []
     for change, (before, after, low, high) in zip(changes, numbers, strict=True):
@@ -195,52 +270,98 @@ def outcome_table(label: str, changes: Sequence[GroupChange], about: str) -> Tab
         name = short_name(change.group if " × " in change.column else change.name)
         rows.append((name, f"{change.rows:,}", percent(before), span, percent(after)))
     heads = ("Group", "Rows", "Before", "95% range", "After")
-    shares, ranges = tuple(four[:2] for four in numbers), tuple(four[2:] for four in numbers)
+    shares, ranges = (
+        tuple(four[:2] for four in numbers),
+        tuple(four[2:] for four in numbers),
+    )
     return Table(label, heads, tuple(rows), shares=shares, ranges=ranges, about=about)
 
 
 def move_blocks(moves: Sequence[Move]) -> Iterator[Block]:
     """What changed most."""
     if not moves:
-        yield Paragraph("No level of any column changed its share of the rows by a tenth of a percentage point.")
+        yield Paragraph(
+            "No level of any column changed its share of the rows by a tenth of a"
+            " percentage point."
+        )
         return
-    yield Paragraph("The levels whose share of the rows changed most, among all columns.")
+    yield Paragraph(
+        "The levels whose share of the rows changed most, among all columns."
+    )
     rows = []
     for move in moves:
-        change = f"{rounded(100 * (move.after - move.before), 1):+.1f}".replace("-", "−")
-        rows.append((move.column, move.level, percent(move.before), percent(move.after), change))
-    yield Table("What changed most", ("Column", "Level", "Before", "After", "Change, points"), tuple(rows))
+        change = f"{rounded(100 * (move.after - move.before), 1):+.1f}".replace(
+            "-", "−"
+        )
+        rows.append(
+            (move.column, move.level, percent(move.before), percent(move.after), change)
+        )
+    yield Table(
+        "What changed most",
+        ("Column", "Level", "Before", "After", "Change, points"),
+        tuple(rows),
+    )
 
 
 def column_blocks(columns: Sequence[Marginal]) -> Iterator[Block]:
     """The share of each level of every column."""
     yield Paragraph(
-        "Share of the rows at each level, in the data (before) and in the fair distribution (after). Outcome and "
-        "protected columns come first, then the columns that changed most. Columns that nobody asked about change "
-        "because they are related to the groups and the outcome. The distance is the share of the rows that would have "
-        "to change their level."
+        "Share of the rows at each level, in the data (before) and in the fair"
+        " distribution (after). Outcome and protected columns come first, then the"
+        " columns that changed most. Columns that nobody asked about change because"
+        " they are related to the groups and the outcome. The distance is the share of"
+        " the rows that would have to change their level."
     )
     for column in columns[:_COLUMNS]:
         kept, hidden = _largest_shifts(column.shifts, _LEVELS)
         if hidden:
-            before, after = (sum(shares) for shares in zip(*_shares(hidden), strict=True))
+            before, after = (
+                sum(shares) for shares in zip(*_shares(hidden), strict=True)
+            )
             kept.append(Shift(counted(len(hidden), "more level"), before, after))
         role = "" if column.role == "other" else f"{column.role}, "
-        about = f"{role}{column.kind}, {len(column.shifts)} levels, distance {percent(column.distance)}"
-        rows = tuple((shift.label, percent(shift.before), percent(shift.after)) for shift in kept)
-        yield Table(column.name, ("Level", "Before", "After"), rows, shares=_shares(kept), about=about)
+        about = (
+            f"{role}{column.kind}, {len(column.shifts)} levels, distance"
+            f" {percent(column.distance)}"
+        )
+        rows = tuple(
+            (shift.label, percent(shift.before), percent(shift.after)) for shift in kept
+        )
+        yield Table(
+            column.name,
+            ("Level", "Before", "After"),
+            rows,
+            shares=_shares(kept),
+            about=about,
+        )
     others = columns[_COLUMNS:]
     if others:
         label = counted(len(others), "more column")
         yield Heading(label)
-        lines = [(column.name, column.kind, f"{len(column.shifts)}", percent(column.distance)) for column in others]
+        lines = [
+            (
+                column.name,
+                column.kind,
+                f"{len(column.shifts)}",
+                percent(column.distance),
+            )
+            for column in others
+        ]
         yield Table(label, ("Column", "Kind", "Levels", "Distance"), tuple(lines))
 
 
-def _largest_shifts(shifts: Sequence[Shift], room: int) -> tuple[list[Shift], list[Shift]]:
-    """As many as there is room for, the largest, in their order; and the others, of which there is never only one."""
+def _largest_shifts(
+    shifts: Sequence[Shift], room: int
+) -> tuple[list[Shift], list[Shift]]:
+    """As many as there is room for, the largest, in their order; and the others, of
+    which there is never only one.
+    """
     sizes = [-max(pair) for pair in _shares(shifts)]
-    largest = set(sorted(range(len(shifts)), key=sizes.__getitem__)[: room + (len(shifts) == room + 1)])
+    largest = set(
+        sorted(range(len(shifts)), key=sizes.__getitem__)[
+            : room + (len(shifts) == room + 1)
+        ]
+    )
     parts: tuple[list[Shift], list[Shift]] = ([], [])
     for index, shift in enumerate(shifts):
         parts[index not in largest].append(shift)
@@ -254,31 +375,57 @@ def _shares(shifts: Sequence[Shift]) -> tuple[tuple[float, float], ...]:
 def pair_blocks(pairs: Associations, door: FrontDoor) -> Iterator[Block]:
     """How strongly columns are related, before and after."""
     parts = (
-        "How strongly two columns are related, measured by Cramér's V: 0 means independent, 1 means that one "
-        "determines the other. The outcome should no longer be related to the protected columns; the rest should look "
-        "the same on both sides. The larger ",
+        (
+            "How strongly two columns are related, measured by Cramér's V: 0 means"
+            " independent, 1 means that one determines the other. The outcome should no"
+            " longer be related to the protected columns; the rest should look the same"
+            " on both sides. The larger "
+        ),
         BASE_SHARE,
-        " is, the more the weak relations fade: the base 'tree' keeps only the strongest, the others none.",
-        f" {pairs.left_out} columns that are least related to the outcome and the groups, or that have more than 1,000 "
-        "levels, are left out."
-        if pairs.left_out
-        else "",
+        (
+            " is, the more the weak relations fade: the base 'tree' keeps only the"
+            " strongest, the others none."
+        ),
+        (
+            f" {pairs.left_out} columns that are least related to the outcome and the"
+            " groups, or that have more than 1,000 levels, are left out."
+            if pairs.left_out
+            else ""
+        ),
         " Cells of a picture show 100·V if there is room.",
     )
     yield Paragraph(door.text_of(parts))
-    for heading, matrix, where in (("Before", pairs.before, "in the data"), ("After", pairs.after, "after the fit")):
-        rows = [(name, *(f"{value:.2f}" for value in row)) for name, row in zip(pairs.names, matrix, strict=True)]
-        drawn = heat_map(pairs.names, matrix, title=f"Cramér's V of each pair of columns, {where}")
+    for heading, matrix, where in (
+        ("Before", pairs.before, "in the data"),
+        ("After", pairs.after, "after the fit"),
+    ):
+        rows = [
+            (name, *(f"{value:.2f}" for value in row))
+            for name, row in zip(pairs.names, matrix, strict=True)
+        ]
+        drawn = heat_map(
+            pairs.names, matrix, title=f"Cramér's V of each pair of columns, {where}"
+        )
         yield Picture(heading, drawn, Table(heading, ("", *pairs.names), tuple(rows)))
     yield Heading("Pairs that changed most")
     yield Paragraph(
-        "Pairs are listed if their Cramér's V changed by more than chance alone can explain. By chance: about how "
-        "related such columns would seem to be if they were not, because many levels share few rows, or because few "
-        f"rows count often.{'' if pairs.shifts else ' No pair changed by more than that.'}"
+        "Pairs are listed if their Cramér's V changed by more than chance alone can"
+        " explain. By chance: about how related such columns would seem to be if they"
+        " were not, because many levels share few rows, or because few rows count"
+        f" often.{'' if pairs.shifts else ' No pair changed by more than that.'}"
     )
     shifts = tuple(
-        (f"{pair.first}, {pair.second}", f"{pair.before:.3f}", f"{pair.after:.3f}", f"{pair.chance:.3f}")
+        (
+            f"{pair.first}, {pair.second}",
+            f"{pair.before:.3f}",
+            f"{pair.after:.3f}",
+            f"{pair.chance:.3f}",
+        )
         for pair in pairs.shifts
     )
     if shifts:
-        yield Table("Pairs that changed most", ("Columns", "Cramér's V before", "After", "By chance"), shifts)
+        yield Table(
+            "Pairs that changed most",
+            ("Columns", "Cramér's V before", "After", "By chance"),
+            shifts,
+        )

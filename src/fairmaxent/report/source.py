@@ -1,4 +1,6 @@
-"""Where a report comes from, what it is filed under, and the Python that makes the fit again."""
+"""Where a report comes from, what it is filed under, and the Python that makes the fit
+again.
+"""
 
 import hashlib
 import os
@@ -18,7 +20,9 @@ from fairmaxent.report.delivered import Delivered
 
 @dataclass(frozen=True)
 class FrontDoor:
-    """Python, the command line or the app: how options are spelled there, and what others are told about that."""
+    """Python, the command line or the app: how options are spelled there, and what
+    others are told about that.
+    """
 
     where: str
     spell: Callable[[Option], str]
@@ -39,7 +43,9 @@ _MONTHS = (
 
 @dataclass(frozen=True)
 class Filing:
-    """Title, author and purpose as given, None if they were not; the time of writing in UTC, as ISO 8601."""
+    """Title, author and purpose as given, None if they were not; the time of writing in
+    UTC, as ISO 8601.
+    """
 
     title: str | None
     author: str | None
@@ -48,38 +54,60 @@ class Filing:
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """What it is filed under, as readers see it, with a date as people write it, whatever the locale."""
+        """What it is filed under, as readers see it, with a date as people write it,
+        whatever the locale.
+        """
         time = datetime.fromisoformat(self.written)
         date = f"{time.day} {_MONTHS[time.month - 1]} {time.year}, {time:%H:%M} UTC"
-        author, purpose = cut(self.author or "not stated", _LINE), shortened(self.purpose or "not stated", _LONGEST)
+        author, purpose = (
+            cut(self.author or "not stated", _LINE),
+            shortened(self.purpose or "not stated", _LONGEST),
+        )
         return ("Author", author), ("Written", date), ("Purpose", purpose)
 
 
 def filed(
-    *, title: str | None = None, author: str | None = None, purpose: str | None = None, date: datetime | None = None
+    *,
+    title: str | None = None,
+    author: str | None = None,
+    purpose: str | None = None,
+    date: datetime | None = None,
 ) -> Filing:
-    """Check what was given; without a date, take the environment variable SOURCE_DATE_EPOCH, else the clock."""
+    """Check what was given; without a date, take the environment variable
+    SOURCE_DATE_EPOCH, else the clock.
+    """
     texts = {}
     for name, text in {"title": title, "author": author, "purpose": purpose}.items():
         if text is not None and not isinstance(text, str):
             raise InputError(f"{name} is a {type(text).__name__}; pass a text")
-        texts[name] = " ".join((text or "").split()) or None  # on one line; an empty one is none
+        # on one line; an empty one is none
+        texts[name] = " ".join((text or "").split()) or None
     if date is not None and (not isinstance(date, datetime) or date.tzinfo is None):
-        raise InputError("date is not a datetime with a time zone; pass e.g. datetime.now(timezone.utc)")
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")  # the convention of reproducible builds: seconds since 1970
+        raise InputError(
+            "date is not a datetime with a time zone; pass e.g."
+            " datetime.now(timezone.utc)"
+        )
+    # the convention of reproducible builds: seconds since 1970
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
     try:
-        time = date or (datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC))
+        time = date or (
+            datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+        )
     except (ValueError, OverflowError, OSError) as problem:
         raise InputError(
-            f"the environment variable SOURCE_DATE_EPOCH is {epoch!r}; set it to a number of seconds since 1970, or "
-            "unset it"
+            f"the environment variable SOURCE_DATE_EPOCH is {epoch!r}; set it to a"
+            " number of seconds since 1970, or unset it"
         ) from problem
-    return Filing(**texts, written=time.astimezone(UTC).replace(microsecond=0).isoformat())
+    return Filing(
+        **texts, written=time.astimezone(UTC).replace(microsecond=0).isoformat()
+    )
 
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A file that belongs to the result, by its name without folders, and the SHA-256 of its bytes."""
+    """A file that belongs to the result, by its name without folders, and the SHA-256
+    of its bytes.
+    """
 
     what: str  # e.g. "Fair table" or "Model"
     name: str
@@ -88,15 +116,20 @@ class WrittenFile:
 
 @dataclass(frozen=True)
 class Source:
-    """What a fit does not know about its table; all of it is shown, and the call to repeat it is made from it."""
+    """What a fit does not know about its table; all of it is shown, and the call to
+    repeat it is made from it.
+    """
 
     command: str | None = None  # the command line that made it
     file: str | None = None
     sha256: str | None = None  # of the file's bytes
-    reading: tuple[str, ...] = ()  # what the reader noted about the file, such as its encoding
+    # what the reader noted about the file, such as its encoding
+    reading: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()  # columns of the file that took no part
-    domain: Mapping[str, object] = field(default_factory=dict)  # options of Domain.infer, where they were used
-    written: tuple[WrittenFile, ...] = ()  # what was made from it, where that is in files
+    # options of Domain.infer, where they were used
+    domain: Mapping[str, object] = field(default_factory=dict)
+    # what was made from it, where that is in files
+    written: tuple[WrittenFile, ...] = ()
     front_door: FrontDoor = IN_PYTHON
 
     def to_dict(self) -> dict[str, Any]:
@@ -105,7 +138,10 @@ class Source:
 
     def section(self, versions: Mapping[str, str]) -> Section:
         """What identifies the result: files with their digests, and versions."""
-        lines = [f"{file.what}: {short_name(file.name)}, SHA-256 {file.sha256}" for file in self.written]
+        lines = [
+            f"{file.what}: {short_name(file.name)}, SHA-256 {file.sha256}"
+            for file in self.written
+        ]
         if self.reading:
             lines.insert(0, shortened(f"Read as: {'; '.join(self.reading)}", _LONGEST))
         if self.file is not None:
@@ -113,13 +149,27 @@ class Source:
             lines.insert(0, f"Data: {short_name(self.file)}{digest}")
         listed = ", ".join(f"{name} {version}" for name, version in versions.items())
         lines = lines or ["Files: none: the table was passed in Python"]
-        record = Listing((*lines, f"Made with: {listed}; options are named as {self.front_door.where}"))
+        record = Listing(
+            (
+                *lines,
+                f"Made with: {listed}; options are named as {self.front_door.where}",
+            )
+        )
         return Section("record", "Files and versions", "Files", (record,))
 
 
-def written_file(what: str, path: str | os.PathLike[str], *, name: str | os.PathLike[str] | None = None) -> WrittenFile:
-    """Take the digest of a file; ``name`` is the one it will have, if it is still at a temporary path."""
-    return WrittenFile(what, os.path.basename(path if name is None else name), file_sha256(path))
+def written_file(
+    what: str,
+    path: str | os.PathLike[str],
+    *,
+    name: str | os.PathLike[str] | None = None,
+) -> WrittenFile:
+    """Take the digest of a file; ``name`` is the one it will have, if it is still at a
+    temporary path.
+    """
+    return WrittenFile(
+        what, os.path.basename(path if name is None else name), file_sha256(path)
+    )
 
 
 def file_sha256(path: str | os.PathLike[str]) -> str:
@@ -132,11 +182,31 @@ _DROP = {"pandas": "columns=", "polars": "", "pyarrow": ""}
 
 
 def call(fit: Fit, delivered: Delivered, source: Source) -> str:
-    """Return the Python that makes the fit and what was delivered again; options at their defaults are left out."""
+    """Return the Python that makes the fit and what was delivered again; options at
+    their defaults are left out.
+    """
     name = "debias" if isinstance(fit.request, Request) else "paper.fit"
-    domain = ["    domain=domain,"] if source.domain or fit.request.privacy is not None else []
-    fitting = [f"fit = fairmaxent.{name}(", "    frame,", *python_lines(fit.request), *domain, ")"]
-    return "\n".join(["import fairmaxent", "", *reading_lines(fit, source), *fitting, _drawing(fit, delivered)])
+    domain = (
+        ["    domain=domain,"]
+        if source.domain or fit.request.privacy is not None
+        else []
+    )
+    fitting = [
+        f"fit = fairmaxent.{name}(",
+        "    frame,",
+        *python_lines(fit.request),
+        *domain,
+        ")",
+    ]
+    return "\n".join(
+        [
+            "import fairmaxent",
+            "",
+            *reading_lines(fit, source),
+            *fitting,
+            _drawing(fit, delivered),
+        ]
+    )
 
 
 def reading_lines(fit: Fit, source: Source) -> Iterator[str]:
@@ -159,12 +229,23 @@ def _without(fit: Fit, names: list[str]) -> str:
 
 def _drawing(fit: Fit, delivered: Delivered) -> str:
     if delivered.mode == "weights":
-        return "weights = fit.weights()" if fit.soft is None else "weighted = fit.weigh(frame)"
+        return (
+            "weights = fit.weights()"
+            if fit.soft is None
+            else "weighted = fit.weigh(frame)"
+        )
     seed = "" if delivered.seed is None else f"random_state={delivered.seed}"
-    unknown = "  # drawn with a seed that is not known here" if delivered.seed is None else ""
+    unknown = (
+        "  # drawn with a seed that is not known here" if delivered.seed is None else ""
+    )
     if delivered.mode == "top-up":
         return f"added = fit.top_up({seed}){unknown}"
     first, at_once = len(delivered.frame), delivered.rows == len(delivered.frame)
-    options = [str(delivered.rows), "" if at_once else f"size={first}", seed, "iid=True" if delivered.iid else ""]
+    options = [
+        str(delivered.rows),
+        "" if at_once else f"size={first}",
+        seed,
+        "iid=True" if delivered.iid else "",
+    ]
     drawing = "rows = fit.sample" if at_once else "batches = fit.sample_batches"
     return f"{drawing}({', '.join(filter(None, options))}){unknown}"

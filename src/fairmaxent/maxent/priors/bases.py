@@ -1,4 +1,6 @@
-"""Bases of full support: uniform, product and tree; a new one is a class of its own and an entry in `BASES`."""
+"""Bases of full support: uniform, product and tree; a new one is a class of its own and
+an entry in `BASES`.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -43,13 +45,19 @@ class Product(Tabular):
 
     def tilt(self, potentials: Reals) -> "TiltedProduct":
         """Tilt by one potential per level."""
-        tilted = [softmax(part) for part in self.blocks.split(self.log_levels + potentials)]
-        return TiltedProduct(self.blocks, sum(total for total, _ in tilted), [part for _, part in tilted])
+        tilted = [
+            softmax(part) for part in self.blocks.split(self.log_levels + potentials)
+        ]
+        return TiltedProduct(
+            self.blocks, sum(total for total, _ in tilted), [part for _, part in tilted]
+        )
 
     def log_probability(self, codes: Codes) -> Reals:
         """log u(α)."""
         result = np.zeros(len(codes))
-        for column, part in zip(codes.T, self.blocks.split(self.log_levels), strict=True):
+        for column, part in zip(
+            codes.T, self.blocks.split(self.log_levels), strict=True
+        ):
             result += part[column]
         return result
 
@@ -79,7 +87,9 @@ class TiltedProduct:
         return np.concatenate(self.parts) * float(possible)
 
     def pairs(self) -> Reals:
-        """Probability of each pair of levels: a product, but for levels of one block, which exclude each other."""
+        """Probability of each pair of levels: a product, but for levels of one block,
+        which exclude each other.
+        """
         pairs = np.outer(self.levels, self.levels)
         for part in self.blocks.slices:
             pairs[part, part] = np.diag(self.levels[part])
@@ -87,12 +97,20 @@ class TiltedProduct:
 
     def joint(self, wanted: Sequence[int]) -> Reals:
         """Joint table of a few blocks."""
-        return np.asarray(reduce(np.multiply.outer, (self.parts[block] for block in wanted), np.ones(())))
+        return np.asarray(
+            reduce(
+                np.multiply.outer, (self.parts[block] for block in wanted), np.ones(())
+            )
+        )
 
-    def draw(self, roots: Indices, rng: np.random.Generator, *, spread: bool = False) -> Drawn:
+    def draw(
+        self, roots: Indices, rng: np.random.Generator, *, spread: bool = False
+    ) -> Drawn:
         """Draw every block but the root on its own."""
         nowhere = np.zeros(len(roots), dtype=np.intp)
-        codes = np.column_stack([roots, *(choice.draw(nowhere, rng) for choice in self._choices)])
+        codes = np.column_stack(
+            [roots, *(choice.draw(nowhere, rng) for choice in self._choices)]
+        )
         return Drawn(codes, nowhere - 1)
 
     @cached_property
@@ -109,47 +127,88 @@ class Base:
 
     build: Callable[..., Prior]
     sentence: str  # what the rows are mixed with
-    lends: bool = False  # whether small cells borrow from it what their few rows cannot say
+    # whether small cells borrow from it what their few rows cannot say
+    lends: bool = False
 
 
 def build_base(
-    kind: BaseKind, blocks: Blocks, counted: Counted, weighted: Counted, *, root: Reals, rules: Sequence[Rule] = ()
+    kind: BaseKind,
+    blocks: Blocks,
+    counted: Counted,
+    weighted: Counted,
+    *,
+    root: Reals,
+    rules: Sequence[Rule] = (),
 ) -> Prior:
     """Build a base of full support on everything that is not forbidden.
 
-    ``counted`` are the distinct rows with how many rows each stands for, ``weighted`` the same with their fair weights
-    w, and ``root`` is the distribution wanted for the root block.
+    ``counted`` are the distinct rows with how many rows each stands for, ``weighted``
+    the same with their fair weights w, and ``root`` is the distribution wanted for the
+    root block.
     """
     return BASES[kind].build(blocks, counted, weighted, root=root, rules=rules)
 
 
-def _uniform(blocks: Blocks, counted: Counted, weighted: Counted, *, root: Reals, rules: Sequence[Rule]) -> Prior:
+def _uniform(
+    blocks: Blocks,
+    counted: Counted,
+    weighted: Counted,
+    *,
+    root: Reals,
+    rules: Sequence[Rule],
+) -> Prior:
     return _independent(blocks, np.ones(blocks.width), rules)
 
 
-def _product(blocks: Blocks, counted: Counted, weighted: Counted, *, root: Reals, rules: Sequence[Rule]) -> Prior:
-    levels = np.concatenate(weighted.tables([(block,) for block in range(len(blocks.levels))], blocks.levels))
+def _product(
+    blocks: Blocks,
+    counted: Counted,
+    weighted: Counted,
+    *,
+    root: Reals,
+    rules: Sequence[Rule],
+) -> Prior:
+    levels = np.concatenate(
+        weighted.tables(
+            [(block,) for block in range(len(blocks.levels))], blocks.levels
+        )
+    )
     levels[blocks.slices[0]] = root
     return _independent(blocks, levels, rules)
 
 
 BASES: dict[BaseKind, Base] = {
-    "tree": Base(learn_tree, "a model of the same rows that keeps the strongest relations between columns", lends=True),
-    "product": Base(_product, "a model of the same rows that keeps only each column's own shares"),
+    "tree": Base(
+        learn_tree,
+        "a model of the same rows that keeps the strongest relations between columns",
+        lends=True,
+    ),
+    "product": Base(
+        _product, "a model of the same rows that keeps only each column's own shares"
+    ),
     "uniform": Base(_uniform, "in which all combinations are equally likely"),
 }
 
 
 def unpack_base(blocks: Blocks, arrays: Arrays) -> Prior:
-    """Restore a base of any kind from the arrays that its ``pack`` gave; rules make a tree of a product."""
+    """Restore a base of any kind from the arrays that its ``pack`` gave; rules make a
+    tree of a product.
+    """
     return (Tree if "parents" in arrays else Product).unpack(blocks, arrays)
 
 
 def rerooted(tree: Tree, root: Reals, rules: Sequence[Rule]) -> Tree:
-    """Return a tree with another distribution of the root, and without what is forbidden."""
+    """Return a tree with another distribution of the root, and without what is
+    forbidden.
+    """
     tables = [np.exp(table) for table in tree.log_tables]
     strike_out(rules, tree.parents, tables)
-    return Tree.of(tree.blocks, tree.parents, root * allowed_roots(rules, tree.blocks.levels[0]), tables)
+    return Tree.of(
+        tree.blocks,
+        tree.parents,
+        root * allowed_roots(rules, tree.blocks.levels[0]),
+        tables,
+    )
 
 
 def _independent(blocks: Blocks, levels: Reals, rules: Sequence[Rule]) -> Prior:
@@ -157,13 +216,23 @@ def _independent(blocks: Blocks, levels: Reals, rules: Sequence[Rule]) -> Prior:
     levels[blocks.slices[0]] *= allowed_roots(rules, blocks.levels[0])
     if not any(rule.others for rule in rules):
         return Product.of(blocks, levels)
-    parents = spanning_parents(np.zeros((len(blocks.levels), len(blocks.levels))), needed_edges(rules))
-    tables = []  # P(block) for every level of root and parent, where rules can then strike out cells
+    parents = spanning_parents(
+        np.zeros((len(blocks.levels), len(blocks.levels))), needed_edges(rules)
+    )
+    # P(block) for every level of root and parent, where rules can then strike out cells
+    tables = []
     for part, parent in zip(blocks.slices[1:], parents, strict=True):
         above = blocks.levels[parent] if parent else 1
-        tables.append(np.tile(levels[part] / levels[part].sum(), (blocks.levels[0], above, 1)))
+        tables.append(
+            np.tile(levels[part] / levels[part].sum(), (blocks.levels[0], above, 1))
+        )
     strike_out(rules, parents, tables)
-    return Tree.of(blocks, parents, levels[blocks.slices[0]] / levels[blocks.slices[0]].sum(), tables)
+    return Tree.of(
+        blocks,
+        parents,
+        levels[blocks.slices[0]] / levels[blocks.slices[0]].sum(),
+        tables,
+    )
 
 
 def reachable_roots(blocks: Blocks, rules: Sequence[Rule]) -> Mask:
@@ -171,4 +240,6 @@ def reachable_roots(blocks: Blocks, rules: Sequence[Rule]) -> Mask:
     if not rules:
         return np.ones(blocks.levels[0], dtype=bool)
     everywhere = _independent(blocks, np.ones(blocks.width), rules)
-    return np.asarray(everywhere.tilt(np.zeros(blocks.width)).levels[blocks.slices[0]] > 0)
+    return np.asarray(
+        everywhere.tilt(np.zeros(blocks.width)).levels[blocks.slices[0]] > 0
+    )

@@ -23,19 +23,24 @@ from fairmaxent.maxent.priors.tree import Tree
 
 # What is expected counts as if one of these numbers of rows had been seen.
 STRENGTHS: Reals = np.array([4.0**power for power in range(-1, 7)])
-# The relation of a block to the outcome is kept as seen, but for this many rows. Shrinking it would pull every column
-# to independence of the outcome: too little in one column for its likelihood to notice, much in all together.
+# The relation of a block to the outcome is kept as seen, but for this many rows.
+# Shrinking it would pull every column to independence of the outcome: too little in one
+# column for its likelihood to notice, much in all together.
 OUTCOME_STRENGTH = 1.0
 
 
 def smoothed(counts: Reals, root: Sequence[int]) -> Reals:
     """P(block | root, parent) from counts of rows with these axes: root, parent, block.
 
-    ``root`` are the numbers of levels of the columns pooled in the root: the outcome and the protected ones.
+    ``root`` are the numbers of levels of the columns pooled in the root: the outcome
+    and the protected ones.
     """
     cells = counts.reshape(*root, *counts.shape[1:])
     columns, parent = range(len(root)), len(root)
-    table = counts.sum(axis=(0, 1)).reshape(*np.ones_like(cells.shape[:-1]), -1) / counts.sum()
+    table = (
+        counts.sum(axis=(0, 1)).reshape(*np.ones_like(cells.shape[:-1]), -1)
+        / counts.sum()
+    )
     in_root = cells.sum(axis=parent, keepdims=True)
     table = _refined(table, in_root, (0,), OUTCOME_STRENGTH)
     for margin in (*((column,) for column in columns[1:]), tuple(columns)):
@@ -46,53 +51,85 @@ def smoothed(counts: Reals, root: Sequence[int]) -> Reals:
     return np.asarray(table.reshape(counts.shape))
 
 
-def _refined(table: Reals, cells: Reals, margin: tuple[int, ...], strength: float | None = None) -> Reals:
-    """Multiply the table by T_m / E_m for the axes of a margin, and normalise it; None: with the best strength."""
+def _refined(
+    table: Reals, cells: Reals, margin: tuple[int, ...], strength: float | None = None
+) -> Reals:
+    """Multiply the table by T_m / E_m for the axes of a margin, and normalise it; None:
+    with the best strength.
+    """
     others = tuple(axis for axis in range(cells.ndim - 1) if axis not in margin)
     seen = cells.sum(axis=others, keepdims=True)
-    expected = (cells.sum(axis=-1, keepdims=True) * table).sum(axis=others, keepdims=True) if others else table
+    expected = (
+        (cells.sum(axis=-1, keepdims=True) * table).sum(axis=others, keepdims=True)
+        if others
+        else table
+    )
     expected = _normalised(np.broadcast_to(expected, seen.shape))
     added = best_strength(seen, expected) if strength is None else strength
     wanted = (seen + added * expected) / (seen.sum(axis=-1, keepdims=True) + added)
-    return _normalised(table * np.divide(wanted, expected, out=np.ones_like(seen), where=expected > 0))
+    return _normalised(
+        table * np.divide(wanted, expected, out=np.ones_like(seen), where=expected > 0)
+    )
 
 
 def best_strength(counts: Reals, towards: Reals) -> float:
-    """Choose how many rows the expected table counts for: the number under which the rows are most likely.
+    """Choose how many rows the expected table counts for: the number under which the
+    rows are most likely.
 
-    Taken one after the other, a row has probability (n + s·towards) / (N + s) given the N rows before it, n of them
-    like it. The product over all rows of a margin is the Dirichlet-multinomial likelihood Γ(s)/Γ(s + N)·Π Γ(s·towards +
-    n)/Γ(s·towards). Leaving out one row at a time instead would ask the large margins next to nothing, since theirs is
-    foreseen with any strength, and let three people who happen to agree choose a strength near zero.
+    Taken one after the other, a row has probability (n + s·towards) / (N + s) given the
+    N rows before it, n of them like it. The product over all rows of a margin is the
+    Dirichlet-multinomial likelihood Γ(s)/Γ(s + N)·Π Γ(s·towards + n)/Γ(s·towards).
+    Leaving out one row at a time instead would ask the large margins next to nothing,
+    since theirs is foreseen with any strength, and let three people who happen to agree
+    choose a strength near zero.
     """
     shares, totals = np.broadcast_to(towards, counts.shape), counts.sum(axis=-1)
     cells = (counts > 0) & (shares > 0)
     start, strength = STRENGTHS[:, None] * shares[cells], STRENGTHS[:, None]
     likelihood = (log_gamma(start + counts[cells]) - log_gamma(start)).sum(axis=1)
-    likelihood -= (log_gamma(strength + totals[totals > 0]) - log_gamma(strength)).sum(axis=1)
+    likelihood -= (log_gamma(strength + totals[totals > 0]) - log_gamma(strength)).sum(
+        axis=1
+    )
     return float(STRENGTHS[np.argmax(likelihood)])
 
 
 def _normalised(table: Reals) -> Reals:
     """Let the last axis sum to 1, or to 0 where it does."""
     total = table.sum(axis=-1, keepdims=True)
-    return np.asarray(np.divide(table, total, out=np.zeros_like(table), where=total > 0))
+    return np.asarray(
+        np.divide(table, total, out=np.zeros_like(table), where=total > 0)
+    )
 
 
-# Visits of a pair of blocks in a row up to which all rows count in the choice of the tree; the fewest rows beyond.
+# Visits of a pair of blocks in a row up to which all rows count in the choice of the
+# tree; the fewest rows beyond.
 _VISITS = 1 << 28
 _ENOUGH_ROWS = 1 << 14
 _CELL_MEMORY = 64  # bytes at the peak for each cell of the largest table
 
 
-def learn_tree(blocks: Blocks, counted: Counted, weighted: Counted, *, root: Reals, rules: Sequence[Rule]) -> Tree:
-    """Fit the rooted tree (method: maximum spanning tree of I(i; j | root) of the reweighted rows).
+def learn_tree(
+    blocks: Blocks,
+    counted: Counted,
+    weighted: Counted,
+    *,
+    root: Reals,
+    rules: Sequence[Rule],
+) -> Tree:
+    """Fit the rooted tree (method: maximum spanning tree of I(i; j | root) of the
+    reweighted rows).
 
-    Its tables are given the root, so they need no fair weights: within a level of the root these are all the same. Each
-    level counts for the effective number of its rows, Σw·(Σw/Σw²), which is how much is known there.
+    Its tables are given the root, so they need no fair weights: within a level of the
+    root these are all the same. Each level counts for the effective number of its rows,
+    Σw·(Σw/Σw²), which is how much is known there.
     """
-    parents = spanning_parents(_information(blocks, counted.total, weighted), needed_edges(rules))
-    families = [(0, parent, block) if parent else (0, block) for block, parent in enumerate(parents, start=1)]
+    parents = spanning_parents(
+        _information(blocks, counted.total, weighted), needed_edges(rules)
+    )
+    families = [
+        (0, parent, block) if parent else (0, block)
+        for block, parent in enumerate(parents, start=1)
+    ]
     totals, *counts = counted.tables([(0,), *families], blocks.levels)
     (squares,) = counted.tables([(0,)], blocks.levels, of="squares")
     worth = np.divide(totals, squares, out=np.zeros_like(totals), where=squares > 0)
@@ -100,48 +137,69 @@ def learn_tree(blocks: Blocks, counted: Counted, weighted: Counted, *, root: Rea
     counts = [seen.reshape(len(seen), -1, seen.shape[-1]) for seen in counts]
     tables = [smoothed(worth[:, None, None] * seen, blocks.shape(0)) for seen in counts]
     strike_out(rules, parents, tables)
-    return Tree.of(blocks, parents, root * allowed_roots(rules, blocks.levels[0]), tables)
+    return Tree.of(
+        blocks, parents, root * allowed_roots(rules, blocks.levels[0]), tables
+    )
 
 
 def _information(blocks: Blocks, total: float, weighted: Counted) -> Reals:
-    """I(i; j | root) of the reweighted rows for all pairs of blocks, less its bias in small samples.
+    """I(i; j | root) of the reweighted rows for all pairs of blocks, less its bias in
+    small samples.
 
-    For independent blocks the plug-in estimate is about (k_i − 1)(k_j − 1)·roots / 2N too high. Every pair of blocks
-    is counted in every row, so with many of both, the strongest pairs are searched for in a part of the rows.
+    For independent blocks the plug-in estimate is about (k_i − 1)(k_j − 1)·roots / 2N
+    too high. Every pair of blocks is counted in every row, so with many of both, the
+    strongest pairs are searched for in a part of the rows.
     """
     sizes = blocks.levels
     refuse_large_tables(sizes)
     enough = max(2 * _VISITS // len(sizes) ** 2, _ENOUGH_ROWS)
-    rows, total = weighted.thinned(enough), total if weighted.distinct <= enough else enough
+    rows, total = (
+        weighted.thinned(enough),
+        (total if weighted.distinct <= enough else enough),
+    )
     codes, weights = rows.codes, rows.counts / rows.total
     roots = codes[:, 0].astype(np.int32)
     seen = len(np.unique(roots))
-    with_root = [roots * size + column for column, size in zip(codes.T, sizes, strict=True)]
+    with_root = [
+        roots * size + column for column, size in zip(codes.T, sizes, strict=True)
+    ]
     single = [_entropy(cells, weights) for cells in with_root]
     root_entropy = _entropy(roots, weights)
     result = np.zeros((len(sizes), len(sizes)))
-    columns = [column.astype(np.int32) for column in codes.T]  # twice as fast as 64 bits
+    # twice as fast as 64 bits
+    columns = [column.astype(np.int32) for column in codes.T]
     cells = np.empty(len(codes), dtype=np.int32)  # one buffer for all pairs
     for i in range(1, len(sizes)):
         for j in range(1, i):
             np.multiply(with_root[i], sizes[j], out=cells)
             cells += columns[j]
             bias = (sizes[i] - 1) * (sizes[j] - 1) * seen / (2.0 * total)
-            result[i, j] = single[i] + single[j] - _entropy(cells, weights) - root_entropy - bias
+            result[i, j] = (
+                single[i] + single[j] - _entropy(cells, weights) - root_entropy - bias
+            )
     return result
 
 
 def refuse_large_tables(sizes: Sequence[int]) -> None:
-    """Refuse columns of so many levels that the table of two of them within the root is too large."""
+    """Refuse columns of so many levels that the table of two of them within the root is
+    too large.
+    """
     cells = sizes[0] * math.prod(sorted(sizes[1:])[-2:])
-    remedy = ("merge levels (", Option("max_levels"), "), or use ", Option("base", "product"))
+    remedy = (
+        "merge levels (",
+        Option("max_levels"),
+        "), or use ",
+        Option("base", "product"),
+    )
     if cells > MOST_CELLS:
         raise LimitError(
-            f"the two columns with the most levels have {cells:,} combinations with outcome and protected columns, "
-            f"and the limit is {MOST_CELLS:,}; ",
+            f"the two columns with the most levels have {cells:,} combinations with"
+            f" outcome and protected columns, and the limit is {MOST_CELLS:,}; ",
             remedy,
         )
-    need_memory(_CELL_MEMORY * cells, "learning how columns depend on each other", remedy)
+    need_memory(
+        _CELL_MEMORY * cells, "learning how columns depend on each other", remedy
+    )
 
 
 def _entropy(cells: Codes, weights: Reals) -> float:
@@ -149,11 +207,15 @@ def _entropy(cells: Codes, weights: Reals) -> float:
     return entropy(tally(cells, weights, 0))
 
 
-def spanning_parents(information: Reals, forced: Sequence[tuple[int, int]]) -> list[int]:
-    """Parent of blocks 1, 2, … in the maximum spanning forest of the information between pairs of blocks (Prim).
+def spanning_parents(
+    information: Reals, forced: Sequence[tuple[int, int]]
+) -> list[int]:
+    """Parent of blocks 1, 2, … in the maximum spanning forest of the information
+    between pairs of blocks (Prim).
 
-    Pairs without information get no edge, ``forced`` ones do if any forest allows it; 0 if a block has no parent.
-    Written out because importing SciPy's would be paid at everybody's first fit.
+    Pairs without information get no edge, ``forced`` ones do if any forest allows it; 0
+    if a block has no parent. Written out because importing SciPy's would be paid at
+    everybody's first fit.
     """
     gain = np.maximum(information, information.T)
     for first, second in forced:

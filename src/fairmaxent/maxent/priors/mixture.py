@@ -15,7 +15,9 @@ from fairmaxent.maxent.priors.rows import Rows, TiltedRows
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Parts with shares. The tilted share of a part is ∝ its share times its partition function."""
+    """Parts with shares. The tilted share of a part is ∝ its share times its partition
+    function.
+    """
 
     parts: tuple[Prior, ...]
     log_shares: Reals
@@ -23,10 +25,16 @@ class Mixture:
     @classmethod
     def of(cls, shares: Sequence[float], parts: Sequence[Prior]) -> Prior:
         """Mix the parts of positive share; a single one needs no mixture."""
-        kept = [(share, part) for share, part in zip(shares, parts, strict=True) if share > 0]
+        kept = [
+            (share, part)
+            for share, part in zip(shares, parts, strict=True)
+            if share > 0
+        ]
         if len(kept) == 1:
             return kept[0][1]
-        return cls(tuple(part for _, part in kept), np.log([share for share, _ in kept]))
+        return cls(
+            tuple(part for _, part in kept), np.log([share for share, _ in kept])
+        )
 
     @property
     def blocks(self) -> Blocks:
@@ -36,12 +44,17 @@ class Mixture:
     def tilt(self, potentials: Reals) -> "TiltedMixture":
         """Tilt by one potential per level."""
         tilted = tuple(part.tilt(potentials) for part in self.parts)
-        log_partition, shares = softmax(self.log_shares + [part.log_partition for part in tilted])
+        log_partition, shares = softmax(
+            self.log_shares + [part.log_partition for part in tilted]
+        )
         return TiltedMixture(self.blocks, log_partition, shares, tilted)
 
     def log_probability(self, codes: Codes) -> Reals:
         """log q(α)."""
-        logs = [part.log_probability(codes) + share for part, share in zip(self.parts, self.log_shares, strict=True)]
+        logs = [
+            part.log_probability(codes) + share
+            for part, share in zip(self.parts, self.log_shares, strict=True)
+        ]
         return log_sum_exp(np.stack(logs), axis=0)
 
     def thinned(self, rows: int) -> "Mixture":
@@ -60,7 +73,9 @@ class Mixture:
         return any(part.full_support for part in self.parts)
 
     def log_floor(self) -> float:
-        """Bound log q(α) from below, by a part that reaches everywhere, or else by the lowest of all parts."""
+        """Bound log q(α) from below, by a part that reaches everywhere, or else by the
+        lowest of all parts.
+        """
         floors = self.log_shares + [part.log_floor() for part in self.parts]
         everywhere = [part.full_support for part in self.parts]
         return float(np.max(floors[everywhere]) if any(everywhere) else np.min(floors))
@@ -76,19 +91,34 @@ def with_rows(prior: Prior, rows: Rows) -> Prior:
     """Return the prior with other weights on its rows component."""
     if not isinstance(prior, Mixture):
         return rows
-    return Mixture(tuple(rows if isinstance(part, Rows) else part for part in prior.parts), prior.log_shares)
+    return Mixture(
+        tuple(rows if isinstance(part, Rows) else part for part in prior.parts),
+        prior.log_shares,
+    )
 
 
 def row_probabilities(tilted: Tilted) -> Reals | None:
-    """Probability that a draw copies each row of the rows component; None if there is none."""
-    shares, parts = (tilted.shares, tilted.parts) if isinstance(tilted, TiltedMixture) else (np.ones(1), (tilted,))
-    rows = ((share, part) for share, part in zip(shares, parts, strict=True) if isinstance(part, TiltedRows))
+    """Probability that a draw copies each row of the rows component; None if there is
+    none.
+    """
+    shares, parts = (
+        (tilted.shares, tilted.parts)
+        if isinstance(tilted, TiltedMixture)
+        else (np.ones(1), (tilted,))
+    )
+    rows = (
+        (share, part)
+        for share, part in zip(shares, parts, strict=True)
+        if isinstance(part, TiltedRows)
+    )
     return next((share * part.weights for share, part in rows), None)
 
 
 @dataclass(frozen=True, eq=False)
 class TiltedMixture:
-    """Tilted parts with their new shares; everything follows by the law of total probability."""
+    """Tilted parts with their new shares; everything follows by the law of total
+    probability.
+    """
 
     blocks: Blocks
     log_partition: float
@@ -108,15 +138,22 @@ class TiltedMixture:
         """Joint table of a few blocks."""
         return self._mix([part.joint(wanted) for part in self.parts])
 
-    def draw(self, roots: Indices, rng: np.random.Generator, *, spread: bool = False) -> Drawn:
+    def draw(
+        self, roots: Indices, rng: np.random.Generator, *, spread: bool = False
+    ) -> Drawn:
         """Draw the part, given the root, then inside it."""
         chosen = self._part_given_root.draw(roots, rng)
-        codes = np.empty((len(roots), len(self.blocks.levels)), dtype=np.intp, order="F")
+        codes = np.empty(
+            (len(roots), len(self.blocks.levels)), dtype=np.intp, order="F"
+        )
         places = np.empty(len(roots), dtype=np.intp)
         for number, part in enumerate(self.parts):
             rows = np.flatnonzero(chosen == number)
-            # How many rows come from each part is left to chance, so only copies of the data are spread.
-            piece = part.draw(roots[rows], rng, spread=spread and isinstance(part, TiltedRows))
+            # How many rows come from each part is left to chance, so only copies of the
+            # data are spread.
+            piece = part.draw(
+                roots[rows], rng, spread=spread and isinstance(part, TiltedRows)
+            )
             codes[rows], places[rows] = piece.codes, piece.places
         return Drawn(codes, places)
 
@@ -126,4 +163,6 @@ class TiltedMixture:
         return Choice.rows_of(self.shares * np.stack(roots, axis=-1))
 
     def _mix(self, values: Sequence[Reals]) -> Reals:
-        return np.asarray(sum(share * value for share, value in zip(self.shares, values, strict=True)))
+        return np.asarray(
+            sum(share * value for share, value in zip(self.shares, values, strict=True))
+        )

@@ -1,8 +1,10 @@
-"""The one protocol that carries the mathematics: a prior is anything that can be *tilted*.
+"""The one protocol that carries the mathematics: a prior is anything that can be
+*tilted*.
 
-Every feature ⟨λ, φ(α)⟩ is a sum over blocks of a number that depends on the block's level only. So a tilt is given by
-one *potential* per level, evidence is a potential of −∞ on the levels it excludes, and a prior never sees features,
-multipliers or evidence: only potentials.
+Every feature ⟨λ, φ(α)⟩ is a sum over blocks of a number that depends on the block's
+level only. So a tilt is given by one *potential* per level, evidence is a potential of
+−∞ on the levels it excludes, and a prior never sees features, multipliers or evidence:
+only potentials.
 """
 
 from collections.abc import Sequence
@@ -23,11 +25,15 @@ class Drawn:
 
 
 class Tilted(Protocol):
-    """q(α)·e^{potential(α)}, normalised: exact sums over the domain, and exact draws."""
+    """q(α)·e^{potential(α)}, normalised: exact sums over the domain, and exact
+    draws.
+    """
 
     @property
     def log_partition(self) -> float:
-        """log Σ q(α) e^{potential(α)}; −∞ if nothing is left; then every probability below is zero."""
+        """log Σ q(α) e^{potential(α)}; −∞ if nothing is left; then every probability
+        below is zero.
+        """
 
     @property
     def levels(self) -> Reals:
@@ -39,8 +45,12 @@ class Tilted(Protocol):
     def joint(self, wanted: Sequence[int]) -> Reals:
         """Exact joint table of a few blocks, one axis per wanted block."""
 
-    def draw(self, roots: Indices, rng: np.random.Generator, *, spread: bool = False) -> Drawn:
-        """Draw one row for each wanted level of the root; ``spread``: rows of the data as often as they weigh."""
+    def draw(
+        self, roots: Indices, rng: np.random.Generator, *, spread: bool = False
+    ) -> Drawn:
+        """Draw one row for each wanted level of the root; ``spread``: rows of the data
+        as often as they weigh.
+        """
 
 
 class Prior(Protocol):
@@ -57,7 +67,9 @@ class Prior(Protocol):
         """log q(α) for rows of block codes."""
 
     def thinned(self, rows: int) -> "Prior":
-        """Return a prior of similar curvature with at most this many rows; itself if it has no more."""
+        """Return a prior of similar curvature with at most this many rows; itself if it
+        has no more.
+        """
 
     @property
     def rows(self) -> int:
@@ -68,7 +80,9 @@ class Prior(Protocol):
         """Whether every point of the domain has positive probability."""
 
     def log_floor(self) -> float:
-        """Give a lower bound on log q(α) over the support of q: −L_q in the proof of Lemma 4.2."""
+        """Give a lower bound on log q(α) over the support of q: −L_q in the proof of
+        Lemma 4.2.
+        """
 
 
 class Tabular:
@@ -92,7 +106,9 @@ class Density:
     def log_probability(self, codes: Codes) -> Reals:
         """Return log of q(α)·e^{potential(α)}, normalised, for rows of block codes."""
         result = self.prior.log_probability(codes) - self.log_partition
-        for column, part in zip(codes.T, self.prior.blocks.split(self.potentials), strict=True):
+        for column, part in zip(
+            codes.T, self.prior.blocks.split(self.potentials), strict=True
+        ):
             result += part.take(column)
         return result
 
@@ -100,6 +116,10 @@ class Density:
 def divergence_in_memory(rows: Table, density: Density) -> float:
     """KL(rows‖p) of distinct rows in memory."""
     kept = rows.counts > 0
-    share, codes = (rows.counts, rows.codes) if kept.all() else (rows.counts[kept], rows.codes[kept])
+    share, codes = (
+        (rows.counts, rows.codes)
+        if kept.all()
+        else (rows.counts[kept], rows.codes[kept])
+    )
     share = share / rows.total
     return float(share @ (np.log(share) - density.log_probability(codes)))

@@ -1,4 +1,6 @@
-"""The rows themselves as a prior: weights w on the distinct rows, neighbouring blocks packed into one number."""
+"""The rows themselves as a prior: weights w on the distinct rows, neighbouring blocks
+packed into one number.
+"""
 
 import math
 from collections.abc import Sequence
@@ -9,14 +11,27 @@ from itertools import pairwise
 import numpy as np
 
 from fairmaxent.data.draws import Choice
-from fairmaxent.data.table import Blocks, Codes, Indices, Mask, Reals, Table, equal_steps, match_rows, ravel, tally
+from fairmaxent.data.table import (
+    Blocks,
+    Codes,
+    Indices,
+    Mask,
+    Reals,
+    Table,
+    equal_steps,
+    match_rows,
+    ravel,
+    tally,
+)
 from fairmaxent.maxent.logspace import softmax
 from fairmaxent.maxent.priors.protocol import Drawn
 
 
 @dataclass(frozen=True, eq=False)
 class Pack:
-    """Blocks ``first`` to ``last`` (exclusive) of every row as one number, the *cell* of the row."""
+    """Blocks ``first`` to ``last`` (exclusive) of every row as one number, the *cell*
+    of the row.
+    """
 
     first: int
     last: int
@@ -32,7 +47,13 @@ class Pack:
         if len(shape) == 1:
             return cls(first, last, shape, levels, codes[:, first])
         packed = ravel(codes[:, first:last], shape)
-        return cls(first, last, shape, levels, packed.astype(np.min_scalar_type(math.prod(shape) - 1)))
+        return cls(
+            first,
+            last,
+            shape,
+            levels,
+            packed.astype(np.min_scalar_type(math.prod(shape) - 1)),
+        )
 
     @property
     def size(self) -> int:
@@ -40,51 +61,77 @@ class Pack:
         return math.prod(self.shape)
 
     def sums(self, parts: list[Reals]) -> Reals:
-        """Sum values of the levels of its blocks, one array per block, for each cell."""
+        """Sum values of the levels of its blocks, one array per block, for each
+        cell.
+        """
         return np.asarray(reduce(np.add.outer, parts)).ravel()
 
     def marginals(self, weights: Reals) -> Reals:
-        """Total weight of each level of its blocks, one block after the other, from the weights of the rows."""
+        """Total weight of each level of its blocks, one block after the other, from the
+        weights of the rows.
+        """
         table = tally(self.codes, weights, self.size).reshape(self.shape)
         axes = range(len(self.shape))
-        return np.concatenate([table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes])
+        return np.concatenate(
+            [
+                table.sum(axis=tuple(other for other in axes if other != axis))
+                for axis in axes
+            ]
+        )
 
     def fold(self, table: Reals) -> Reals:
         """Sum the rows of a table, one per cell, into one row per level."""
         return table if len(self.shape) == 1 else self._incidence.T @ table
 
     def pairs(self, weights: Reals) -> Reals:
-        """Total weight of each pair of levels of its blocks, from the weights of the rows."""
+        """Total weight of each pair of levels of its blocks, from the weights of the
+        rows.
+        """
         totals = tally(self.codes, weights, self.size)
-        return np.diag(totals) if len(self.shape) == 1 else self.fold(totals[:, None] * self._incidence)
+        return (
+            np.diag(totals)
+            if len(self.shape) == 1
+            else self.fold(totals[:, None] * self._incidence)
+        )
 
     @cached_property
     def _incidence(self) -> Reals:
         """Which levels each cell has: (cells, levels)."""
         levels = np.unravel_index(np.arange(self.size), self.shape)
-        return np.hstack([np.eye(size)[level] for size, level in zip(self.shape, levels, strict=True)])
+        return np.hstack(
+            [
+                np.eye(size)[level]
+                for size, level in zip(self.shape, levels, strict=True)
+            ]
+        )
 
 
 def packed(blocks: Blocks, codes: Codes, largest: int) -> tuple[Pack, ...]:
-    """Pack all blocks, neighbours together while they have at most ``largest`` cells."""
+    """Pack all blocks, neighbours together while they have at most ``largest``
+    cells.
+    """
     bounds, cells = [0], 1
     for block, size in enumerate(blocks.levels):
         cells *= size
         if cells > largest and block > bounds[-1]:
             bounds.append(block)
             cells = size
-    return tuple(Pack.of(blocks, codes, first, last) for first, last in pairwise([*bounds, len(blocks.levels)]))
+    return tuple(
+        Pack.of(blocks, codes, first, last)
+        for first, last in pairwise([*bounds, len(blocks.levels)])
+    )
 
 
 def pair_weights(packs: tuple[Pack, ...], weights: Reals) -> Reals:
     """Total weight of each pair of levels of all blocks, from the weights of the rows.
 
-    Packs are counted against packs, which visits every row less often than counting blocks against blocks, and their
-    tables are summed up for the levels.
+    Packs are counted against packs, which visits every row less often than counting
+    blocks against blocks, and their tables are summed up for the levels.
     """
     width = packs[-1].levels.stop
     result = np.empty((width, width))
-    columns = [pack.codes.astype(np.int32) for pack in packs]  # twice as fast as 64 bits
+    # twice as fast as 64 bits
+    columns = [pack.codes.astype(np.int32) for pack in packs]
     cells = np.empty(len(weights), dtype=np.int32)  # one buffer for all pairs
     for number, pack in enumerate(packs):
         result[pack.levels, pack.levels] = pack.pairs(weights)
@@ -93,25 +140,32 @@ def pair_weights(packs: tuple[Pack, ...], weights: Reals) -> Reals:
             cells += column
             table = tally(cells, weights, pack.size * other.size)
             pairs = pack.fold(other.fold(table.reshape(pack.size, other.size).T).T)
-            result[pack.levels, other.levels], result[other.levels, pack.levels] = pairs, pairs.T
+            result[pack.levels, other.levels], result[other.levels, pack.levels] = (
+                pairs,
+                pairs.T,
+            )
     return result
 
 
 # Tables of this many numbers stay in the fastest memory while the rows pass by.
 _LARGEST_PACK = 1 << 14
-# Tables of pairs are larger, as each saves several visits of every row, but no larger than the work on the rows.
+# Tables of pairs are larger, as each saves several visits of every row, but no larger
+# than the work on the rows.
 _LARGEST_TABLE = 1 << 17
 _CELLS_PER_ROW = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """w(α) on the distinct rows α ∈ S, zero elsewhere. Tilting is a softmax over the rows."""
+    """w(α) on the distinct rows α ∈ S, zero elsewhere. Tilting is a softmax over the
+    rows.
+    """
 
     blocks: Blocks
     codes: Codes  # distinct rows in lexicographic order, so equal roots stand together
     log_weights: Reals
-    full_support = False  # rows rarely are all there could be, and no bound relies on it
+    # rows rarely are all there could be, and no bound relies on it
+    full_support = False
 
     @classmethod
     def weighted(cls, blocks: Blocks, codes: Codes, weights: Reals) -> "Rows":
@@ -128,7 +182,9 @@ class Rows:
 
     def only(self, used: Mask) -> "Rows":
         """Keep some of the rows."""
-        return Rows.weighted(self.blocks, self.codes[used], np.exp(self.log_weights[used]))
+        return Rows.weighted(
+            self.blocks, self.codes[used], np.exp(self.log_weights[used])
+        )
 
     def tilt(self, potentials: Reals) -> "TiltedRows":
         """Tilt by one potential per level."""
@@ -141,11 +197,17 @@ class Rows:
         return np.append(self.log_weights, -np.inf)[position]  # -1: absent
 
     def thinned(self, rows: int) -> "Rows":
-        """Take rows at equal steps of the running weight; as rows are sorted, neighbours represent each other."""
+        """Take rows at equal steps of the running weight; as rows are sorted,
+        neighbours represent each other.
+        """
         if len(self.codes) <= rows:
             return self
         chosen = equal_steps(np.exp(self.log_weights), rows)
-        return Rows(self.blocks, np.asfortranarray(self.codes[chosen]), np.full(rows, -np.log(rows)))
+        return Rows(
+            self.blocks,
+            np.asfortranarray(self.codes[chosen]),
+            np.full(rows, -np.log(rows)),
+        )
 
     @property
     def rows(self) -> int:
@@ -173,9 +235,15 @@ class Rows:
 
     @cached_property
     def pair_packs(self) -> tuple[Pack, ...]:
-        """The blocks packed for sums over pairs of levels, so that no two packs make too large a table."""
+        """The blocks packed for sums over pairs of levels, so that no two packs make
+        too large a table.
+        """
         cells = min(_LARGEST_TABLE, _CELLS_PER_ROW * len(self.codes))
-        return packed(self.blocks, self.codes, min(math.isqrt(cells), cells // max(self.blocks.levels)))
+        return packed(
+            self.blocks,
+            self.codes,
+            min(math.isqrt(cells), cells // max(self.blocks.levels)),
+        )
 
     @cached_property
     def root_starts(self) -> Indices:
@@ -192,15 +260,21 @@ class TiltedRows:
     weights: Reals
 
     def on(self, codes: Codes) -> Reals:
-        """The weight of each of some distinct rows in lexicographic order, which all of these are among."""
+        """The weight of each of some distinct rows in lexicographic order, which all of
+        these are among.
+        """
         weights = np.zeros(len(codes))
-        weights[match_rows(codes, self.rows.codes, self.rows.blocks.levels)] = self.weights
+        weights[match_rows(codes, self.rows.codes, self.rows.blocks.levels)] = (
+            self.weights
+        )
         return weights
 
     @cached_property
     def levels(self) -> Reals:
         """Probability of each level, by counting."""
-        return np.concatenate([pack.marginals(self.weights) for pack in self.rows.packs])
+        return np.concatenate(
+            [pack.marginals(self.weights) for pack in self.rows.packs]
+        )
 
     def pairs(self) -> Reals:
         """Probability of each pair of levels, by counting."""
@@ -212,9 +286,13 @@ class TiltedRows:
         cells = ravel(self.rows.codes[:, list(wanted)], shape)
         return tally(cells, self.weights, int(np.prod(shape))).reshape(shape)
 
-    def draw(self, roots: Indices, rng: np.random.Generator, *, spread: bool = False) -> Drawn:
+    def draw(
+        self, roots: Indices, rng: np.random.Generator, *, spread: bool = False
+    ) -> Drawn:
         """Draw one of the distinct rows for each wanted root level."""
-        places = self.rows.root_starts[roots] + self._choice.draw(roots, rng, spread=spread)
+        places = self.rows.root_starts[roots] + self._choice.draw(
+            roots, rng, spread=spread
+        )
         return Drawn(self.rows.codes[places], places)
 
     @cached_property

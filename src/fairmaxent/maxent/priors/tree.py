@@ -1,11 +1,13 @@
 """The rooted tree: given the root's level, the other blocks form a tree.
 
-Every block but the root has two parents, the root and at most one other block. So for each level of the root the rest
-is an ordinary tree, on which sum-product is exact, and the levels of the root form a mixture. Cost is linear in the
-number of blocks, never in the size of the domain.
+Every block but the root has two parents, the root and at most one other block. So for
+each level of the root the rest is an ordinary tree, on which sum-product is exact, and
+the levels of the root form a mixture. Cost is linear in the number of blocks, never in
+the size of the domain.
 
-One block may be the *hub*, a third parent of all the others. Then everything above holds for the levels of the root and
-the hub together, the *trunk*. Given the trunk, the hub is certain, so it is a block without a parent like any other.
+One block may be the *hub*, a third parent of all the others. Then everything above
+holds for the levels of the root and the hub together, the *trunk*. Given the trunk, the
+hub is certain, so it is a block without a parent like any other.
 """
 
 from collections.abc import Sequence
@@ -21,23 +23,36 @@ from fairmaxent.data.table import Blocks, Codes, Indices, Reals
 from fairmaxent.maxent.logspace import log_sum_exp, softmax
 from fairmaxent.maxent.priors.protocol import Drawn, Tabular
 
-# Pairwise probabilities are built for several root levels at a time, in about this many numbers: few enough for the
-# processor's cache.
+# Pairwise probabilities are built for several root levels at a time, in about this many
+# numbers: few enough for the processor's cache.
 _BUFFER = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
 class Tree(Tabular):
-    """q(α) = root(r)·Π_b table_b(α_b | α_parent(b), r), where r is the trunk in all tables but the hub's."""
+    """q(α) = root(r)·Π_b table_b(α_b | α_parent(b), r), where r is the trunk in all
+    tables but the hub's.
+    """
 
     blocks: Blocks
-    parents: tuple[int, ...]  # parent of blocks 1, 2, …; 0 where the root is the only one; the hub is its own
+    # parent of blocks 1, 2, …; 0 where the root is the only one; the hub is its own
+    parents: tuple[int, ...]
     log_root: Reals  # (root levels,)
-    log_tables: tuple[Reals, ...]  # of blocks 1, 2, …: (trunk levels, parent levels or 1, levels); of the hub: (root …)
+    # of blocks 1, 2, …: (trunk levels, parent levels or 1, levels); of the hub: (root
+    # …)
+    log_tables: tuple[Reals, ...]
 
     @classmethod
-    def of(cls, blocks: Blocks, parents: Sequence[int], root: Reals, tables: Sequence[Reals]) -> "Tree":
-        """Build from non-negative tables; zeros are honoured and the result is normalised."""
+    def of(
+        cls,
+        blocks: Blocks,
+        parents: Sequence[int],
+        root: Reals,
+        tables: Sequence[Reals],
+    ) -> "Tree":
+        """Build from non-negative tables; zeros are honoured and the result is
+        normalised.
+        """
         with np.errstate(divide="ignore"):
             log_root, logs = np.log(root), tuple(np.log(table) for table in tables)
         tree = cls(blocks, tuple(parents), log_root, logs)
@@ -47,26 +62,45 @@ class Tree(Tabular):
     def pack(self) -> Arrays:
         """Return arrays from which `unpack` restores the tree."""
         tables = {str(number): table for number, table in enumerate(self.log_tables)}
-        return {"parents": np.array(self.parents, dtype=np.int64), "root": self.log_root, **tables}
+        return {
+            "parents": np.array(self.parents, dtype=np.int64),
+            "root": self.log_root,
+            **tables,
+        }
 
     @classmethod
     def unpack(cls, blocks: Blocks, arrays: Arrays) -> "Tree":
         """Restore what `pack` gave, after checking it."""
         root, *sizes = blocks.levels
-        parents = sound(arrays["parents"], "i", (len(sizes),), low=0, high=len(sizes)).tolist()
+        parents = sound(
+            arrays["parents"], "i", (len(sizes),), low=0, high=len(sizes)
+        ).tolist()
         bare = cls(blocks, tuple(parents), logarithms(arrays["root"], root), ())
         if len(bare.order) + (bare.hub > 0) != len(parents):
             raise ValueError("the tree has a cycle")
         tables = []
-        for block, (above, size) in enumerate(zip(parents, sizes, strict=True), start=1):
-            shape = (root, 1) if block == bare.hub else (root * bare.branches, blocks.levels[above] if above else 1)
+        for block, (above, size) in enumerate(
+            zip(parents, sizes, strict=True), start=1
+        ):
+            shape = (
+                (root, 1)
+                if block == bare.hub
+                else (root * bare.branches, blocks.levels[above] if above else 1)
+            )
             tables.append(logarithms(arrays[str(block - 1)], *shape, size))
         return replace(bare, log_tables=tuple(tables))
 
     @cached_property
     def hub(self) -> int:
         """The block that all others depend on, too; 0 if there is none."""
-        return next((block for block, parent in enumerate(self.parents, start=1) if block == parent), 0)
+        return next(
+            (
+                block
+                for block, parent in enumerate(self.parents, start=1)
+                if block == parent
+            ),
+            0,
+        )
 
     @property
     def branches(self) -> int:
@@ -74,14 +108,22 @@ class Tree(Tabular):
         return self.blocks.levels[self.hub] if self.hub else 1
 
     def tilt(self, potentials: Reals) -> "TiltedTree":
-        """Tilt by one potential per level: sum-product towards the root, in log space, for all its levels at once."""
+        """Tilt by one potential per level: sum-product towards the root, in log space,
+        for all its levels at once.
+        """
         parts = self.blocks.split(potentials)
         beliefs = [part[None, :] for part in parts[1:]]
         scores = self.log_root + parts[0]
         conditionals: list[Reals] = [np.empty(0)] * len(self.parents)
         if self.hub:
-            scores = (scores[:, None] + self.log_tables[self.hub - 1][:, 0, :] + parts[self.hub]).ravel()
-            conditionals[self.hub - 1] = np.tile(np.eye(self.branches), (len(parts[0]), 1))[:, None, :]
+            scores = (
+                scores[:, None]
+                + self.log_tables[self.hub - 1][:, 0, :]
+                + parts[self.hub]
+            ).ravel()
+            conditionals[self.hub - 1] = np.tile(
+                np.eye(self.branches), (len(parts[0]), 1)
+            )[:, None, :]
         for block in reversed(self.order):
             log_joint = self.log_tables[block - 1] + beliefs[block - 1][:, None, :]
             message = log_sum_exp(log_joint)
@@ -112,7 +154,9 @@ class Tree(Tabular):
         roots = codes[:, 0].astype(np.intp)
         result = self.log_root.take(roots)
         trunk = roots * self.branches + codes[:, self.hub] if self.hub else roots
-        for block, (parent, table) in enumerate(zip(self.parents, self.log_tables, strict=True), start=1):
+        for block, (parent, table) in enumerate(
+            zip(self.parents, self.log_tables, strict=True), start=1
+        ):
             # in C order, as three indices at once are slow
             cells = (roots if block == self.hub else trunk) * table.shape[1]
             if parent not in (0, block):
@@ -125,17 +169,24 @@ class Tree(Tabular):
     @property
     def full_support(self) -> bool:
         """Whether no cell was struck out."""
-        return all(bool(np.isfinite(table).all()) for table in (self.log_root, *self.log_tables))
+        return all(
+            bool(np.isfinite(table).all())
+            for table in (self.log_root, *self.log_tables)
+        )
 
     def log_floor(self) -> float:
         """Bound log q(α) from below on the support, table by table."""
         floor = self.log_root[np.isfinite(self.log_root)].min()
-        return float(floor + sum(table[np.isfinite(table)].min() for table in self.log_tables))
+        return float(
+            floor + sum(table[np.isfinite(table)].min() for table in self.log_tables)
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class TiltedTree:
-    """A tilted tree is a tree again: a root distribution and conditional tables, now normalised."""
+    """A tilted tree is a tree again: a root distribution and conditional tables, now
+    normalised.
+    """
 
     tree: Tree
     log_partition: float
@@ -149,11 +200,15 @@ class TiltedTree:
 
     def _by_root(self, table: Reals) -> Reals:
         """Sum a table whose first axis is the trunk over the hub."""
-        return np.asarray(table.reshape(-1, self.tree.branches, *table.shape[1:]).sum(axis=1))
+        return np.asarray(
+            table.reshape(-1, self.tree.branches, *table.shape[1:]).sum(axis=1)
+        )
 
     @cached_property
     def parents(self) -> dict[int, int]:
-        """The parents of all blocks but the root, each behind its own; the hub has none beside the trunk."""
+        """The parents of all blocks but the root, each behind its own; the hub has none
+        beside the trunk.
+        """
         hub = {self.tree.hub: 0} if self.tree.hub else {}
         return hub | {block: self.tree.parents[block - 1] for block in self.tree.order}
 
@@ -163,16 +218,22 @@ class TiltedTree:
         tables: list[Reals] = [np.empty(0)] * len(self.conditionals)
         for block, parent in self.parents.items():
             table = self.conditionals[block - 1]
-            tables[block - 1] = (np.matmul(tables[parent - 1][:, None, :], table) if parent else table)[:, 0, :]
+            tables[block - 1] = (
+                np.matmul(tables[parent - 1][:, None, :], table) if parent else table
+            )[:, 0, :]
         return tables
 
     @cached_property
     def levels(self) -> Reals:
         """Probability of each level of each block."""
-        return np.concatenate([self.root, *(self.trunk @ part for part in self.given_trunk)])
+        return np.concatenate(
+            [self.root, *(self.trunk @ part for part in self.given_trunk)]
+        )
 
     def pairs(self) -> Reals:
-        """Probability of each pair of levels: exact within each level of the trunk, then mixed."""
+        """Probability of each pair of levels: exact within each level of the trunk,
+        then mixed.
+        """
         slices = self.tree.blocks.slices
         result = np.diag(self.levels)
         for part, table in zip(slices[1:], self.given_trunk, strict=True):
@@ -180,7 +241,10 @@ class TiltedTree:
             result[part, slices[0]] = result[slices[0], part].T
         if not self.tree.parents:
             return result
-        order = sorted(self.parents, key=lambda block: block not in self.parents.values())  # parents first, then leaves
+        # parents first, then leaves
+        order = sorted(
+            self.parents, key=lambda block: block not in self.parents.values()
+        )
         levels, sizes = np.arange(self.tree.blocks.width), self.tree.blocks.levels
         inner = np.concatenate([levels[slices[block]] for block in order])
         pairs = np.zeros((len(inner), len(inner)))  # in this order, each pair once
@@ -193,21 +257,33 @@ class TiltedTree:
         result[np.ix_(inner, inner)] += pairs
         return result
 
-    def _add_pairs(self, pairs: Reals, roots: Indices, order: Sequence[int], parents: int) -> None:
-        """Add P(α_i, α_j, r) for some r: a block depends on all blocks before it only through its parent.
+    def _add_pairs(
+        self, pairs: Reals, roots: Indices, order: Sequence[int], parents: int
+    ) -> None:
+        """Add P(α_i, α_j, r) for some r: a block depends on all blocks before it only
+        through its parent.
 
-        P(α_i, α_j | r) is kept where α_i is among the first levels, those of parents, for the blocks that follow.
+        P(α_i, α_j | r) is kept where α_i is among the first levels, those of parents,
+        for the blocks that follow.
         """
         blocks, weights = self.tree.blocks, self.trunk[roots]
-        marginals = np.concatenate([self.given_trunk[block - 1][roots] for block in order], axis=1)
+        marginals = np.concatenate(
+            [self.given_trunk[block - 1][roots] for block in order], axis=1
+        )
         kept = np.zeros((len(roots), parents, marginals.shape[1]))
         parts: dict[int, slice] = {}
         begin = 0
         for block in order:
             end, parent = begin + blocks.levels[block], self.parents[block]
             table = self.conditionals[block - 1][roots].transpose(0, 2, 1)
-            joint = table @ kept[:, parts[parent], :begin] if parent else table * marginals[:, None, :begin]
-            pairs[begin:end, :begin] += (weights @ joint.reshape(len(roots), -1)).reshape(end - begin, begin)
+            joint = (
+                table @ kept[:, parts[parent], :begin]
+                if parent
+                else table * marginals[:, None, :begin]
+            )
+            pairs[begin:end, :begin] += (
+                weights @ joint.reshape(len(roots), -1)
+            ).reshape(end - begin, begin)
             above = min(begin, parents)
             kept[:, :above, begin:end] = joint[:, :, :above].transpose(0, 2, 1)
             if end <= parents:
@@ -219,45 +295,68 @@ class TiltedTree:
     def joint(self, wanted: Sequence[int]) -> Reals:
         """Joint table of a few blocks.
 
-        Sum-product from the leaves upwards in which a wanted block is not summed out but kept as an axis.
+        Sum-product from the leaves upwards in which a wanted block is not summed out
+        but kept as an axis.
         """
         roots, sizes = len(self.trunk), self.tree.blocks.levels
-        # Message to each block: its table over the wanted blocks below, flattened, and which they are.
+        # Message to each block: its table over the wanted blocks below, flattened, and
+        # which they are.
         below: dict[int, tuple[Reals, list[int]]] = {0: (np.ones((roots, 1, 1)), [])}
         for block, parent in reversed(self.parents.items()):
             table, kept = below.pop(block, (np.ones((roots, sizes[block], 1)), []))
             if block in wanted:
                 table, kept = _keep_axis(table), [block, *kept]
             message = self.conditionals[block - 1] @ table
-            above, above_kept = below.get(parent, (np.ones((roots, message.shape[1], 1)), []))
+            above, above_kept = below.get(
+                parent, (np.ones((roots, message.shape[1], 1)), [])
+            )
             merged = above[:, :, :, None] * message[:, :, None, :]
             below[parent] = (merged.reshape(*merged.shape[:2], -1), above_kept + kept)
         table, kept = below[0]
         shaped = self._by_root(self.trunk[:, None] * table[:, 0, :])
         shaped = shaped.reshape(sizes[0], *(sizes[block] for block in kept))
         if 0 not in wanted:
-            return np.asarray(shaped.sum(axis=0)).transpose([kept.index(block) for block in wanted])
+            return np.asarray(shaped.sum(axis=0)).transpose(
+                [kept.index(block) for block in wanted]
+            )
         return shaped.transpose([[0, *kept].index(block) for block in wanted])
 
-    def draw(self, roots: Indices, rng: np.random.Generator, *, spread: bool = False) -> Drawn:
-        """Draw each block given its parents, parents first; ``spread``: each level by its share, up to one row."""
-        codes = np.empty((len(roots), len(self.tree.blocks.levels)), dtype=np.intp, order="F")
+    def draw(
+        self, roots: Indices, rng: np.random.Generator, *, spread: bool = False
+    ) -> Drawn:
+        """Draw each block given its parents, parents first; ``spread``: each level by
+        its share, up to one row.
+        """
+        codes = np.empty(
+            (len(roots), len(self.tree.blocks.levels)), dtype=np.intp, order="F"
+        )
         codes[:, 0] = trunk = roots
         if self.tree.hub:
             given_root = Choice.rows_of(self.trunk.reshape(-1, self.tree.branches))
-            trunk = roots * self.tree.branches + given_root.draw(roots, rng, spread=spread)
+            trunk = roots * self.tree.branches + given_root.draw(
+                roots, rng, spread=spread
+            )
         for block, parent in self.parents.items():
-            given = trunk * self.tree.blocks.levels[parent] + codes[:, parent] if parent else trunk
+            given = (
+                trunk * self.tree.blocks.levels[parent] + codes[:, parent]
+                if parent
+                else trunk
+            )
             codes[:, block] = self._choices[block - 1].draw(given, rng, spread=spread)
         return Drawn(codes, np.full(len(roots), -1, dtype=np.intp))
 
     @cached_property
     def _choices(self) -> list[Choice]:
-        return [Choice.rows_of(table.reshape(-1, table.shape[-1])) for table in self.conditionals]
+        return [
+            Choice.rows_of(table.reshape(-1, table.shape[-1]))
+            for table in self.conditionals
+        ]
 
 
 def _keep_axis(table: Reals) -> Reals:
-    """Turn (roots, levels, rest) into (roots, levels, levels·rest), diagonal in the two level axes."""
+    """Turn (roots, levels, rest) into (roots, levels, levels·rest), diagonal in the two
+    level axes.
+    """
     roots, levels, rest = table.shape
     kept = np.zeros((roots, levels, levels, rest))
     diagonal = np.arange(levels)
